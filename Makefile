@@ -1,0 +1,47 @@
+# Everything runs in .venv, which each target creates or updates when pyproject.toml has changed.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint types unit long bench format clean
+
+demo: .venv/runtime.stamp ## fit on the digits, forget, compare with a fit from scratch
+	$(BIN)/maxrr demo
+
+test: lint types unit ## everything that must hold before a change lands
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev.stamp
+	$(BIN)/mypy
+
+unit: .venv/dev.stamp
+	$(BIN)/python -m pytest
+
+long: .venv/dev.stamp ## statistical claims and large oracles: minutes, not seconds
+	$(BIN)/python -m pytest tests/long
+
+bench: .venv/dev.stamp
+	$(BIN)/python benchmarks/svm.py
+
+format: .venv/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# `test: lint types unit` is an order, and installing twice at once is never wanted.
+.NOTPARALLEL:
+
+.venv/runtime.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --editable .
+	touch $@
+
+# The development environment contains the runtime one.
+.venv/dev.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --editable '.[dev]'
+	touch .venv/runtime.stamp $@

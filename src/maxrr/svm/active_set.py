@@ -1,0 +1,84 @@
+"""From nearly right to exactly right: settle which samples are free and which are bounded.
+
+Given a guess of the partition, the weights and the multipliers of the free samples follow from a small linear system.
+Every sample that then contradicts the guess changes sides, all at once (a primal–dual active set method: Newton's
+method on the optimality conditions). Near the solution this ends after a few rounds; where it does not, because the
+guess was poor or samples are tied, it gives up and the caller goes on with Newton on the smoothed problem.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxrr.svm.arrays import Bools, Floats
+
+MOST_ROUNDS = 30
+SMALLEST_PIVOT = 1e-10  # relative; below it free samples depend on each other and the multipliers are not unique
+
+
+@dataclass
+class Settled:
+    """A partition of the working set that satisfies every optimality condition on it."""
+
+    w: Floats
+    b: float
+    free: Bools
+    bounded: Bools
+    multipliers: Floats
+
+
+def settle(
+    X: Floats, y: Floats, C: float, pull: Floats, tilt: float, noise: float, free: Bools, bounded: Bools
+) -> Settled | None:
+    """The settled partition reached from a guess, or None.
+
+    `pull` and `tilt` are C Σ yᵢxᵢ and C Σ yᵢ over the bounded samples outside the working set, `noise` the rounding
+    error to expect in the former.
+    """
+    seen: set[bytes] = set()
+    for _ in range(MOST_ROUNDS):
+        inside = np.flatnonzero(bounded)
+        held = pull + C * (y[inside] @ X[inside])
+        solved = solve_free(X[free], y[free], held, tilt + C * float(np.sum(y[inside])), noise)
+        if solved is None:
+            return None
+        w, b, alpha = solved
+        margins = y * (X @ w + b)
+        low, high = np.zeros_like(free), np.zeros_like(free)
+        low[free], high[free] = alpha < 0.0, alpha > C
+        entering = (bounded & (margins > 1.0)) | (~free & ~bounded & (margins < 1.0))
+        if not (low.any() or high.any() or entering.any()):
+            multipliers = np.where(bounded, C, 0.0)
+            multipliers[free] = alpha
+            return Settled(w, b, free, bounded, multipliers)
+        free = (free & ~low & ~high) | entering
+        bounded = (bounded & ~entering) | high
+        key = np.packbits(free).tobytes() + np.packbits(bounded).tobytes()
+        if key in seen:
+            return None
+        seen.add(key)
+    return None
+
+
+def solve_free(X: Floats, y: Floats, pull: Floats, tilt: float, noise: float) -> tuple[Floats, float, Floats] | None:
+    """Weights, bias and multipliers when these samples have margin 1; None if they do not determine them.
+
+    The algebra is that of `canonical.weights`, here with LAPACK and with the multipliers, which need R⁻¹.
+    """
+    count, dimension = X.shape
+    if count == 0 or count > dimension + 1:
+        return None
+    rows = X[1:] - X[0]
+    toward = pull - tilt * X[0]
+    Q, R = np.linalg.qr(rows.T)
+    pivots = np.abs(np.diag(R))
+    if count > 1 and pivots.min() <= SMALLEST_PIVOT * pivots.max():
+        return None
+    levels, inside = np.linalg.solve(R.T, y[1:] - y[0]), Q.T @ toward
+    signed = np.linalg.solve(R, levels - inside)
+    w = Q @ levels
+    rest = toward - Q @ inside
+    if count <= dimension and np.max(np.abs(rest)) > noise:  # otherwise these samples alone determine w
+        w += rest
+    b = float(np.mean(y - X @ w))
+    return w, b, np.concatenate([[-tilt - np.sum(signed)], signed]) * y

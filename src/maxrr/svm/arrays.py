@@ -1,0 +1,52 @@
+"""One source for NumPy arrays and torch tensors: the few bridges that the array API standard leaves open."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import array_api_compat as compat
+except ImportError:  # scikit-learn carries a copy, and where only the field's basics are installed that one serves
+    from sklearn.externals import array_api_compat as compat
+
+Array = Any
+"""A NumPy array or a torch tensor: whatever the array API standard calls an array."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace that all `arrays` belong to."""
+    return compat.array_namespace(*arrays)
+
+
+def is_numpy(array: Array) -> bool:
+    return bool(compat.is_numpy_array(array))
+
+
+def is_torch(array: Array) -> bool:
+    return bool(compat.is_torch_array(array))
+
+
+def to_numpy(array: Array) -> NDArray[Any]:
+    """The same numbers in main memory."""
+    if is_torch(array):
+        return np.asarray(array.detach().cpu())
+    return np.asarray(array)
+
+
+def like(values: NDArray[Any], reference: Array) -> Array:
+    """`values` as an array of the kind and on the device of `reference`."""
+    if is_numpy(reference):
+        return values
+    return namespace(reference).asarray(values, device=compat.device(reference))
+
+
+def rows(X: Array, positions: Ints) -> Array:
+    """The rows of `X` at `positions`, on the device of `X`."""
+    if is_numpy(X):
+        return X[positions]
+    return namespace(X).take(X, like(positions, X), axis=0)

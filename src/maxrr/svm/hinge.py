@@ -1,0 +1,146 @@
+"""The problem of one head, and the certificate that a point solves it.
+
+Primal:  minimise P(w, b) = ½|w|² + C Σ max(0, 1 − mᵢ) with margins mᵢ = yᵢ (w·xᵢ + b), yᵢ = ±1.
+Dual (the paper's `eq:dual_svm`):  maximise D(α) = Σ αᵢ − ½|Σ αᵢyᵢxᵢ|² subject to 0 ≤ αᵢ ≤ C and Σ αᵢyᵢ = 0.
+
+D(α) ≤ P(w, b) always, with equality only at the solution, so the gap P − D bounds how far a point is from optimal.
+Written with v = Σ αᵢyᵢxᵢ it is a sum of terms that are never negative,
+
+    P − D = ½|w − v|² + Σ_{mᵢ<1} (C − αᵢ)(1 − mᵢ) + Σ_{mᵢ>1} αᵢ(mᵢ − 1) − b Σ αᵢyᵢ,
+
+apart from the last, which vanishes for feasible α. We compute it in this form: nothing cancels, so a gap of 1e-16
+of the objective is seen as such.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxrr.svm.arrays import Array, Bools, Floats, to_numpy
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+TIE = 1e-12
+"""Margins within this of 1, relative to the rounding scale of the head, count as exactly 1: the sample is free."""
+
+SEPARATION_BOUND = 1e-9
+"""With `Certificate.separation` above this the partition is decided, and equal bytes are claimed."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How well one head is solved. Made by `certify` from samples, weights and multipliers alone.
+
+    Attributes
+    ----------
+    primal, dual
+        The two objectives; the optimum lies between them.
+    relative_gap
+        (primal − dual) / primal, in the cancellation-free form above. The primal objective is positive for any data
+        with two classes, whatever its scale.
+    kkt_violation
+        The worst breach of the optimality conditions: multipliers outside [0, C] or on the wrong bound for their
+        margin (in units of the margin), and w ≠ Σ αᵢyᵢxᵢ or Σ αᵢyᵢ ≠ 0 (relative to the terms summed).
+    n_free, n_bounded
+        Samples with margin exactly 1 (within `TIE`), and below it. Together the influential ones.
+    separation
+        How clearly the partition is decided: the distance to 1 of the nearest margin that is not free, relative to
+        the head's rounding scale 1 + |b| + |w|·max|x| over its free samples. Weights depend on the partition only,
+        and the partition only on margins, so above `SEPARATION_BOUND` the bytes are decided.
+    multiplier_separation
+        The nearest free multiplier's distance to its bounds, relative to C. Zero for ties and repeated samples,
+        where the multipliers are not unique while the weights are.
+    """
+
+    primal: float
+    dual: float
+    relative_gap: float
+    kkt_violation: float
+    n_free: int
+    n_bounded: int
+    separation: float
+    multiplier_separation: float
+    rounding_floor: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the weights are claimed to the byte, not only to rounding."""
+        return self.separation > SEPARATION_BOUND
+
+
+def longest(X: Floats) -> float:
+    """The largest length of a row, 0.0 if there is none."""
+    return math.sqrt(float(np.max(np.sum(X * X, axis=1), initial=0.0)))
+
+
+def rounding_scale(length: float, w: Floats, b: float) -> float:
+    """The size of the terms that add up to a margin of 1: rounding errors of margins are this times 2⁻⁵² or so.
+
+    `length` is that of the longest free sample.
+    """
+    return 1.0 + abs(b) + float(np.linalg.norm(w)) * length
+
+
+def partition(margins: Floats, scale: float) -> tuple[Bools, Bools]:
+    """Masks of the free samples (margin 1 up to rounding) and the bounded ones (below)."""
+    tie = TIE * scale
+    return np.abs(margins - 1.0) <= tie, margins < 1.0 - tie
+
+
+def certify(X: Array, y: Array, w: Array, b: float, multipliers: Array, C: float) -> Certificate:
+    """Check one head from scratch: samples, signs yᵢ = ±1, weights, multipliers, and nothing else.
+
+    >>> X, y = np.array([[1.0], [-1.0], [-5.0]]), np.array([1.0, -1.0, -1.0])
+    >>> certify(X, y, np.array([1.0]), 0.0, np.array([0.5, 0.5, 0.0]), C=1.0).relative_gap
+    0.0
+    """
+    features, signs, w, alpha = (to_numpy(part).astype(np.float64, copy=False) for part in (X, y, w, multipliers))
+    margins = signs * (features @ w + b)
+    free, _ = partition(margins, 1.0 + abs(b))
+    length = longest(features[free])
+    free, bounded = partition(margins, rounding_scale(length, w, b))
+    influential = np.flatnonzero(alpha != 0.0)
+    terms = (alpha * signs)[influential, None] * features[influential]
+    return assemble(
+        margins, free, bounded, alpha, w, b, C,
+        length=length,
+        combination=terms.sum(axis=0),
+        imbalance=float(np.sum(alpha * signs)),
+    )  # fmt: skip
+
+
+def assemble(
+    margins: Floats, free: Bools, bounded: Bools, alpha: Floats, w: Floats, b: float, C: float,
+    *, length: float, combination: Floats, imbalance: float,
+) -> Certificate:  # fmt: skip
+    """The certificate from margins, multipliers, v = Σ αᵢyᵢxᵢ, Σ αᵢyᵢ and the size of the terms of v."""
+    slack = np.maximum(0.0, 1.0 - margins)
+    primal = 0.5 * float(w @ w) + C * float(np.sum(slack))
+    dual = float(np.sum(alpha)) - 0.5 * float(combination @ combination)
+    excess = np.where(alpha > 0.0, margins - 1.0, 0.0)  # α = 0 on infinite margins must not give NaN
+    distance = w - combination
+    gap = 0.5 * float(distance @ distance) + abs(b * imbalance)
+    gap += float(np.sum((C - alpha) * slack)) + float(np.sum(alpha * np.maximum(0.0, excess)))
+    shortfall = np.where(alpha < C, slack, 0.0)
+    violations = [
+        float(np.max(-alpha, initial=0.0)) / C,
+        float(np.max(alpha - C, initial=0.0)) / C,
+        float(np.max(np.minimum(shortfall, (C - alpha) / C), initial=0.0)),
+        float(np.max(np.minimum(np.maximum(0.0, excess), alpha / C), initial=0.0)),
+        float(np.linalg.norm(distance)) * length / max(1.0, float(np.sum(alpha)) * length**2),
+        abs(imbalance) / max(float(np.sum(alpha)), 1e-300),
+    ]
+    others = np.abs(margins[~free] - 1.0)
+    at_free = alpha[free]
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        relative_gap=gap / primal,
+        kkt_violation=max(violations),
+        n_free=int(np.count_nonzero(free)),
+        n_bounded=int(np.count_nonzero(bounded)),
+        separation=float(np.min(others, initial=np.inf)) / rounding_scale(length, w, b),
+        multiplier_separation=float(np.min(np.minimum(at_free, C - at_free), initial=C)) / C,
+        rounding_floor=8.0 * EPSILON * rounding_scale(length, w, b) * C * np.count_nonzero(free) / primal,
+    )

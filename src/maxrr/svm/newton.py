@@ -1,0 +1,156 @@
+"""Newton's method on a smoothed problem: from any starting point to nearly the solution of one head.
+
+The hinge has a kink, so Newton cannot be applied to it directly. The method of multipliers smooths it *around the
+current multipliers*: given centres αᵢ and a steepness σ, minimise
+
+    ½|w|² − pull·w − tilt·b + Σ ψᵢ(1 − mᵢ),    ψᵢ(t) = max_{0≤a≤capᵢ} a·t − (a − αᵢ)²/2σ,
+
+whose slope in t is the new multiplier clip(αᵢ + σt, 0, capᵢ). Repeating this with the new multipliers as centres
+converges to the solution of the SVM itself, for any σ, and the faster the larger σ is. Only samples strictly between
+their bounds (the *band*) have curvature, so a Newton step costs one product with the working set, one with its
+transpose, and a d × d system over the band. `pull` and `tilt` carry the samples outside the working set.
+
+Sun, Toh et al. call this the semismooth Newton augmented Lagrangian method; the paper's notation is kept for α and C.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxrr.svm.arrays import Array, like, namespace
+
+MOST_STEPS = 60
+RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
+LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not save Newton steps
+
+
+@dataclass
+class Smoothed:
+    """One head over a working set: features (m × d), signs, upper bounds, centres, and what lies outside."""
+
+    X: Array
+    y: Array
+    cap: Array
+    centre: Array
+    sigma: float
+    pull: Array
+    tilt: float
+
+
+@dataclass
+class Point:
+    """Where Newton stopped, and what it knew there."""
+
+    w: Array
+    b: float
+    multipliers: Array
+    n_band: int
+    spread: float  # the largest distance from 1 of a margin in the band: nothing at the solution
+    strayed: bool  # margins moved so far that the working set may no longer stand for all samples
+
+
+def minimise(problem: Smoothed, w: Array, b: float, tolerance: float, reach: float) -> Point:
+    """Minimise the smoothed problem until its gradient is small, or margins have moved by `reach`.
+
+    The gradient is measured in multipliers (its w-part is divided by the typical length of a sample), and `tolerance`
+    is relative to the length of their vector.
+    """
+    X, y, cap, sigma = problem.X, problem.y, problem.cap, problem.sigma
+    xp = namespace(X)
+    length = math.sqrt(float(xp.mean(xp.sum(X * X, axis=1)))) or 1.0
+    # With tiny features all margins are within rounding of b: counting b from where it starts keeps their digits.
+    base, shift = 1.0 - y * b, 0.0
+    start = shortfall = base - y * (X @ w)
+    steps, strayed = 0, False
+    while True:
+        # 1. Multipliers and gradient at this point.
+        raised = problem.centre + sigma * shortfall
+        multipliers = xp.clip(raised, xp.zeros_like(cap), cap)
+        signed = multipliers * y
+        gradient_w = w - problem.pull - signed @ X
+        gradient_b = -problem.tilt - float(xp.sum(signed))
+        in_band = (raised > 0.0) & (raised < cap)
+        n_band = int(xp.count_nonzero(in_band))
+        error = math.hypot(float(xp.linalg.vector_norm(gradient_w)) / length, gradient_b)
+        if error <= tolerance * float(xp.linalg.vector_norm(multipliers)) or steps == MOST_STEPS or strayed:
+            break
+        # 2. Newton's direction. Centring the band separates w from b and keeps the system well conditioned.
+        step_w, step_b = direction(X, in_band, n_band, sigma, gradient_w, gradient_b)
+        change = y * (X @ step_w + step_b)
+        # 3. The exact minimiser along it: the function is piecewise quadratic there.
+        slope = float(gradient_w @ step_w) + gradient_b * step_b
+        size = line_search(
+            raised, cap, sigma, change, slope,
+            offset=float((w - problem.pull) @ step_w) - problem.tilt * step_b,
+            curvature=float(step_w @ step_w),
+        )  # fmt: skip
+        if size == 0.0:
+            break
+        w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
+        shortfall = base - y * (X @ w + shift) if steps % 8 == 0 else shortfall - size * change
+        strayed = float(xp.max(xp.abs(shortfall - start))) > reach
+    spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), xp.zeros_like(shortfall))))
+    return Point(w, b + shift, multipliers, n_band, spread, strayed)
+
+
+def direction(
+    X: Array, in_band: Array, n_band: int, sigma: float, gradient_w: Array, gradient_b: float
+) -> tuple[Array, float]:
+    """Newton's direction for curvature I + σ Σ (xᵢ, 1)(xᵢ, 1)ᵀ over the band."""
+    xp = namespace(X)
+    if n_band == 0:  # no curvature in b: first balance the classes, then shrink w; the line search finds the step
+        if gradient_b != 0.0:
+            return xp.zeros_like(gradient_w), -math.copysign(1.0, gradient_b)
+        return -gradient_w, 0.0
+    band = X[in_band]
+    mean = xp.mean(band, axis=0)
+    centred = band - mean
+    gradient = gradient_w - gradient_b * mean
+    dimension = X.shape[1]
+    if n_band < dimension:  # the small system (Woodbury): accurate in the directions the band does not see
+        gram = centred @ centred.T
+        gram = gram + identity(n_band, X) * (1.0 / sigma + RIDGE * float(xp.linalg.trace(gram)))
+        step_w = centred.T @ xp.linalg.solve(gram, centred @ gradient) - gradient
+    else:
+        hessian = sigma * (centred.T @ centred)
+        hessian = hessian + identity(dimension, X) * (1.0 + RIDGE * float(xp.linalg.trace(hessian)))
+        step_w = -xp.linalg.solve(hessian, gradient)
+    return step_w, -gradient_b / (sigma * n_band) - float(mean @ step_w)
+
+
+def identity(size: int, reference: Array) -> Array:
+    return like(np.eye(size), reference)
+
+
+def line_search(
+    raised: Array, cap: Array, sigma: float, change: Array, slope: float, *, offset: float, curvature: float
+) -> float:
+    """The step at which the slope along a direction vanishes: a safeguarded Newton iteration on a monotone function.
+
+    The slope at step s is offset + s·curvature − Σ clip(raisedᵢ − sσ·changeᵢ, 0, capᵢ)·changeᵢ. Returns 0.0 when the
+    direction does not descend, which at this accuracy means that rounding has taken over.
+    """
+    xp = namespace(raised)
+    if not slope < 0.0:
+        return 0.0
+    low, high, step = 0.0, math.inf, 1.0
+    bottom = xp.zeros_like(cap)
+    for _ in range(80):
+        moved = raised - (step * sigma) * change
+        here = offset + step * curvature - float(xp.clip(moved, bottom, cap) @ change)
+        if abs(here) <= LINE_SEARCH_TOLERANCE * -slope:
+            return step
+        if here > 0.0:
+            high = step
+        else:
+            low = step
+        bending = xp.where((moved > 0.0) & (moved < cap), change, bottom)
+        growth = curvature + sigma * float(bending @ bending)
+        proposal = step - here / growth if growth > 0.0 else math.inf
+        if not low < proposal < high:
+            proposal = 0.5 * (low + high) if high < math.inf else 10.0 * step
+        if proposal == step or proposal > 1e300:
+            break
+        step = proposal
+    return low if low > 0.0 else (step if high < math.inf else 0.0)

@@ -1,0 +1,44 @@
+"""The public names are frozen: adding or removing one is a decision, made here and in the CHANGELOG."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+PUBLIC = {
+    "maxrr": {"LinearSVM", "__version__"},
+    "maxrr.svm": {"Certificate", "LinearSVM", "certify"},
+}
+
+
+def exposed(module: ModuleType) -> set[str]:
+    """What a reader finds in the module without looking for underscores; submodules are reached by import."""
+    return {name for name, value in vars(module).items() if not name.startswith("_") and not inspect.ismodule(value)}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_is_the_frozen_surface(name: str) -> None:
+    module = importlib.import_module(name)
+    assert len(module.__all__) == len(set(module.__all__))
+    assert set(module.__all__) == PUBLIC[name]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_names_exist_and_no_others_do(name: str) -> None:
+    module = importlib.import_module(name)
+    missing = [public for public in module.__all__ if not hasattr(module, public)]
+    assert missing == []
+    assert exposed(module) - set(module.__all__) == set()
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'LinearSVN'"):
+        importlib.import_module("maxrr").LinearSVN  # noqa: B018
+
+
+def test_the_library_works_without_the_terminal_packages() -> None:
+    code = "import sys; sys.modules.update(typer=None, rich=None); from maxrr import LinearSVM; LinearSVM()"
+    subprocess.run([sys.executable, "-c", code], check=True)
