@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "maxrr": {"LinearSVM", "__version__"},
-    "maxrr.svm": {"Certificate", "LinearSVM", "certify"},
+    "maxrr.svm": {"SEPARATION_BOUND", "Certificate", "LinearSVM", "PlattScaling", "Work", "certify", "fit_platt"},
 }
 
 

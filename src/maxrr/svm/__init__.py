@@ -1,0 +1,8 @@
+"""Exact linear SVMs: solved to rounding, certified, and able to forget samples."""
+
+from maxrr.svm.calibration import PlattScaling, fit_platt
+from maxrr.svm.classifier import Work
+from maxrr.svm.estimator import LinearSVM
+from maxrr.svm.hinge import SEPARATION_BOUND, Certificate, certify
+
+__all__ = ["SEPARATION_BOUND", "Certificate", "LinearSVM", "PlattScaling", "Work", "certify", "fit_platt"]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 try:
     import array_api_compat as compat
 except ImportError:  # scikit-learn carries a copy, and where only the field's basics are installed that one serves
-    from sklearn.externals import array_api_compat as compat
+    from sklearn.externals import array_api_compat as compat  # type: ignore[no-redef]
 
 Array = Any
 """A NumPy array or a torch tensor: whatever the array API standard calls an array."""

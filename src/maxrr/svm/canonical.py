@@ -6,6 +6,8 @@ elementwise float64 operations and sums in a fixed order, without BLAS or LAPACK
 bytes, whichever solver, device or number of threads found it.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from maxrr.svm.arrays import Floats
@@ -15,78 +17,97 @@ ROWS_A_SUM = 1024  # rows are summed in runs of this many, then the runs: a boun
 RANK_TOLERANCE = 1e-11  # a free sample this close to the span of the others (relatively) adds no condition of its own
 
 
-def signed_sum(X: Floats, y: Floats) -> Floats:
-    """Σ yᵢ xᵢ in the order given.
+@dataclass(frozen=True)
+class Weights:
+    """w and b, and Σ yᵢxᵢ over the bounded samples, which w is made of."""
 
-    >>> signed_sum(np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([1.0, -1.0]))
-    array([-2., -3.])
-    """
-    total = np.zeros(X.shape[1])
-    for start in range(0, len(y), ROWS_A_SUM):
-        stop = start + ROWS_A_SUM
-        total += np.add.reduce(X[start:stop] * y[start:stop, None], axis=0)
-    return total
+    w: Floats
+    b: float
+    bounded_sum: Floats
 
 
-def weights(X_free: Floats, y_free: Floats, X_bounded: Floats, y_bounded: Floats, C: float) -> tuple[Floats, float]:
+def weights(X_free: Floats, y_free: Floats, X_bounded: Floats, y_bounded: Floats, C: float) -> Weights:
     """The solution of the SVM restricted to the piece on which it lies.
 
     That is the minimiser of ½|w|² − C Σ yᵢ(w·xᵢ + b) over the bounded samples, under w·xᵢ + b = yᵢ for the free
     ones. Samples must be given in canonical order; free ones may repeat or depend on each other.
 
-    Subtracting the first free sample from all others removes b: with rows aᵢ = xᵢ − x₀, targets cᵢ = yᵢ − y₀ and
-    v = C Σ yᵢ(xᵢ − x₀), the solution is the point nearest to v that has aᵢ·w = cᵢ. Orthonormalising the rows
-    (modified Gram–Schmidt, largest first, each direction cleaned twice) gives it without squaring the condition
-    number.
+    Subtracting the first free sample x₀ from all others removes b: with rows aᵢ = xᵢ − x₀, targets cᵢ = yᵢ − y₀ and
+    v = C Σ yᵢ(xᵢ − x₀), the solution is the point nearest to v that has aᵢ·w = cᵢ.
 
     With no free sample w = C Σ yᵢxᵢ, and b = 0 is returned: the caller decides whether that is admissible.
+
+    >>> weights(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.zeros((0, 1)), np.zeros(0), C=1.0)
+    Weights(w=array([1.]), b=0.0, bounded_sum=array([0.]))
     """
     if len(y_free) == 0:
-        return C * signed_sum(X_bounded, y_bounded), 0.0
+        total, _ = signed_sum(X_bounded, y_bounded, np.zeros(X_bounded.shape[1]))
+        return Weights(C * total, 0.0, total)
     first = X_free[0]
-    differences = X_bounded - first
-    toward = C * signed_sum(differences, y_bounded)
-    noise = EPSILON * C * np.max(np.add.reduce(np.abs(differences), axis=0), initial=0.0)
-    dimension = len(first)
-    basis = np.zeros((0, dimension))
-    solution = np.zeros(dimension)
-    # In blocks, so that thousands of tied samples cost no more than the few that determine the solution.
-    block = 4 * (dimension + 1)
-    for start in range(1, len(y_free), block):
-        if len(basis) == dimension:
-            break
-        residual = X_free[start : start + block] - first
-        scale = np.sqrt(np.max(np.add.reduce(residual * residual, axis=1)))
-        target = y_free[start : start + block] - y_free[0]
-        for direction, level in zip(basis, basis_levels(basis, solution), strict=True):
-            along = np.add.reduce(residual * direction, axis=1)
-            residual -= along[:, None] * direction
-            target = target - along * level
-        while len(basis) < dimension:
-            lengths = np.add.reduce(residual * residual, axis=1)
-            pivot = int(np.argmax(lengths))
-            length = np.sqrt(lengths[pivot])
-            if length <= RANK_TOLERANCE * scale:
-                break
-            direction = residual[pivot] / length
-            if len(basis):
-                direction = direction - np.add.reduce(np.add.reduce(basis * direction, axis=1)[:, None] * basis, axis=0)
-                direction = direction / np.sqrt(np.add.reduce(direction * direction))
-            level = target[pivot] / length
-            basis = np.vstack([basis, direction])
-            solution = solution + level * direction
-            along = np.add.reduce(residual * direction, axis=1)
-            residual -= along[:, None] * direction
-            target = target - along * level
+    total, magnitude = signed_sum(X_bounded, y_bounded, first)
+    basis, levels = orthonormal(X_free[1:], first, y_free[1:] - y_free[0])
+    rest = C * total
     for direction in basis:
-        toward = toward - np.add.reduce(toward * direction) * direction
-    # What is left of v below its own rounding is noise: the free samples alone determine w.
-    if len(basis) == dimension or np.max(np.abs(toward)) <= noise:
-        toward = np.zeros(dimension)
-    w = solution + toward
-    return w, float(np.add.reduce(y_free - np.add.reduce(X_free * w, axis=1)) / len(y_free))
+        rest = rest - np.add.reduce(rest * direction) * direction
+    # What is left of v below its own rounding is noise: then the free samples alone determine w.
+    if len(basis) == len(first) or np.max(np.abs(rest)) <= EPSILON * C * magnitude:
+        rest = np.zeros(len(first))
+    w = np.add.reduce(levels[:, None] * basis, axis=0) + rest
+    b = float(np.add.reduce(y_free - np.add.reduce(X_free * w, axis=1)) / len(y_free))
+    return Weights(w, b, total + np.add.reduce(y_bounded) * first)
 
 
-def basis_levels(basis: Floats, solution: Floats) -> Floats:
-    """How far the solution lies along each direction of the basis."""
-    return np.add.reduce(basis * solution, axis=1)
+def signed_sum(X: Floats, y: Floats, origin: Floats) -> tuple[Floats, float]:
+    """Σ yᵢ(xᵢ − origin) in the order given, and the size of the largest sum of absolute terms.
+
+    >>> signed_sum(np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([1.0, -1.0]), np.zeros(2))
+    (array([-2., -3.]), 7.0)
+    """
+    total, magnitude = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for start in range(0, len(y), ROWS_A_SUM):
+        terms = X[start : start + ROWS_A_SUM] - origin
+        terms *= y[start : start + ROWS_A_SUM, None]
+        total += np.add.reduce(terms, axis=0)
+        magnitude += np.add.reduce(np.abs(terms, out=terms), axis=0)
+    return total, float(np.max(magnitude, initial=0.0))
+
+
+def orthonormal(X: Floats, origin: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    """Orthonormal directions spanning the rows xᵢ − origin, and the level of each at which aᵢ·w = targetᵢ.
+
+    Modified Gram–Schmidt, longest remainder first, each direction cleaned twice: accurate without squaring the
+    condition number. Rows go in blocks, so that thousands of tied samples cost little more than the few that matter.
+    """
+    dimension = len(origin)
+    basis, levels, rank = np.zeros((dimension, dimension)), np.zeros(dimension), 0
+    block = 4 * (dimension + 1)
+    for start in range(0, len(targets), block):
+        # Each row carries its target as one more column, so that both are reduced together.
+        rows = np.column_stack([X[start : start + block] - origin, targets[start : start + block]])
+        remainder = rows[:, :dimension]
+        shortest = RANK_TOLERANCE**2 * float(np.max(np.add.reduce(remainder * remainder, axis=1)))
+        if rank:
+            # Most blocks bring nothing new. BLAS may look: its rounding is far below the tolerance.
+            beyond = remainder - (remainder @ basis[:rank].T) @ basis[:rank]
+            if np.max(np.sum(beyond * beyond, axis=1)) <= shortest:
+                continue
+        for known in range(rank):
+            along = np.add.reduce(remainder * basis[known], axis=1)
+            rows -= along[:, None] * np.append(basis[known], levels[known])
+        while rank < dimension:
+            lengths = np.add.reduce(remainder * remainder, axis=1)
+            pivot = int(np.argmax(lengths))
+            if lengths[pivot] <= shortest:
+                break
+            length = np.sqrt(lengths[pivot])
+            direction = remainder[pivot] / length
+            found = basis[:rank]
+            direction -= np.add.reduce(np.add.reduce(found * direction, axis=1)[:, None] * found, axis=0)
+            direction /= np.sqrt(np.add.reduce(direction * direction))
+            basis[rank], levels[rank] = direction, rows[pivot, dimension] / length
+            along = np.add.reduce(remainder * direction, axis=1)
+            rows -= along[:, None] * np.append(direction, levels[rank])
+            rank += 1
+        if rank == dimension:
+            break
+    return basis[:rank], levels[:rank]

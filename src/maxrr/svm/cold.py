@@ -1,50 +1,89 @@
-"""A first guess for a head, from a sample of the samples."""
+"""A first guess for a head, from fewer samples.
+
+Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them. Each
+stage solves the smoothed problem on more samples, starting where the last one ended.
+"""
 
 import numpy as np
 
 from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.problem import Samples, Trial
+from maxrr.svm.threads import in_parallel
 
-SIZE = 4000
-WIDEST, START = 2.0, 0.1
-
-
-def start(samples: Samples, C: float, positive: int) -> Trial:
-    y = samples.signs(positive)
-    chosen, weight = thin(samples, y)
-    X, signs, cap = samples.rows(chosen), y[chosen], C * weight
-    each = float(weight.mean())
-    square = float(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))) or 1.0
-    w, b, width = np.zeros(X.shape[1]), 0.0, max(WIDEST, 0.5 * C * each * square)
-    margins = np.zeros(len(y))
-    centre = np.minimum(cap, C * each / width)
-    if len(chosen) < len(y):
-        while True:
-            sigma = C * each / (2.0 * width)
-            problem = newton.Smoothed(X, signs, cap, centre, sigma, np.zeros_like(w), 0.0)
-            point = newton.minimise(problem, w, b, 0.02 * min(1.0, width), np.inf)
-            w, b, centre = point.w, point.b, point.multipliers
-            if width <= START:
-                break
-            width = max(width / 5.0, START)
-        margins = np.where(samples.alive, y * (samples.scores(w[:, None])[:, 0] + b), np.inf)
-        width = 2 * width
-    margins = np.where(samples.alive, margins, np.inf)
-    alpha = C * np.clip(1/ width + (1.0 - margins) / (2.0 * width), 0.0, 1.0)
-    if len(chosen) == len(y): alpha[chosen]=centre
-    none = np.zeros(len(y), dtype=bool)
-    return Trial(positive, y, w, b, margins, alpha, width, 1.0, none, np.zeros_like(w), 0.0)
+STAGES = (2500, 10_000)
+WIDEST = 2.0  # beyond 1, so that the first band contains every sample
+NARROWEST = 0.1  # the guess is good to about this much of a margin, and more accuracy would be wasted on it
+NARROWING = 5.0
+ACCURACY = 0.02
 
 
-def thin(samples: Samples, y: Floats) -> tuple[Ints, Floats]:
-    """Evenly spaced samples in canonical order, and how many each stands for; of a small class, all."""
+def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
+    """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
     order = samples.in_order(samples.alive)
+    guesses = in_parallel(lambda positive: climb(samples, C, positive, order), classes, samples)
+    scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
+    trials = []
+    for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):
+        y = samples.signs(positive)
+        margins = np.where(samples.alive, y * (score + b), np.inf)
+        alpha = np.where(samples.alive, centres(1.0 - margins, np.full(len(y), C), width), 0.0)
+        trials.append(Trial(positive, y, w, b, margins, alpha, width, 1.0, np.zeros(len(y)), np.zeros_like(w), 0.0))
+    return trials
+
+
+def climb(samples: Samples, C: float, positive: int, order: Ints) -> tuple[Floats, float, float]:
+    """Weights, bias and a width to go on with, from the stages that are smaller than the whole."""
+    y = samples.signs(positive)
+    w, b, width = np.zeros(samples.X.shape[1]), 0.0, first_width(samples, C)
+    for size in STAGES:
+        if size >= len(order):
+            break
+        chosen, weight = thin(order, y, size)
+        w, b, width = guess(samples.rows(chosen), y[chosen], C * weight, w, b, width, samples.lengths[chosen])
+    return w, b, width
+
+
+def first_width(samples: Samples, C: float) -> float:
+    """Wide enough for every sample to be in the band, and for multipliers far below C to be resolved.
+
+    On separable data multipliers are of the order of 1/|x|², which may be a tiny fraction of C: smoothing with a
+    steepness of C would drown them in rounding.
+    """
+    return max(WIDEST, 0.5 * C * float(np.mean(samples.lengths[samples.alive] ** 2)))
+
+
+def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:
+    """Multipliers for samples that have none yet: half way up where the margin is 1, by the slope of the smoothing."""
+    sigma = cap / (2.0 * width)
+    return np.clip(np.minimum(0.5 * cap, WIDEST * sigma) + sigma * shortfall, 0.0, cap)
+
+
+def guess(
+    X: Floats, y: Floats, cap: Floats, w: Floats, b: float, width: float, lengths: Floats
+) -> tuple[Floats, float, float]:
+    """Newton on ever narrower smoothings of a small problem; where it ends, and a width to go on with."""
+    length, nothing = float(np.mean(lengths)) or 1.0, np.zeros_like(w)
+    alpha = centres(1.0 - y * (X @ w + b), cap, width)
+    while True:
+        problem = newton.Smoothed(X, y, cap, alpha, float(np.mean(cap)) / (2.0 * width), nothing, 0.0)
+        point = newton.minimise(problem, w, b, length, ACCURACY * min(1.0, width), np.inf)
+        w, b, alpha = point.w, point.b, point.multipliers
+        if width <= NARROWEST:
+            return w, b, 2.0 * width
+        width = max(width / NARROWING, NARROWEST)
+
+
+def thin(order: Ints, y: Floats, size: int) -> tuple[Ints, Floats]:
+    """About `size` samples, evenly spaced in canonical order, and how many each stands for.
+
+    A small class keeps more of its members than its share.
+    """
     chosen, weight = [], []
     for sign in (1.0, -1.0):
         members = order[y[order] == sign]
-        share = max(SIZE * len(members) // len(order), SIZE // 20)
-        stride = max(1, len(members) // share)
-        chosen.append(members[::stride])
-        weight.append(np.full(len(chosen[-1]), len(members) / len(chosen[-1])))
+        stride = max(1, len(members) // max(size * len(members) // len(order), size // 20))
+        kept = members[::stride]
+        chosen.append(kept)
+        weight.append(np.full(len(kept), len(members) / len(kept)))
     return np.concatenate(chosen), np.concatenate(weight)

@@ -12,7 +12,6 @@ apart from the last, which vanishes for feasible α. We compute it in this form:
 of the objective is seen as such.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,11 +68,6 @@ class Certificate:
         return self.separation > SEPARATION_BOUND
 
 
-def longest(X: Floats) -> float:
-    """The largest length of a row, 0.0 if there is none."""
-    return math.sqrt(float(np.max(np.sum(X * X, axis=1), initial=0.0)))
-
-
 def rounding_scale(length: float, w: Floats, b: float) -> float:
     """The size of the terms that add up to a margin of 1: rounding errors of margins are this times 2⁻⁵² or so.
 
@@ -98,7 +92,7 @@ def certify(X: Array, y: Array, w: Array, b: float, multipliers: Array, C: float
     features, signs, w, alpha = (to_numpy(part).astype(np.float64, copy=False) for part in (X, y, w, multipliers))
     margins = signs * (features @ w + b)
     free, _ = partition(margins, 1.0 + abs(b))
-    length = longest(features[free])
+    length = float(np.max(np.linalg.norm(features[free], axis=1), initial=0.0))
     free, bounded = partition(margins, rounding_scale(length, w, b))
     influential = np.flatnonzero(alpha != 0.0)
     terms = (alpha * signs)[influential, None] * features[influential]

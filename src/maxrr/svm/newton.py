@@ -50,23 +50,22 @@ class Point:
     strayed: bool  # margins moved so far that the working set may no longer stand for all samples
 
 
-def minimise(problem: Smoothed, w: Array, b: float, tolerance: float, reach: float) -> Point:
+def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: float, reach: float) -> Point:
     """Minimise the smoothed problem until its gradient is small, or margins have moved by `reach`.
 
-    The gradient is measured in multipliers (its w-part is divided by the typical length of a sample), and `tolerance`
-    is relative to the length of their vector.
+    The gradient is measured in multipliers (its w-part is divided by `length`, the typical one of a sample), and
+    `tolerance` is relative to the norm of their vector.
     """
     X, y, cap, sigma = problem.X, problem.y, problem.cap, problem.sigma
     xp = namespace(X)
-    length = math.sqrt(float(xp.mean(xp.sum(X * X, axis=1)))) or 1.0
     # With tiny features all margins are within rounding of b: counting b from where it starts keeps their digits.
     base, shift = 1.0 - y * b, 0.0
     start = shortfall = base - y * (X @ w)
-    steps, strayed = 0, False
+    steps, strayed, bottom = 0, False, xp.zeros_like(cap)
     while True:
         # 1. Multipliers and gradient at this point.
         raised = problem.centre + sigma * shortfall
-        multipliers = xp.clip(raised, xp.zeros_like(cap), cap)
+        multipliers = xp.minimum(xp.maximum(raised, bottom), cap)
         signed = multipliers * y
         gradient_w = w - problem.pull - signed @ X
         gradient_b = -problem.tilt - float(xp.sum(signed))
@@ -90,7 +89,7 @@ def minimise(problem: Smoothed, w: Array, b: float, tolerance: float, reach: flo
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
         shortfall = base - y * (X @ w + shift) if steps % 8 == 0 else shortfall - size * change
         strayed = float(xp.max(xp.abs(shortfall - start))) > reach
-    spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), xp.zeros_like(shortfall))))
+    spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
     return Point(w, b + shift, multipliers, n_band, spread, strayed)
 
 
@@ -138,7 +137,7 @@ def line_search(
     bottom = xp.zeros_like(cap)
     for _ in range(80):
         moved = raised - (step * sigma) * change
-        here = offset + step * curvature - float(xp.clip(moved, bottom, cap) @ change)
+        here = offset + step * curvature - float(xp.minimum(xp.maximum(moved, bottom), cap) @ change)
         if abs(here) <= LINE_SEARCH_TOLERANCE * -slope:
             return step
         if here > 0.0:

@@ -1,25 +1,39 @@
 """What the solver works on: samples with their classes, and one head among them, solved or not yet."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maxrr.svm import canonical
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, like, rows, to_numpy
 from maxrr.svm.hinge import Certificate
+
+
+@dataclass
+class Counter:
+    """How much of the data was read."""
+
+    passes: int = 0
+    rows: int = 0
 
 
 @dataclass(frozen=True)
 class Samples:
     """All samples of a classifier. Erased ones keep their place, but not their contents.
 
-    `codes` numbers the class of each sample, `rank` its place in the canonical order (that of the keys).
+    `lengths` are those of the rows of X; `codes` numbers the class of each sample, `rank` its place in the canonical
+    order (that of the keys).
     """
 
     X: Array
+    lengths: Floats
     codes: Ints
     rank: Ints
     alive: Bools
+    counter: Counter = field(default_factory=Counter, compare=False)
+
+    def counting(self) -> "Samples":
+        """The same samples, with a counter at zero."""
+        return replace(self, counter=Counter())
 
     def signs(self, positive: int) -> Floats:
         """+1 for the samples of one class, −1 for the rest."""
@@ -27,11 +41,22 @@ class Samples:
 
     def scores(self, weights: Floats) -> Floats:
         """X @ weights (d × heads): one pass over the data."""
+        self.counter.passes += 1
+        self.counter.rows += len(self.codes)
         return to_numpy(self.X @ like(weights, self.X))
+
+    def on_device(self, positions: Ints) -> Array:
+        """Some samples' features, where X is."""
+        self.counter.rows += len(positions)
+        return rows(self.X, positions)
 
     def rows(self, positions: Ints) -> Floats:
         """Some samples' features in main memory."""
-        return to_numpy(rows(self.X, positions))
+        return to_numpy(self.on_device(positions))
+
+    def longest(self, chosen: Bools) -> float:
+        """The length of the longest among the chosen samples, 0.0 if there are none."""
+        return float(np.max(self.lengths[chosen], initial=0.0))
 
     def in_order(self, chosen: Bools) -> Ints:
         """The positions of the chosen samples in canonical order."""
@@ -56,6 +81,12 @@ class Head:
     multipliers: Floats
     certificate: Certificate
 
+    def influential(self) -> Bools:
+        """Which samples shape the head."""
+        mask = np.zeros(len(self.margins), dtype=bool)
+        mask[self.free] = mask[self.bounded] = True
+        return mask
+
     def alpha(self, C: float) -> Floats:
         """All multipliers."""
         alpha = np.zeros(len(self.margins))
@@ -76,21 +107,19 @@ class Trial:
     alpha: Floats
     width: float  # of the smoothed kink, in units of the margin
     reach: float  # samples with margins further from 1 than this are left out of the working set
-    frozen: Bools  # those among them taken to be bounded
-    pull: Floats  # C Σ yᵢxᵢ over them
-    tilt: float  # C Σ yᵢ over them
-    warm: bool = False  # the partition is already a good guess
+    held: Floats  # the multipliers these are taken to keep
+    pull: Floats  # Σ heldᵢyᵢxᵢ
+    tilt: float  # Σ heldᵢyᵢ
     rounds: int = 0
     patience: int = 6
     spread: float = np.inf
     best: Head | None = None
 
-    def freeze(self, samples: Samples, C: float, frozen: Bools) -> None:
-        """Change which samples are taken for bounded, touching only those that change."""
-        for changed, sign in ((frozen & ~self.frozen, C), (self.frozen & ~frozen, -C)):
-            positions = np.flatnonzero(changed)
-            if len(positions):
-                y = self.y[positions]
-                self.pull = self.pull + sign * canonical.signed_sum(samples.rows(positions), y)
-                self.tilt += sign * float(np.sum(y))
-        self.frozen = frozen
+    def hold(self, samples: Samples, held: Floats) -> None:
+        """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""
+        changed = np.flatnonzero(held != self.held)
+        if len(changed):
+            signed = (held - self.held)[changed] * self.y[changed]
+            self.pull = self.pull + signed @ samples.rows(changed)
+            self.tilt += float(np.sum(signed))
+        self.held = held

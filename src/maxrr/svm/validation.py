@@ -1,0 +1,96 @@
+"""What callers may hand in, and what they are told otherwise."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, namespace, to_numpy
+
+
+def penalty(C: object) -> float:
+    """C as a float."""
+    if not isinstance(C, Real) or not 0.0 < float(C) < math.inf:
+        raise ValueError(f"C must be a positive, finite number, not {C!r}")
+    return float(C)
+
+
+def features(X: Array, estimator: object) -> Array:
+    """X as a finite float64 matrix of the kind it came in."""
+    if issparse(X):
+        raise ValueError("sparse matrices are not supported: pass a dense array, X.toarray()")
+    if not is_torch(X):
+        return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
+    xp = namespace(X)
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X must have samples and features, but its shape is {tuple(X.shape)}")
+    tensor = xp.astype(X.detach(), xp.float64)
+    if not bool(xp.all(xp.isfinite(tensor))):
+        raise ValueError("X contains NaN or infinity")
+    return tensor
+
+
+def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
+    """y as one class label a sample."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    given = column_or_1d(to_numpy(y) if is_torch(y) else y, warn=True)
+    if len(given) != count:
+        raise ValueError(f"X has {count} samples, but y has {len(given)} labels")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise ValueError("y contains NaN or infinity")
+    check_classification_targets(given)
+    return np.asarray(given)
+
+
+def keys(given: ArrayLike | None, count: int, first: int) -> NDArray[Any]:
+    """One unique integer or string a sample; row numbers from `first` where none are given."""
+    if given is None:
+        return np.arange(first, first + count)
+    array = np.asarray(to_numpy(given) if is_torch(given) else given)
+    if array.ndim != 1 or len(array) != count:
+        raise ValueError(f"there are {count} samples, but keys have shape {array.shape}: one key a sample")
+    if array.dtype.kind not in "iuU":
+        raise ValueError(f"keys must be all integers or all strings, not {array.dtype}")
+    values, counts = np.unique(array, return_counts=True)
+    if len(values) < count:
+        raise ValueError(f"keys must be unique, but {values[np.argmax(counts)].item()!r} occurs {counts.max()} times")
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array
+
+
+def rows(given: ArrayLike, alive: Bools) -> Ints:
+    """Row numbers of samples that are there, each once."""
+    array = np.asarray(to_numpy(given) if is_torch(given) else given)
+    if array.ndim > 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise ValueError("rows must be a non-empty list of row numbers")
+    array = np.atleast_1d(array).astype(np.int64)
+    unknown = array[(array < 0) | (array >= len(alive))]
+    if len(unknown):
+        raise ValueError(f"unknown rows, such as {unknown[0]}: the model has seen rows 0 to {len(alive) - 1}")
+    gone = array[~alive[array]]
+    if len(gone):
+        raise ValueError(f"rows already forgotten, such as {gone[0]}")
+    distinct = np.unique(array)
+    if len(distinct) < len(array):
+        raise ValueError("rows must not repeat")
+    return distinct
+
+
+def join(old: NDArray[Any], new: NDArray[Any], retained: Bools) -> NDArray[Any]:
+    """All keys, old ones first, if the retained ones remain unique."""
+    if (old.dtype.kind == "U") != (new.dtype.kind == "U"):
+        raise ValueError("keys must be of one kind, integers or strings, in fit and insert")
+    clash = np.intersect1d(old[retained], new)
+    if len(clash):
+        raise ValueError(f"keys already in use, such as {clash[0].item()!r}: forget those samples first")
+    return np.concatenate([old, new])
+
+
+def lengths(X: Array) -> Floats:
+    """The Euclidean length of every row."""
+    return np.asarray(to_numpy(namespace(X).linalg.vector_norm(X, axis=1)), dtype=np.float64)
