@@ -12,7 +12,7 @@ import numpy as np
 
 from maxrr.svm.arrays import Floats
 
-EPSILON = float(np.finfo(np.float64).eps)
+NOISE = 4.0 * float(np.finfo(np.float64).eps)  # of the terms of a sum: below that, its result is rounding error
 ROWS_A_SUM = 1024  # rows are summed in runs of this many, then the runs: a bound on memory and on rounding
 RANK_TOLERANCE = 1e-11  # a free sample this close to the span of the others (relatively) adds no condition of its own
 
@@ -41,7 +41,8 @@ def weights(X_free: Floats, y_free: Floats, X_bounded: Floats, y_bounded: Floats
     Weights(w=array([1.]), b=0.0, bounded_sum=array([0.]))
     """
     if len(y_free) == 0:
-        total, _ = signed_sum(X_bounded, y_bounded, np.zeros(X_bounded.shape[1]))
+        total, magnitude = signed_sum(X_bounded, y_bounded, np.zeros(X_bounded.shape[1]))
+        total = total if np.max(np.abs(total)) > NOISE * magnitude else np.zeros(len(total))
         return Weights(C * total, 0.0, total)
     first = X_free[0]
     total, magnitude = signed_sum(X_bounded, y_bounded, first)
@@ -50,7 +51,7 @@ def weights(X_free: Floats, y_free: Floats, X_bounded: Floats, y_bounded: Floats
     for direction in basis:
         rest = rest - np.add.reduce(rest * direction) * direction
     # What is left of v below its own rounding is noise: then the free samples alone determine w.
-    if len(basis) == len(first) or np.max(np.abs(rest)) <= EPSILON * C * magnitude:
+    if len(basis) == len(first) or np.max(np.abs(rest)) <= NOISE * C * magnitude:
         rest = np.zeros(len(first))
     w = np.add.reduce(levels[:, None] * basis, axis=0) + rest
     b = float(np.add.reduce(y_free - np.add.reduce(X_free * w, axis=1)) / len(y_free))

@@ -27,6 +27,10 @@ SEPARATION_BOUND = 1e-9
 """With `Certificate.separation` above this the partition is decided, and equal bytes are claimed."""
 
 
+KKT_BOUND = 1e-11
+"""With `Certificate.kkt_violation` above this nothing is decided."""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """How well one head is solved. Made by `certify` from samples, weights and multipliers alone.
@@ -125,16 +129,19 @@ def assemble(
         float(np.linalg.norm(distance)) * length / max(1.0, float(np.sum(alpha)) * length**2),
         abs(imbalance) / max(float(np.sum(alpha)), 1e-300),
     ]
+    violation = max(violations)
     others = np.abs(margins[~free] - 1.0)
     at_free = alpha[free]
     return Certificate(
         primal=primal,
         dual=dual,
         relative_gap=gap / primal,
-        kkt_violation=max(violations),
+        kkt_violation=violation,
         n_free=int(np.count_nonzero(free)),
         n_bounded=int(np.count_nonzero(bounded)),
-        separation=float(np.min(others, initial=np.inf)) / rounding_scale(length, w, b),
+        separation=float(np.min(others, initial=np.inf)) / rounding_scale(length, w, b)
+        if violation <= KKT_BOUND
+        else 0.0,
         multiplier_separation=float(np.min(np.minimum(at_free, C - at_free), initial=C)) / C,
         rounding_floor=8.0 * EPSILON * rounding_scale(length, w, b) * C * np.count_nonzero(free) / primal,
     )

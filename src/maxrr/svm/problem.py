@@ -110,10 +110,11 @@ class Trial:
     held: Floats  # the multipliers these are taken to keep
     pull: Floats  # Σ heldᵢyᵢxᵢ
     tilt: float  # Σ heldᵢyᵢ
+    spread: float = np.inf  # how far from 1 the margins in the band were when last seen
     rounds: int = 0
-    patience: int = 6
-    spread: float = np.inf
-    best: Head | None = None
+    best: Head | None = None  # the best finished head so far, where multipliers are not unique
+    patience: int = 4  # rounds to go on for a better one
+    finished: Head | None = None
 
     def hold(self, samples: Samples, held: Floats) -> None:
         """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""
@@ -123,3 +124,9 @@ class Trial:
             self.pull = self.pull + signed @ samples.rows(changed)
             self.tilt += float(np.sum(signed))
         self.held = held
+
+    def with_held(self, inside: Ints, alpha: Floats) -> Floats:
+        """All multipliers: those of a working set, and the ones taken for granted."""
+        everything = self.held.copy()
+        everything[inside] = alpha
+        return everything
