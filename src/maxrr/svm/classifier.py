@@ -19,7 +19,7 @@ FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
 class Work:
     """What an operation cost."""
 
-    cold_solves: int = 0  # heads solved without a starting point
+    cold_solves: int = 0  # heads solved from scratch: all in a fit, else those of new classes and failed updates
     passes: int = 0  # products of all samples with the weights of one or more heads
     rows_touched: int = 0  # rows of X read, counted again each time they are
 
@@ -87,11 +87,15 @@ def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solut
         if influences(head, samples, margins, changed):
             trials.append(resume(samples, head, margins, alpha, width))
         else:
-            ready[positive] = unmoved(head, samples, margins, changed)
-    if unknown:
-        trials += cold.start(samples, C, unknown)
+            ready[positive] = unmoved(head, samples, margins)
     for head in refine.refine(samples, C, trials, side_by_side=False):
-        ready[head.positive] = head
+        if head.certificate.solved:
+            ready[head.positive] = head
+        else:
+            unknown.append(head.positive)
+    if unknown:
+        for head in refine.refine(samples, C, cold.start(samples, C, unknown)):
+            ready[head.positive] = head
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, measured(samples, len(unknown)))
 
@@ -128,12 +132,13 @@ def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> 
     return bool(head.influential()[old].any() or (margins[new] <= 1.0 + tie).any())
 
 
-def unmoved(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:
+def unmoved(head: Head, samples: Samples, margins: Floats) -> Head:
     """The head itself. Only its separation can change, when the sample nearest to the margin leaves or arrives."""
     scale = hinge.rounding_scale(float(np.max(samples.lengths[head.free], initial=0.0)), head.w, head.b)
     others = np.abs(margins - 1.0)
     others[head.free] = np.inf
-    certificate = replace(head.certificate, separation=float(np.min(others)) / scale)
+    separation = float(np.min(others)) / scale if head.certificate.kkt_violation <= hinge.KKT_BOUND else 0.0
+    certificate = replace(head.certificate, separation=separation)
     return replace(head, margins=margins, certificate=certificate)
 
 

@@ -16,8 +16,6 @@ from maxrr.svm.classifier import Solution, Work
 from maxrr.svm.hinge import Certificate
 from maxrr.svm.problem import Samples
 
-SOLVED = 1e-10  # a relative gap above this, and above what rounding allows, is worth a warning
-
 
 @dataclass(frozen=True)
 class Fitted:
@@ -245,7 +243,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """Take over a new state in one assignment: an interruption leaves the old one or the new one."""
         self._state = fitted
         for head in fitted.solution.heads:
-            if head.certificate.relative_gap > max(SOLVED, head.certificate.rounding_floor):
+            if not head.certificate.solved:
                 warnings.warn(
                     f"the head of class {fitted.classes[head.positive]!r} is solved only to a relative gap of "
                     f"{head.certificate.relative_gap:.1e}: float64 cannot hold both its largest and its smallest "

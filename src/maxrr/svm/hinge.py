@@ -20,15 +20,17 @@ from maxrr.svm.arrays import Array, Bools, Floats, to_numpy
 
 EPSILON = float(np.finfo(np.float64).eps)
 
+SOLVED = 1e-10
+"""A relative gap below this is a solution; the solver stops at far smaller ones where it can."""
+
 TIE = 1e-12
 """Margins within this of 1, relative to the rounding scale of the head, count as exactly 1: the sample is free."""
 
 SEPARATION_BOUND = 1e-9
 """With `Certificate.separation` above this the partition is decided, and equal bytes are claimed."""
 
-
 KKT_BOUND = 1e-11
-"""With `Certificate.kkt_violation` above this nothing is decided."""
+"""With a worse `Certificate.kkt_violation` nothing is decided: its separation is zero."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,23 @@ class Certificate:
         (primal − dual) / primal, in the cancellation-free form above. The primal objective is positive for any data
         with two classes, whatever its scale.
     kkt_violation
-        The worst breach of the optimality conditions: multipliers outside [0, C] or on the wrong bound for their
-        margin (in units of the margin), and w ≠ Σ αᵢyᵢxᵢ or Σ αᵢyᵢ ≠ 0 (relative to the terms summed).
+        The worst breach of the optimality conditions. Multipliers outside [0, C], in units of C; multipliers on the
+        wrong bound for their margin, in units of the margin or of C, whichever is less; w ≠ Σ αᵢyᵢxᵢ, in units of the
+        margin, or relative to the terms of the sum where these are larger; Σ αᵢyᵢ ≠ 0, relative to Σ αᵢ.
     n_free, n_bounded
         Samples with margin exactly 1 (within `TIE`), and below it. Together the influential ones.
     separation
         How clearly the partition is decided: the distance to 1 of the nearest margin that is not free, relative to
         the head's rounding scale 1 + |b| + |w|·max|x| over its free samples. Weights depend on the partition only,
-        and the partition only on margins, so above `SEPARATION_BOUND` the bytes are decided.
+        and the partition only on margins, so above `SEPARATION_BOUND` the bytes are decided. Zero where the
+        optimality conditions hold too badly to decide anything.
     multiplier_separation
         The nearest free multiplier's distance to its bounds, relative to C. Zero for ties and repeated samples,
-        where the multipliers are not unique while the weights are.
+        where the multipliers are not unique while the weights are: no byte depends on it.
+    rounding_floor
+        The relative gap that float64 leaves when every free margin is off by its rounding: C Σ 8·2⁻⁵²·scale over the
+        free samples, relative to the primal objective. Above 1e-10 only for data separable by a wide margin with a
+        huge C|x|², where the objective is tiny beside C.
     """
 
     primal: float
@@ -65,6 +73,11 @@ class Certificate:
     separation: float
     multiplier_separation: float
     rounding_floor: float
+
+    @property
+    def solved(self) -> bool:
+        """Whether the gap is as small as asked, or as rounding allows."""
+        return self.relative_gap <= max(SOLVED, self.rounding_floor)
 
     @property
     def decided(self) -> bool:
@@ -112,7 +125,10 @@ def assemble(
     margins: Floats, free: Bools, bounded: Bools, alpha: Floats, w: Floats, b: float, C: float,
     *, length: float, combination: Floats, imbalance: float,
 ) -> Certificate:  # fmt: skip
-    """The certificate from margins, multipliers, v = Σ αᵢyᵢxᵢ, Σ αᵢyᵢ and the size of the terms of v."""
+    """The certificate from margins and multipliers.
+
+    `length` is that of the longest free sample, `combination` Σ αᵢyᵢxᵢ, `imbalance` Σ αᵢyᵢ.
+    """
     slack = np.maximum(0.0, 1.0 - margins)
     primal = 0.5 * float(w @ w) + C * float(np.sum(slack))
     dual = float(np.sum(alpha)) - 0.5 * float(combination @ combination)
@@ -130,7 +146,8 @@ def assemble(
         abs(imbalance) / max(float(np.sum(alpha)), 1e-300),
     ]
     violation = max(violations)
-    others = np.abs(margins[~free] - 1.0)
+    scale = rounding_scale(length, w, b)
+    nearest = float(np.min(np.abs(margins[~free] - 1.0), initial=np.inf))
     at_free = alpha[free]
     return Certificate(
         primal=primal,
@@ -139,9 +156,7 @@ def assemble(
         kkt_violation=violation,
         n_free=int(np.count_nonzero(free)),
         n_bounded=int(np.count_nonzero(bounded)),
-        separation=float(np.min(others, initial=np.inf)) / rounding_scale(length, w, b)
-        if violation <= KKT_BOUND
-        else 0.0,
+        separation=nearest / scale if violation <= KKT_BOUND else 0.0,
         multiplier_separation=float(np.min(np.minimum(at_free, C - at_free), initial=C)) / C,
-        rounding_floor=8.0 * EPSILON * rounding_scale(length, w, b) * C * np.count_nonzero(free) / primal,
+        rounding_floor=8.0 * EPSILON * scale * C * np.count_nonzero(free) / primal,
     )

@@ -28,7 +28,7 @@ ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-9  # margins this close to 1 are taken for equal to it, as long as that holds good
 MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
-GOOD_GAP, ACCEPTABLE_GAP = 1e-12, 1e-10
+GOOD_GAP = 1e-12
 MOST_ROUNDS = 50
 
 
@@ -141,7 +141,7 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
     # 1. Is this the solution?
     if proposal.candidate is not None and not crossed:
         head = confirm(samples, C, trial.positive, trial.y, proposal.candidate, margins)
-        if head is not None and head.certificate.relative_gap <= max(ACCEPTABLE_GAP, head.certificate.rounding_floor):
+        if head is not None and head.certificate.solved:
             return head
     # 2. Go there, or as far as is good for all samples.
     step = 1.0
