@@ -9,7 +9,7 @@ import numpy as np
 from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.problem import Samples, Trial
-from maxrr.svm.threads import in_parallel
+from maxrr.svm.threads import on_threads
 
 STAGES = (2500, 10_000)
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
@@ -21,7 +21,7 @@ ACCURACY = 0.02
 def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
     """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
     order = samples.in_order(samples.alive)
-    guesses = in_parallel(lambda positive: climb(samples, C, positive, order), classes, samples)
+    guesses = on_threads(lambda positive: climb(samples, C, positive, order), classes, samples)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
     for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):

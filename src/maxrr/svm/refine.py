@@ -16,7 +16,7 @@ from maxrr.svm.arrays import Bools, Floats, Ints, like, to_numpy
 from maxrr.svm.finish import Candidate, certified, confirm, propose
 from maxrr.svm.hinge import EPSILON, KKT_BOUND, TIE, rounding_scale
 from maxrr.svm.problem import Head, Samples, Trial
-from maxrr.svm.threads import in_parallel
+from maxrr.svm.threads import on_threads
 
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be free without ties
 SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
@@ -55,10 +55,7 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
     solved: dict[int, Head] = {}
     active = trials
     while active:
-        if side_by_side:
-            proposals = in_parallel(lambda trial: improve(samples, C, trial), active, samples)
-        else:
-            proposals = [improve(samples, C, trial) for trial in active]
+        proposals = on_threads(lambda trial: improve(samples, C, trial), active, samples, side_by_side)
         scores = samples.scores(np.stack([proposal.w for proposal in proposals], axis=1))
         unfinished = []
         for trial, proposal, score in zip(active, proposals, scores.T, strict=True):
@@ -144,12 +141,11 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
         if head is not None and head.certificate.solved:
             return head
     # 2. Go there, or as far as is good for all samples.
-    step = 1.0
-    if crossed or proposal.strayed:
-        step = best_step(samples, C, trial, proposal, margins)
+    change = np.subtract(margins, trial.margins, out=np.zeros(len(margins)), where=samples.alive)
+    step = best_step(samples, C, trial, proposal, change) if crossed or proposal.strayed else 1.0
     trial.w = trial.w + step * (proposal.w - trial.w)
     trial.b += step * (proposal.b - trial.b)
-    trial.margins = np.where(samples.alive, trial.margins + step * (margins - trial.margins), np.inf)
+    trial.margins = trial.margins + step * change
     # 3. Narrow the smoothing where the working set told the truth, widen the working set where it did not.
     if proposal.strayed or step < 0.5:
         trial.reach *= 2.0
@@ -168,17 +164,13 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
     return given_up(samples, C, trial) if trial.rounds >= MOST_ROUNDS else trial.finished
 
 
-def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins: Floats) -> float:
-    """How far to go towards a proposal, by the smoothed objective over all samples."""
-    sigma = C / (2.0 * trial.width)
-    change, raised = np.zeros(len(margins)), np.zeros(len(margins))
-    here = samples.alive
-    change[here] = margins[here] - trial.margins[here]
-    raised[here] = trial.alpha[here] + sigma * (1.0 - trial.margins[here])
+def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, change: Floats) -> float:
+    """How far to go towards a proposal, which changes margins by `change`: best for the smoothed objective of all."""
+    sigma, cap = C / (2.0 * trial.width), np.full(len(change), C)
+    raised = np.where(samples.alive, trial.alpha + sigma * (1.0 - trial.margins), 0.0)
     step_w = proposal.w - trial.w
     offset = float(trial.w @ step_w)
     slope = offset - float(np.clip(raised, 0.0, C) @ change)
-    cap = np.full(len(raised), C)
     return newton.line_search(raised, cap, sigma, change, slope, offset=offset, curvature=float(step_w @ step_w))
 
 

@@ -16,12 +16,14 @@ R = TypeVar("R")
 BLAS = ThreadpoolController()
 
 
-def in_parallel(work: Callable[[T], R], items: list[T], samples: Samples) -> list[R]:
-    """Each item on a thread of its own with a single-threaded BLAS: better than each small product on all threads.
+def on_threads(work: Callable[[T], R], items: list[T], samples: Samples, side_by_side: bool = True) -> list[R]:
+    """Each item with a single-threaded BLAS, several items at once if asked for and X is NumPy's.
 
-    Tensors are left to their own library's threads, or device.
+    The products here are small, and waking other threads for each costs more than they give, a lot more when the
+    processor is busy. Tensors are left to their own library's threads, or device.
     """
-    if len(items) == 1 or not is_numpy(samples.X):
-        return list(map(work, items))
-    with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(work, items))
+    with BLAS.limit(limits=1, user_api="blas"):
+        if len(items) == 1 or not side_by_side or not is_numpy(samples.X):
+            return list(map(work, items))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(work, items))
