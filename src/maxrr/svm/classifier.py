@@ -134,12 +134,13 @@ def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> 
 
 def unmoved(head: Head, samples: Samples, margins: Floats) -> Head:
     """The head itself. Only its separation can change, when the sample nearest to the margin leaves or arrives."""
-    scale = hinge.rounding_scale(float(np.max(samples.lengths[head.free], initial=0.0)), head.w, head.b)
-    others = np.abs(margins - 1.0)
-    others[head.free] = np.inf
-    separation = float(np.min(others)) / scale if head.certificate.kkt_violation <= hinge.KKT_BOUND else 0.0
-    certificate = replace(head.certificate, separation=separation)
-    return replace(head, margins=margins, certificate=certificate)
+    separation = head.certificate.separation
+    if separation > 0.0:
+        scale = hinge.rounding_scale(float(np.max(samples.lengths[head.free], initial=0.0)), head.w, head.b)
+        others = np.abs(margins - 1.0)
+        others[head.free] = np.inf
+        separation = float(np.min(others)) / scale
+    return replace(head, margins=margins, certificate=replace(head.certificate, separation=separation))
 
 
 def resume(samples: Samples, head: Head, margins: Floats, alpha: Floats, width: float) -> Trial:

@@ -54,7 +54,11 @@ class Certificate:
         How clearly the partition is decided: the distance to 1 of the nearest margin that is not free, relative to
         the head's rounding scale 1 + |b| + |w|·max|x| over its free samples. Weights depend on the partition only,
         and the partition only on margins, so above `SEPARATION_BOUND` the bytes are decided. Zero where the
-        optimality conditions hold too badly to decide anything.
+        optimality conditions hold too badly to decide anything (`KKT_BOUND`), or the resolution is above that bound.
+    resolution
+        What rounding leaves open in the decision values, relative to the rounding scale: 2⁻⁵² Σ αᵢ·max|x|² over it.
+        Where only ½|w|² decides between solutions, it cannot do so more finely than Σ αᵢyᵢxᵢ can be summed. Tiny for
+        features of moderate size; features of size 1e6 with C = 1e3 leave everything open.
     multiplier_separation
         The nearest free multiplier's distance to its bounds, relative to C. Zero for ties and repeated samples,
         where the multipliers are not unique while the weights are: no byte depends on it.
@@ -71,6 +75,7 @@ class Certificate:
     n_free: int
     n_bounded: int
     separation: float
+    resolution: float
     multiplier_separation: float
     rounding_floor: float
 
@@ -148,6 +153,7 @@ def assemble(
     violation = max(violations)
     scale = rounding_scale(length, w, b)
     nearest = float(np.min(np.abs(margins[~free] - 1.0), initial=np.inf))
+    resolution = EPSILON * float(np.sum(alpha)) * length**2 / scale
     at_free = alpha[free]
     return Certificate(
         primal=primal,
@@ -156,7 +162,8 @@ def assemble(
         kkt_violation=violation,
         n_free=int(np.count_nonzero(free)),
         n_bounded=int(np.count_nonzero(bounded)),
-        separation=nearest / scale if violation <= KKT_BOUND else 0.0,
+        separation=nearest / scale if violation <= KKT_BOUND and resolution <= SEPARATION_BOUND else 0.0,
+        resolution=resolution,
         multiplier_separation=float(np.min(np.minimum(at_free, C - at_free), initial=C)) / C,
         rounding_floor=8.0 * EPSILON * scale * C * np.count_nonzero(free) / primal,
     )
