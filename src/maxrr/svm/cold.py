@@ -11,7 +11,7 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.threads import on_threads
 
-STAGES = (2500, 10_000)
+STAGES = (4000,)
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
 NARROWEST = 0.1  # the guess is good to about this much of a margin, and more accuracy would be wasted on it
 NARROWING = 5.0

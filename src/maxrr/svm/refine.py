@@ -21,11 +21,13 @@ from maxrr.svm.threads import on_threads
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be free without ties
 SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
 REACH = 10.0  # a working set holds the margins within this many widths of 1
+STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
 NARROWING = 5.0  # how much narrower the smoothing gets when multipliers still change much
 NARROWEST = 1e-13
 LEVELS_A_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
-TIED = 1e-9  # margins this close to 1 are taken for equal to it, as long as that holds good
+TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
+NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
 MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 GOOD_GAP = 1e-12
@@ -83,7 +85,7 @@ def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
     for _ in range(LEVELS_A_ROUND if small else 1):
         problem = newton.Smoothed(X, signs, cap, like(now.alpha, X), C / (2.0 * now.width), pull, trial.tilt)
         tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
-        point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, trial.reach)
+        point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, STRAYED * trial.reach)
         now.w, now.b, now.alpha, now.strayed = to_numpy(point.w), point.b, to_numpy(point.multipliers), point.strayed
         if now.strayed:
             break
@@ -98,7 +100,7 @@ def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
                 )
                 now.w, now.b = now.candidate.w, now.candidate.b
                 break
-        if point.spread > ROUNDED and point.spread > 0.1 * now.spread:
+        if point.spread > ROUNDED and point.spread > 0.03 * now.spread:
             now.width = max(now.width / NARROWING, NARROWEST)
         now.spread = point.spread
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
@@ -116,7 +118,8 @@ def choose_working_set(samples: Samples, C: float, trial: Trial) -> Ints:
         trial.reach = np.inf
     near = (distance <= trial.reach) & samples.alive
     ties = np.flatnonzero(near & (distance <= TIED))
-    if len(ties) > MANY_TIES:  # a part of them can balance all; another part each round, for good measure
+    if len(ties) > max(MANY_TIES, 0.9 * np.count_nonzero(distance <= NEAR_TIED)):
+        # Exact ties, not samples on their way: a part of them can balance all. Another part each round, to be fair.
         stride = len(ties) // MANY_TIES + 1
         near[ties] = False
         near[ties[trial.rounds % stride :: stride]] = True
@@ -180,7 +183,7 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
     Weights and partition follow from the margins. Multipliers are not unique then, and those of the trial get better
     from round to round: the head is finished when they are good enough, or get no better.
     """
-    if trial.spread > 1e-6:
+    if trial.spread > (TIED if trial.rounds < MOST_ROUNDS // 2 else NEAR_TIED):
         return
     between = (trial.alpha > 0.0) & (trial.alpha < C)
     scale = rounding_scale(samples.longest(between), trial.w, trial.b)
