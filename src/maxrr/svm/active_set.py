@@ -36,6 +36,8 @@ def settle(
     error to expect in the former.
     """
     seen: set[bytes] = set()
+    if np.count_nonzero(free) > X.shape[1] + 1:
+        return None
     for _ in range(MOST_ROUNDS):
         inside = np.flatnonzero(bounded)
         held = pull + C * (y[inside] @ X[inside])

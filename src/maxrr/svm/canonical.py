@@ -54,7 +54,7 @@ def weights(X_free: Floats, y_free: Floats, X_bounded: Floats, y_bounded: Floats
     if len(basis) == len(first) or np.max(np.abs(rest)) <= NOISE * C * magnitude:
         rest = np.zeros(len(first))
     w = np.add.reduce(levels[:, None] * basis, axis=0) + rest
-    b = float(np.add.reduce(y_free - np.add.reduce(X_free * w, axis=1)) / len(y_free))
+    b = mean_offset(X_free, y_free, w)
     return Weights(w, b, total + np.add.reduce(y_bounded) * first)
 
 
@@ -71,6 +71,15 @@ def signed_sum(X: Floats, y: Floats, origin: Floats) -> tuple[Floats, float]:
         total += np.add.reduce(terms, axis=0)
         magnitude += np.add.reduce(np.abs(terms, out=terms), axis=0)
     return total, float(np.max(magnitude, initial=0.0))
+
+
+def mean_offset(X: Floats, y: Floats, w: Floats) -> float:
+    """The mean of yᵢ − w·xᵢ."""
+    total = 0.0
+    for start in range(0, len(y), ROWS_A_SUM):
+        stop = start + ROWS_A_SUM
+        total += float(np.add.reduce(y[start:stop] - np.add.reduce(X[start:stop] * w, axis=1)))
+    return total / len(y)
 
 
 def orthonormal(X: Floats, origin: Floats, targets: Floats) -> tuple[Floats, Floats]:

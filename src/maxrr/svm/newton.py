@@ -27,7 +27,10 @@ LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not sav
 
 @dataclass
 class Smoothed:
-    """One head over a working set: features (m × d), signs, upper bounds, centres, and what lies outside."""
+    """One head over a working set: features (m × d), signs, upper bounds, centres, and what lies outside.
+
+    A sample with an upper bound of zero is not in the working set, and only there to save a copy of the others.
+    """
 
     X: Array
     y: Array
@@ -88,7 +91,7 @@ def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: fl
             break
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
         shortfall = base - y * (X @ w + shift) if steps % 8 == 0 else shortfall - size * change
-        strayed = float(xp.max(xp.abs(shortfall - start))) > reach
+        strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
     spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
     return Point(w, b + shift, multipliers, n_band, spread, strayed)
 

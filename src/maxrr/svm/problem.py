@@ -54,7 +54,7 @@ class Samples:
         """Some samples' features in main memory."""
         return to_numpy(self.on_device(positions))
 
-    def longest(self, chosen: Bools) -> float:
+    def longest(self, chosen: Bools | Ints) -> float:
         """The length of the longest among the chosen samples, 0.0 if there are none."""
         return float(np.max(self.lengths[chosen], initial=0.0))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
-from maxrr.svm.arrays import Bools, Floats, Ints, like, to_numpy
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, like, to_numpy
 from maxrr.svm.finish import Candidate, certified, confirm, propose
 from maxrr.svm.hinge import EPSILON, KKT_BOUND, TIE, rounding_scale
 from maxrr.svm.problem import Head, Samples, Trial
@@ -22,7 +22,8 @@ SMALLEST = 6  # a working set has at least this many times the d + 1 samples tha
 SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
 REACH = 10.0  # a working set holds the margins within this many widths of 1
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
-NARROWING = 5.0  # how much narrower the smoothing gets when multipliers still change much
+NARROWING = 5.0  # how much narrower the smoothing gets
+SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
 NARROWEST = 1e-13
 LEVELS_A_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
@@ -72,40 +73,57 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
 
 
 def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
-    """One round on the working set: Newton on ever narrower smoothings, until the partition is clear."""
+    """One round on the working set."""
     inside = choose_working_set(samples, C, trial)
-    X, y = samples.on_device(inside), trial.y[inside]
-    small = len(inside) <= SMALL * (X.shape[1] + 1)
-    if small:
-        X = to_numpy(X)  # small systems are quicker in main memory than on any device
-    signs, cap, pull = like(y, X), like(np.full(len(y), C), X), like(trial.pull, X)
-    length = float(np.mean(samples.lengths[inside])) or 1.0
-    noise = EPSILON * C * length * (np.count_nonzero(trial.held) + len(inside))
-    now = Proposal(trial.w, trial.b, inside, trial.alpha[inside], trial.width, trial.spread)
-    for _ in range(LEVELS_A_ROUND if small else 1):
-        problem = newton.Smoothed(X, signs, cap, like(now.alpha, X), C / (2.0 * now.width), pull, trial.tilt)
-        tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
-        point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, STRAYED * trial.reach)
-        now.w, now.b, now.alpha, now.strayed = to_numpy(point.w), point.b, to_numpy(point.multipliers), point.strayed
+    proposal = Proposal(trial.w, trial.b, inside, trial.alpha[inside], trial.width, trial.spread)
+    if len(inside) <= SMALL * (samples.X.shape[1] + 1):
+        work_out(samples, C, trial, proposal)
+    elif 2 * len(inside) <= len(trial.y):
+        cap = np.full(len(inside), C)
+        narrow(samples, C, trial, proposal, samples.on_device(inside), trial.y[inside], proposal.alpha, cap)
+    else:  # all samples, to save a copy; those outside the working set are capped at zero
+        alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
+        alpha[inside], cap[inside] = proposal.alpha, C
+        narrow(samples, C, trial, proposal, samples.X, trial.y, alpha, cap)
+        proposal.alpha = proposal.alpha[inside]
+    return proposal
+
+
+def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
+    """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
+    X, y, cap = samples.rows(now.inside), trial.y[now.inside], np.full(len(now.inside), C)
+    noise = EPSILON * C * samples.longest(now.inside) * (np.count_nonzero(trial.held) + len(y))
+    for _ in range(LEVELS_A_ROUND):
+        narrow(samples, C, trial, now, X, y, now.alpha, cap)
         if now.strayed:
             break
         between = (now.alpha > 0.0) & (now.alpha < C)
-        if np.count_nonzero(between) <= X.shape[1] + 1:
-            settled = settle(to_numpy(X), y, C, trial.pull, trial.tilt, noise, between, now.alpha >= C)
-            if settled is not None:
-                free, bounded = (trial.held > 0.0) & (trial.held < C), trial.held == C
-                free[inside], bounded[inside], now.alpha = settled.free, settled.bounded, settled.multipliers
-                now.candidate = propose(
-                    samples, C, trial.y, settled.b, free, bounded, trial.with_held(inside, now.alpha)
-                )
-                now.w, now.b = now.candidate.w, now.candidate.b
-                break
-        if point.spread > ROUNDED and point.spread > 0.03 * now.spread:
-            now.width = max(now.width / NARROWING, NARROWEST)
-        now.spread = point.spread
+        settled = settle(X, y, C, trial.pull, trial.tilt, noise, between, now.alpha >= C)
+        if settled is not None:
+            free, bounded = (trial.held > 0.0) & (trial.held < C), trial.held == C
+            free[now.inside], bounded[now.inside], now.alpha = settled.free, settled.bounded, settled.multipliers
+            alpha = trial.with_held(now.inside, now.alpha)
+            now.candidate = propose(samples, C, trial.y, settled.b, free, bounded, alpha)
+            now.w, now.b = now.candidate.w, now.candidate.b
+            break
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
             break
-    return now
+
+
+def narrow(
+    samples: Samples, C: float, trial: Trial, now: Proposal, X: Array, y: Floats, alpha: Floats, cap: Floats
+) -> None:
+    """Newton on one smoothing; the next will be narrower if the multipliers still change much."""
+    problem = newton.Smoothed(
+        X, like(y, X), like(cap, X), like(alpha, X), C / (2.0 * now.width), like(trial.pull, X), trial.tilt
+    )
+    length = float(np.mean(samples.lengths[now.inside])) or 1.0
+    tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
+    point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, STRAYED * trial.reach)
+    now.w, now.b, now.alpha, now.strayed = to_numpy(point.w), point.b, to_numpy(point.multipliers), point.strayed
+    if point.spread > ROUNDED and point.spread > SLOW * now.spread:
+        now.width = max(now.width / NARROWING, NARROWEST)
+    now.spread = point.spread
 
 
 def choose_working_set(samples: Samples, C: float, trial: Trial) -> Ints:
