@@ -21,6 +21,7 @@ import numpy as np
 from maxrr.svm.arrays import Array, like, namespace
 
 MOST_STEPS = 60
+MOST_BAND_ROWS = 16_384  # a part of a larger band gives its curvature well enough
 RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
 LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not save Newton steps
 
@@ -105,9 +106,11 @@ def direction(
         if gradient_b != 0.0:
             return xp.zeros_like(gradient_w), -math.copysign(1.0, gradient_b)
         return -gradient_w, 0.0
-    band = X[in_band]
-    mean = xp.mean(band, axis=0)
-    centred = band - mean
+    chosen = xp.nonzero(in_band)[0]
+    stride = -(-n_band // MOST_BAND_ROWS)
+    centred = xp.take(X, chosen[::stride], axis=0)
+    mean = xp.mean(centred, axis=0)
+    centred -= mean
     gradient = gradient_w - gradient_b * mean
     dimension = X.shape[1]
     if n_band < dimension:  # the small system (Woodbury): accurate in the directions the band does not see
@@ -115,7 +118,7 @@ def direction(
         gram = gram + identity(n_band, X) * (1.0 / sigma + RIDGE * float(xp.linalg.trace(gram)))
         step_w = centred.T @ xp.linalg.solve(gram, centred @ gradient) - gradient
     else:
-        hessian = sigma * (centred.T @ centred)
+        hessian = (sigma * stride) * (centred.T @ centred)
         hessian = hessian + identity(dimension, X) * (1.0 + RIDGE * float(xp.linalg.trace(hessian)))
         step_w = -xp.linalg.solve(hessian, gradient)
     return step_w, -gradient_b / (sigma * n_band) - float(mean @ step_w)

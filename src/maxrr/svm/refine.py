@@ -78,7 +78,7 @@ def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
     proposal = Proposal(trial.w, trial.b, inside, trial.alpha[inside], trial.width, trial.spread)
     if len(inside) <= SMALL * (samples.X.shape[1] + 1):
         work_out(samples, C, trial, proposal)
-    elif 2 * len(inside) <= len(trial.y):
+    elif 3 * len(inside) <= len(trial.y):
         cap = np.full(len(inside), C)
         narrow(samples, C, trial, proposal, samples.on_device(inside), trial.y[inside], proposal.alpha, cap)
     else:  # all samples, to save a copy; those outside the working set are capped at zero
