@@ -13,7 +13,7 @@ import numpy as np
 from maxrr.svm.arrays import Bools, Floats
 
 MOST_ROUNDS = 30
-SMALLEST_PIVOT = 1e-10  # relative; below it free samples depend on each other and the multipliers are not unique
+SMALLEST_PIVOT = 1e-9  # in lengths of samples; below it free samples depend on each other, and multipliers are loose
 
 
 @dataclass
@@ -74,7 +74,7 @@ def solve_free(X: Floats, y: Floats, pull: Floats, tilt: float, noise: float) ->
     toward = pull - tilt * X[0]
     Q, R = np.linalg.qr(rows.T)
     pivots = np.abs(np.diag(R))
-    if count > 1 and pivots.min() <= SMALLEST_PIVOT * pivots.max():
+    if count > 1 and pivots.min() <= SMALLEST_PIVOT * float(np.max(np.linalg.norm(X, axis=1))):
         return None
     levels, inside = np.linalg.solve(R.T, y[1:] - y[0]), Q.T @ toward
     signed = np.linalg.solve(R, levels - inside)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxrr.svm.arrays import Floats
+from maxrr.svm.arrays import Floats, Ints
 
 NOISE = 4.0 * float(np.finfo(np.float64).eps)  # of the terms of a sum: below that, its result is rounding error
 ROWS_A_SUM = 1024  # rows are summed in runs of this many, then the runs: a bound on memory and on rounding
-RANK_TOLERANCE = 1e-11  # a free sample this close to the span of the others (relatively) adds no condition of its own
+RANK_TOLERANCE = 1e-9  # a free sample this close to the span of the others, in lengths of samples, adds no condition
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,29 @@ def weights(X_free: Floats, y_free: Floats, X_bounded: Floats, y_bounded: Floats
     if len(y_free) == 0:
         total, magnitude = signed_sum(X_bounded, y_bounded, np.zeros(X_bounded.shape[1]))
         total = total if np.max(np.abs(total)) > NOISE * magnitude else np.zeros(len(total))
-        return Weights(C * total, 0.0, total)
+        return Weights(C * total + 0.0, 0.0, total)
     first = X_free[0]
     total, magnitude = signed_sum(X_bounded, y_bounded, first)
-    basis, levels = orthonormal(X_free[1:], first, y_free[1:] - y_free[0])
+    basis, chosen = orthonormal(X_free, first)
     rest = C * total
     for direction in basis:
         rest = rest - np.add.reduce(rest * direction) * direction
     # What is left of v below its own rounding is noise: then the free samples alone determine w.
     if len(basis) == len(first) or np.max(np.abs(rest)) <= NOISE * C * magnitude:
         rest = np.zeros(len(first))
-    w = np.add.reduce(levels[:, None] * basis, axis=0) + rest
+    w = rest
+    rows, targets = X_free[chosen] - first, y_free[chosen] - y_free[0]
+    along = np.array([np.add.reduce(rows * direction, axis=1) for direction in basis])  # lower triangular, transposed
+    for _ in range(2):  # the second time for the rounding errors of the first
+        missing = targets - np.add.reduce(rows * w, axis=1)
+        levels = np.zeros(len(basis))
+        for index in range(len(basis)):
+            levels[index] = missing[index] / along[index, index]
+            missing = missing - levels[index] * along[index]
+        w = w + np.add.reduce(levels[:, None] * basis, axis=0)
     b = mean_offset(X_free, y_free, w)
-    return Weights(w, b, total + np.add.reduce(y_bounded) * first)
+    # No negative zeros: they are the same numbers as positive ones, but other bytes.
+    return Weights(w + 0.0, b + 0.0, total + np.add.reduce(y_bounded) * first)
 
 
 def signed_sum(X: Floats, y: Floats, origin: Floats) -> tuple[Floats, float]:
@@ -82,42 +92,38 @@ def mean_offset(X: Floats, y: Floats, w: Floats) -> float:
     return total / len(y)
 
 
-def orthonormal(X: Floats, origin: Floats, targets: Floats) -> tuple[Floats, Floats]:
-    """Orthonormal directions spanning the rows xᵢ − origin, and the level of each at which aᵢ·w = targetᵢ.
+def orthonormal(X: Floats, origin: Floats) -> tuple[Floats, Ints]:
+    """Orthonormal directions spanning the rows xᵢ − origin, and the rows that they were made from, in that order.
 
     Modified Gram–Schmidt, longest remainder first, each direction cleaned twice: accurate without squaring the
     condition number. Rows go in blocks, so that thousands of tied samples cost little more than the few that matter.
     """
     dimension = len(origin)
-    basis, levels, rank = np.zeros((dimension, dimension)), np.zeros(dimension), 0
+    basis, chosen, rank = np.zeros((dimension, dimension)), np.zeros(dimension, dtype=np.int64), 0
     block = 4 * (dimension + 1)
-    for start in range(0, len(targets), block):
-        # Each row carries its target as one more column, so that both are reduced together.
-        rows = np.column_stack([X[start : start + block] - origin, targets[start : start + block]])
-        remainder = rows[:, :dimension]
-        shortest = RANK_TOLERANCE**2 * float(np.max(np.add.reduce(remainder * remainder, axis=1)))
+    for start in range(0, len(X), block):
+        rows = X[start : start + block]
+        shortest = RANK_TOLERANCE**2 * float(np.max(np.add.reduce(rows * rows, axis=1)))
+        remainder = rows - origin
         if rank:
             # Most blocks bring nothing new. BLAS may look: its rounding is far below the tolerance.
             beyond = remainder - (remainder @ basis[:rank].T) @ basis[:rank]
             if np.max(np.sum(beyond * beyond, axis=1)) <= shortest:
                 continue
-        for known in range(rank):
-            along = np.add.reduce(remainder * basis[known], axis=1)
-            rows -= along[:, None] * np.append(basis[known], levels[known])
+        for direction in basis[:rank]:
+            remainder -= np.add.reduce(remainder * direction, axis=1)[:, None] * direction
         while rank < dimension:
             lengths = np.add.reduce(remainder * remainder, axis=1)
             pivot = int(np.argmax(lengths))
             if lengths[pivot] <= shortest:
                 break
-            length = np.sqrt(lengths[pivot])
-            direction = remainder[pivot] / length
+            direction = remainder[pivot] / np.sqrt(lengths[pivot])
             found = basis[:rank]
             direction -= np.add.reduce(np.add.reduce(found * direction, axis=1)[:, None] * found, axis=0)
             direction /= np.sqrt(np.add.reduce(direction * direction))
-            basis[rank], levels[rank] = direction, rows[pivot, dimension] / length
-            along = np.add.reduce(remainder * direction, axis=1)
-            rows -= along[:, None] * np.append(direction, levels[rank])
+            basis[rank], chosen[rank] = direction, start + pivot
+            remainder -= np.add.reduce(remainder * direction, axis=1)[:, None] * direction
             rank += 1
         if rank == dimension:
             break
-    return basis[:rank], levels[:rank]
+    return basis[:rank], chosen[:rank]

@@ -110,7 +110,7 @@ def mirrored(known: dict[int, Head], positive: int, before: Samples) -> Head | N
     if len(present) != 2 or positive != present[0]:
         return None
     head = known[present[1]]
-    return replace(head, positive=positive, w=-head.w, b=-head.b)
+    return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b)
 
 
 def extended(samples: Samples, C: float, head: Head) -> tuple[Floats, Floats]:

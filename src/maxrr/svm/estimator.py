@@ -102,7 +102,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         )
         solution = classifier.solve(samples, C)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
-        return self._adopt(Fitted(C, classes, names, solution))
+        self._state = Fitted(C, classes, names, solution)
+        self._warn()
+        return self
 
     def forget(self, rows: ArrayLike) -> tuple[Certificate, ...]:
         """Remove samples from the solved problem, and their contents from memory.
@@ -129,8 +131,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if len(left) < 2:
             only = f"only class {left[0]!r}" if len(left) else "no samples at all"
             raise ValueError(f"this would leave {only}, and an SVM needs two classes. Nothing was forgotten")
-        self._adopt(replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions)))
+        # One assignment takes over the new state: an interruption leaves the old one or the new one.
+        self._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
         self._erase()
+        self._warn()
         return self.certificate_
 
     def insert(self, X: Array, y: ArrayLike, keys: ArrayLike | None = None) -> tuple[Certificate, ...]:
@@ -144,6 +148,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         old = fitted.solution.samples
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
+        validation.same_kind(fitted.classes, labels)
         fresh = validation.keys(keys, len(features), first=len(fitted.keys))
         names = validation.join(fitted.keys, fresh, old.alive)
         classes, codes = np.unique(np.concatenate([fitted.classes, labels]), return_inverse=True)
@@ -152,7 +157,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             solution, fitted.C, like(to_numpy(features), old.X), validation.lengths(features),
             codes[len(fitted.classes) :].astype(np.int64), np.argsort(np.argsort(names, kind="stable")),
         )  # fmt: skip
-        self._adopt(Fitted(fitted.C, classes, names, added))
+        self._state = Fitted(fitted.C, classes, names, added)
+        self._warn()
         return self.certificate_
 
     def certify(self, X: Array, y: ArrayLike) -> tuple[Certificate, ...]:
@@ -239,19 +245,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         validate_data(self, X if not is_torch(X) else to_numpy(features), reset=False, skip_check_array=True)
         return features
 
-    def _adopt(self, fitted: Fitted) -> Self:
-        """Take over a new state in one assignment: an interruption leaves the old one or the new one."""
-        self._state = fitted
-        for head in fitted.solution.heads:
+    def _warn(self) -> None:
+        for head in self._fitted.solution.heads:
             if not head.certificate.solved:
                 warnings.warn(
-                    f"the head of class {fitted.classes[head.positive]!r} is solved only to a relative gap of "
-                    f"{head.certificate.relative_gap:.1e}: float64 cannot hold both its largest and its smallest "
-                    "terms. Scale the features to about 1, or lower C",
+                    f"the head of class {self._fitted.classes[head.positive]!r} is solved only to a relative gap of "
+                    f"{head.certificate.relative_gap:.1e}. Features of very different sizes, or a very large C, leave "
+                    "float64 too few digits: scale the features to about 1, or lower C",
                     ConvergenceWarning,
                     stacklevel=3,
                 )
-        return self
 
     def _erase(self) -> None:
         """Overwrite what is left of forgotten samples. Their codes go last: an interrupted erasure starts again."""

@@ -64,7 +64,7 @@ def certified(samples: Samples, C: float, positive: int, y: Floats, candidate: C
     signed = alpha * y[at_margin]
     certificate = hinge.assemble(
         margins, candidate.free, candidate.bounded, candidate.alpha, candidate.w, candidate.b, C,
-        length=samples.longest(candidate.free),
+        lengths=samples.lengths,
         combination=C * candidate.bounded_sum + signed @ samples.rows(at_margin),
         imbalance=C * float(np.sum(y[candidate.bounded])) + float(np.sum(signed)),
     )  # fmt: skip

@@ -8,8 +8,8 @@ Written with v = Σ αᵢyᵢxᵢ it is a sum of terms that are never negative,
 
     P − D = ½|w − v|² + Σ_{mᵢ<1} (C − αᵢ)(1 − mᵢ) + Σ_{mᵢ>1} αᵢ(mᵢ − 1) − b Σ αᵢyᵢ,
 
-apart from the last, which vanishes for feasible α. We compute it in this form: nothing cancels, so a gap of 1e-16
-of the objective is seen as such.
+apart from the last, which vanishes for admissible α; where rounding leaves a little of Σ αᵢyᵢ, it is charged in full.
+We compute the gap in this form: nothing cancels, so a gap of 1e-16 of the objective is seen as such.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 SOLVED = 1e-10
 """A relative gap below this is a solution; the solver stops at far smaller ones where it can."""
 
-TIE = 1e-12
+TIE = 1e-14
 """Margins within this of 1, relative to the rounding scale of the head, count as exactly 1: the sample is free."""
 
 SEPARATION_BOUND = 1e-9
@@ -56,7 +56,7 @@ class Certificate:
         and the partition only on margins, so above `SEPARATION_BOUND` the bytes are decided. Zero where the
         optimality conditions hold too badly to decide anything (`KKT_BOUND`), or the resolution is above that bound.
     resolution
-        What rounding leaves open in the decision values, relative to the rounding scale: 2⁻⁵² Σ αᵢ·max|x|² over it.
+        What rounding leaves open in the decision values, relative to the rounding scale: 2⁻⁵² max|x| Σ αᵢ|xᵢ| over it.
         Where only ½|w|² decides between solutions, it cannot do so more finely than Σ αᵢyᵢxᵢ can be summed. Tiny for
         features of moderate size; features of size 1e6 with C = 1e3 leave everything open.
     multiplier_separation
@@ -114,13 +114,13 @@ def certify(X: Array, y: Array, w: Array, b: float, multipliers: Array, C: float
     features, signs, w, alpha = (to_numpy(part).astype(np.float64, copy=False) for part in (X, y, w, multipliers))
     margins = signs * (features @ w + b)
     free, _ = partition(margins, 1.0 + abs(b))
-    length = float(np.max(np.linalg.norm(features[free], axis=1), initial=0.0))
-    free, bounded = partition(margins, rounding_scale(length, w, b))
+    lengths = np.linalg.norm(features, axis=1)
+    free, bounded = partition(margins, rounding_scale(float(np.max(lengths[free], initial=0.0)), w, b))
     influential = np.flatnonzero(alpha != 0.0)
     terms = (alpha * signs)[influential, None] * features[influential]
     return assemble(
         margins, free, bounded, alpha, w, b, C,
-        length=length,
+        lengths=lengths,
         combination=terms.sum(axis=0),
         imbalance=float(np.sum(alpha * signs)),
     )  # fmt: skip
@@ -128,18 +128,22 @@ def certify(X: Array, y: Array, w: Array, b: float, multipliers: Array, C: float
 
 def assemble(
     margins: Floats, free: Bools, bounded: Bools, alpha: Floats, w: Floats, b: float, C: float,
-    *, length: float, combination: Floats, imbalance: float,
+    *, lengths: Floats, combination: Floats, imbalance: float,
 ) -> Certificate:  # fmt: skip
     """The certificate from margins and multipliers.
 
-    `length` is that of the longest free sample, `combination` Σ αᵢyᵢxᵢ, `imbalance` Σ αᵢyᵢ.
+    `lengths` are those of the samples, `combination` is Σ αᵢyᵢxᵢ and `imbalance` Σ αᵢyᵢ.
     """
+    scale = rounding_scale(float(np.max(lengths[free], initial=0.0)), w, b)
+    longest = float(np.max(lengths[alpha != 0.0], initial=0.0))
+    terms = float(np.sum(np.abs(alpha) * lengths)) * longest  # what adds up to a margin, at most
     slack = np.maximum(0.0, 1.0 - margins)
     primal = 0.5 * float(w @ w) + C * float(np.sum(slack))
     dual = float(np.sum(alpha)) - 0.5 * float(combination @ combination)
     excess = np.where(alpha > 0.0, margins - 1.0, 0.0)  # α = 0 on infinite margins must not give NaN
     distance = w - combination
-    gap = 0.5 * float(distance @ distance) + abs(b * imbalance)
+    # α off balance is not admissible. Balancing it changes margins' terms, each of which is at most this large.
+    gap = 0.5 * float(distance @ distance) + (1.0 + abs(b) + float(np.linalg.norm(w)) * longest) * abs(imbalance)
     gap += float(np.sum((C - alpha) * slack)) + float(np.sum(alpha * np.maximum(0.0, excess)))
     shortfall = np.where(alpha < C, slack, 0.0)
     violations = [
@@ -147,13 +151,12 @@ def assemble(
         float(np.max(alpha - C, initial=0.0)) / C,
         float(np.max(np.minimum(shortfall, (C - alpha) / C), initial=0.0)),
         float(np.max(np.minimum(np.maximum(0.0, excess), alpha / C), initial=0.0)),
-        float(np.linalg.norm(distance)) * length / max(1.0, float(np.sum(alpha)) * length**2),
+        float(np.linalg.norm(distance)) * longest / max(1.0, terms),
         abs(imbalance) / max(float(np.sum(alpha)), 1e-300),
     ]
     violation = max(violations)
-    scale = rounding_scale(length, w, b)
     nearest = float(np.min(np.abs(margins[~free] - 1.0), initial=np.inf))
-    resolution = EPSILON * float(np.sum(alpha)) * length**2 / scale
+    resolution = EPSILON * terms / scale
     at_free = alpha[free]
     return Certificate(
         primal=primal,

@@ -21,6 +21,7 @@ import numpy as np
 from maxrr.svm.arrays import Array, like, namespace
 
 MOST_STEPS = 60
+ROUNDING = 4e-16
 MOST_BAND_ROWS = 16_384  # a part of a larger band gives its curvature well enough
 RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
 LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not save Newton steps
@@ -73,6 +74,8 @@ def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: fl
         signed = multipliers * y
         gradient_w = w - problem.pull - signed @ X
         gradient_b = -problem.tilt - float(xp.sum(signed))
+        if abs(gradient_b) <= ROUNDING * (abs(problem.tilt) + float(xp.sum(multipliers))):
+            gradient_b = 0.0  # the classes balance as well as sums can tell
         in_band = (raised > 0.0) & (raised < cap)
         n_band = int(xp.count_nonzero(in_band))
         error = math.hypot(float(xp.linalg.vector_norm(gradient_w)) / length, gradient_b)

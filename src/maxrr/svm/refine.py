@@ -6,7 +6,7 @@ step is shortened to what is best for all samples, and the working set grows; if
 with it the working set. A head is finished when a partition settled on the working set holds for every sample.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -182,7 +182,9 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
         else:  # the settled partition did not hold, and says nothing about the smoothed problem
             trial.width, trial.spread = max(trial.width / NARROWING, NARROWEST), np.inf
         finish_from_ties(samples, C, trial)
-    return given_up(samples, C, trial) if trial.rounds >= MOST_ROUNDS else trial.finished
+    if trial.finished is None and trial.rounds >= MOST_ROUNDS:
+        return trial.best or as_it_stands(samples, C, trial)
+    return trial.finished
 
 
 def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, change: Floats) -> float:
@@ -207,9 +209,7 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
     scale = rounding_scale(samples.longest(between), trial.w, trial.b)
     near = np.abs(trial.margins - 1.0) <= max(2.0 * trial.spread, TIE * scale)
     candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
-    head = confirm(samples, C, trial.positive, trial.y, candidate)
-    if head is None:
-        return
+    head = confirm(samples, C, trial.positive, trial.y, candidate) or as_it_stands(samples, C, trial)
     certificate = head.certificate
     if trial.best is None or certificate.relative_gap < 0.3 * trial.best.certificate.relative_gap:
         trial.best = head
@@ -220,12 +220,12 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
         trial.finished = head if good else trial.best
 
 
-def given_up(samples: Samples, C: float, trial: Trial) -> Head:
-    """A head that would not settle, with whatever its certificate has to say."""
-    if trial.best is not None:
-        return trial.best
+def as_it_stands(samples: Samples, C: float, trial: Trial) -> Head:
+    """A head that would not settle: as good as its certificate says, but its bytes are nobody's but its own."""
     free: Bools = (trial.alpha > 0.0) & (trial.alpha < C)
     bounded: Bools = (trial.margins < 1.0) & ~free
     bounded_sum = trial.y[bounded] @ samples.rows(np.flatnonzero(bounded))
-    candidate = Candidate(free, bounded, trial.alpha, trial.w, trial.b, bounded_sum)
-    return certified(samples, C, trial.positive, trial.y, candidate, trial.margins)
+    alpha = np.where(bounded, C, np.where(free, trial.alpha, 0.0))
+    candidate = Candidate(free, bounded, alpha, trial.w, trial.b, bounded_sum)
+    head = certified(samples, C, trial.positive, trial.y, candidate, trial.margins)
+    return replace(head, certificate=replace(head.certificate, separation=0.0))

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, namespace, to_numpy
 
+LONGEST = 1e100
+
 
 def penalty(C: object) -> float:
     """C as a float."""
@@ -27,6 +29,10 @@ def features(X: Array, estimator: object) -> Array:
     if not is_torch(X):
         return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
     xp = namespace(X)
+    if str(X.layout) != "torch.strided":
+        raise ValueError("sparse tensors are not supported: pass a dense one, X.to_dense()")
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError("Complex data not supported")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have samples and features, but its shape is {tuple(X.shape)}")
     tensor = xp.astype(X.detach(), xp.float64)
@@ -60,7 +66,7 @@ def keys(given: ArrayLike | None, count: int, first: int) -> NDArray[Any]:
     values, counts = np.unique(array, return_counts=True)
     if len(values) < count:
         raise ValueError(f"keys must be unique, but {values[np.argmax(counts)].item()!r} occurs {counts.max()} times")
-    return array.astype(np.int64) if array.dtype.kind in "iu" else array
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array.copy()
 
 
 def rows(given: ArrayLike, alive: Bools) -> Ints:
@@ -81,6 +87,13 @@ def rows(given: ArrayLike, alive: Bools) -> Ints:
     return distinct
 
 
+def same_kind(classes: NDArray[Any], given: NDArray[Any]) -> None:
+    """Labels that can be compared with the known ones."""
+    numeric = [array.dtype.kind in "biuf" for array in (classes, given)]
+    if numeric[0] != numeric[1]:
+        raise ValueError(f"labels must be of the kind of {classes[0]!r}, not of {given[0]!r}")
+
+
 def join(old: NDArray[Any], new: NDArray[Any], retained: Bools) -> NDArray[Any]:
     """All keys, old ones first, if the retained ones remain unique."""
     if (old.dtype.kind == "U") != (new.dtype.kind == "U"):
@@ -92,5 +105,8 @@ def join(old: NDArray[Any], new: NDArray[Any], retained: Bools) -> NDArray[Any]:
 
 
 def lengths(X: Array) -> Floats:
-    """The Euclidean length of every row."""
-    return np.asarray(to_numpy(namespace(X).linalg.vector_norm(X, axis=1)), dtype=np.float64)
+    """The Euclidean length of every row, if that leaves room for arithmetic."""
+    found = np.asarray(to_numpy(namespace(X).linalg.vector_norm(X, axis=1)), dtype=np.float64)
+    if not np.max(found) <= LONGEST:
+        raise ValueError(f"X has values beyond {LONGEST:.0e}, whose squares overflow: scale the features to about 1")
+    return found

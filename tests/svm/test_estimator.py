@@ -1,0 +1,258 @@
+"""scikit-learn's conventions, bad input, interruption: the estimator is always in one state that makes sense."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.svm.problems import assert_equal, make, snapshot
+
+from maxrr.svm import LinearSVM, canonical, newton
+from maxrr.svm.problem import Samples
+
+
+@parametrize_with_checks([LinearSVM()])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def problem():
+    return make("well_behaved", 0, n=60, d=3, classes=3)
+
+
+X, Y = np.array([[1.0, 0.0], [-1.0, 0.5], [2.0, 1.0], [-2.0, 0.0]]), np.array([0, 1, 0, 1])
+
+BAD_FITS = {
+    "NaN": (np.where(X == 2.0, np.nan, X), Y, None, "NaN"),
+    "infinity": (np.where(X == 2.0, np.inf, X), Y, None, "infinity"),
+    "NaN in a tensor": (torch.tensor(np.where(X == 2.0, np.nan, X)), Y, None, "NaN"),
+    "one class": (X, np.zeros(4), None, "class"),
+    "no samples": (X[:0], Y[:0], None, "0 sample"),
+    "no features": (X[:, :0], Y, None, "0 feature"),
+    "empty tensor": (torch.zeros((0, 2)), Y[:0], None, "samples"),
+    "X of one dimension": (X[:, 0], Y, None, "2D array"),
+    "X of three dimensions": (X[:, :, None], Y, None, "dim"),
+    "tensor of one dimension": (torch.tensor(X[:, 0]), Y, None, "shape"),
+    "too few labels": (X, Y[:3], None, "labels"),
+    "labels of two dimensions": (X, np.stack([Y, Y], axis=1), None, "1d"),
+    "no labels": (X, None, None, "y"),
+    "NaN labels": (X, np.array([0.0, 1.0, np.nan, 1.0]), None, "NaN"),
+    "continuous labels": (X, np.array([0.1, 1.2, 0.3, 1.4]), None, "continuous"),
+    "sparse": (sparse.csr_matrix(X), Y, None, "sparse"),
+    "sparse tensor": (torch.tensor(X).to_sparse(), Y, None, "sparse"),
+    "complex": (X + 1j, Y, None, "omplex"),
+    "complex tensor": (torch.tensor(X + 1j), Y, None, "omplex"),
+    "words": (np.array([["a", "b"]] * 4), Y, None, "convert|numeric"),
+    "repeated keys": (X, Y, [1, 2, 2, 3], "unique"),
+    "too few keys": (X, Y, [1, 2, 3], "keys"),
+    "keys of two dimensions": (X, Y, [[1], [2], [3], [4]], "keys"),
+    "fractional keys": (X, Y, [0.5, 1.5, 2.5, 3.5], "keys"),
+    "keys of two kinds": (X, Y, np.array([1, "a", 2, "b"], dtype=object), "keys"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FITS)
+def test_bad_fit(case, problem):
+    features, labels, keys, message = BAD_FITS[case]
+    with pytest.raises(ValueError, match=message):
+        LinearSVM().fit(features, labels, keys)
+    model = problem.fit()
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=message):
+        model.fit(features, labels, keys)
+    assert snapshot(model) == before
+    assert np.array_equal(model.predict(problem.X), problem.fit().predict(problem.X))
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, np.nan, np.inf, "1", None, [1.0]])
+def test_bad_penalty(C, problem):
+    model = problem.fit()
+    before = snapshot(model)
+    model.set_params(C=C)
+    with pytest.raises(ValueError, match="C must be"):
+        model.fit(problem.X, problem.y)
+    assert snapshot(model) == before
+    model.forget(model.support_[:1])  # goes on with the C it was fitted with
+    twin = problem.fit()
+    twin.forget(twin.support_[:1])
+    assert snapshot(model) == snapshot(twin)
+
+
+BAD_ROWS = {
+    "negative": ([-1], "unknown"),
+    "too large": ([0, 10_000], "unknown"),
+    "twice": ([3, 3], "repeat"),
+    "forgotten": ([5], "already forgotten"),
+    "one of them forgotten": ([1, 5], "already forgotten"),
+    "fractional": ([1.5], "row numbers"),
+    "a mask": (np.ones(66, dtype=bool), "row numbers"),
+    "words": (["a"], "row numbers"),
+    "nothing": ([], "row numbers"),
+    "None": (None, "row numbers"),
+    "two dimensions": ([[1], [2]], "row numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_forget(case, problem):
+    model = problem.fit()
+    model.forget([5])
+    before = snapshot(model)
+    rows, message = BAD_ROWS[case]
+    with pytest.raises(ValueError, match=message):
+        model.forget(rows)
+    assert snapshot(model) == before
+
+
+def test_leaving_one_class_is_refused(problem):
+    model = problem.fit()
+    model.forget(np.flatnonzero(problem.y == 0))
+    before = snapshot(model)
+    for rows in (np.flatnonzero(problem.y == 1), np.flatnonzero(problem.y != 0)):
+        with pytest.raises(ValueError, match="two classes"):
+            model.forget(rows)
+        assert snapshot(model) == before
+    model.forget(np.flatnonzero(problem.y == 1)[:-1])
+
+
+BAD_INSERTS = {
+    "NaN": ([[np.nan, 0.0, 0.0]], [0], [-1], "NaN"),
+    "wrong width": ([[1.0, 0.0]], [0], [-1], "features"),
+    "wrong width of a tensor": (torch.ones((1, 2)), [0], [-1], "features"),
+    "empty": (np.zeros((0, 3)), [], [], "0 sample"),
+    "too few labels": (np.zeros((2, 3)), [0], [-1, -2], "labels"),
+    "labels of another kind": (np.ones((2, 3)), ["a", "b"], [-1, -2], "label|class"),
+    "key in use": (np.zeros((1, 3)), [0], None, "in use"),
+    "keys of another kind": (np.zeros((1, 3)), [0], ["a"], "kind"),
+    "repeated keys": (np.zeros((2, 3)), [0, 1], [-1, -1], "unique"),
+    "sparse": (sparse.csr_matrix(np.ones((1, 3))), [0], [-1], "sparse"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INSERTS)
+def test_bad_insert(case, problem):
+    model = problem.fit()
+    before = snapshot(model)
+    features, labels, keys, message = BAD_INSERTS[case]
+    with pytest.raises(ValueError, match=message):
+        model.insert(features, labels, problem.keys[:1] if case == "key in use" else keys)
+    assert snapshot(model) == before
+    model.forget([0])
+    assert_equal(model, problem.fit_on(np.arange(1, len(problem.y))), problem.X)
+
+
+def test_before_fit():
+    for call in (
+        lambda m: m.predict(X), lambda m: m.decision_function(X), lambda m: m.forget([0]), lambda m: m.insert(X, Y),
+        lambda m: m.certify(X, Y), lambda m: m.coef_, lambda m: m.certificate_,
+    ):  # fmt: skip
+        with pytest.raises(NotFittedError):
+            call(LinearSVM())
+
+
+def test_certify_wants_the_samples_the_model_holds(problem):
+    model = problem.fit()
+    model.forget([0])
+    with pytest.raises(ValueError, match="holds"):
+        model.certify(problem.X, problem.y)
+    with pytest.raises(ValueError, match="features"):
+        model.certify(problem.X[1:, :2], problem.y[1:])
+    assert all(certificate.solved for certificate in model.certify(problem.X[1:], problem.y[1:]))
+    # Other samples are not certified.
+    assert not all(certificate.solved for certificate in model.certify(problem.X[1:], np.roll(problem.y[1:], 1)))
+
+
+def test_labels_of_any_kind(problem):
+    names = np.array(["cat", "dog", "emu"])[problem.y]
+    model = LinearSVM().fit(problem.X, names, problem.keys)
+    assert model.classes_.tolist() == ["cat", "dog", "emu"]
+    assert model.coef_.tobytes() == problem.fit().coef_.tobytes()
+    assert set(model.predict(problem.X)) <= {"cat", "dog", "emu"}
+    model.forget(np.flatnonzero(names == "dog"))
+    assert model.classes_.tolist() == ["cat", "emu"]
+    model.insert(problem.X[names == "dog"], np.repeat("giraffe", sum(names == "dog")), problem.keys[names == "dog"])
+    assert model.classes_.tolist() == ["cat", "emu", "giraffe"]
+
+
+def test_a_clone_knows_nothing(problem):
+    model = problem.fit()
+    with pytest.raises(NotFittedError):
+        clone(model).forget([0])
+
+
+# Interruption
+
+
+def interrupt(monkeypatch, owner, name, at):
+    """Raise KeyboardInterrupt at a certain call of a function, and count the calls."""
+    original, calls = getattr(owner, name), []
+
+    def wrapped(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, wrapped)
+    return calls
+
+
+PLACES = [(newton, "minimise"), (canonical, "weights"), (Samples, "scores")]
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place[1])
+@pytest.mark.parametrize("verb", ["fit", "forget", "insert"])
+def test_interruption_leaves_the_previous_state(verb, place, at, problem, monkeypatch):
+    old = np.arange(50)
+    model = problem.fit_on(old)
+    before = snapshot(model)
+    rows = model.support_[:6]
+    with monkeypatch.context() as patch:
+        calls = interrupt(patch, *place, at)
+        try:
+            if verb == "fit":
+                model.fit(problem.X[:40, :2], problem.y[:40])
+            elif verb == "forget":
+                model.forget(rows)
+            else:
+                model.insert(problem.X[50:], problem.y[50:], problem.keys[50:])
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+    assert interrupted == (len(calls) >= at)
+    assert interrupted or at > 1
+    if not interrupted:
+        return
+    assert snapshot(model) == before
+    assert all(certificate.solved for certificate in model.certify(problem.X[old], problem.y[old]))
+    model.forget(rows)
+    assert_equal(model, problem.fit_on(np.setdiff1d(old, rows)), problem.X)
+    model.insert(problem.X[50:], problem.y[50:], problem.keys[50:])
+    assert_equal(model, problem.fit_on(np.setdiff1d(np.arange(len(problem.y)), rows)), problem.X)
+
+
+@pytest.mark.parametrize("verb", ["forget", "insert"])
+def test_interrupted_erasure_is_made_up_for(verb, problem, monkeypatch):
+    """The samples are out of the model at once; what is left of them goes with the next change."""
+    model = problem.fit()
+    rows = model.support_[:3]
+    with monkeypatch.context() as patch:
+        interrupt(patch, LinearSVM, "_erase", 1)
+        with pytest.raises(KeyboardInterrupt):
+            model.forget(rows)
+    kept = np.setdiff1d(np.arange(len(problem.y)), rows)
+    assert_equal(model, problem.fit_on(kept), problem.X)
+    with pytest.raises(ValueError, match="already forgotten"):
+        model.forget(rows)
+    if verb == "forget":
+        model.forget(kept[:1])
+        expected = problem.fit_on(kept[1:])
+    else:
+        model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+        expected = problem.fit()
+    assert_equal(model, expected, problem.X)
+    assert not np.any(np.asarray(model._fitted.solution.samples.X)[rows])

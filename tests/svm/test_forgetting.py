@@ -1,0 +1,311 @@
+"""Forgetting equals never having seen: the paper's proposition, `forget`, `insert`, their cost, what stays behind."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.svm.problems import assert_equal, decided, make, problems
+
+from maxrr.svm import LinearSVM
+
+
+def chosen(data, rows):
+    """Some of these rows, at least one."""
+    mask = data.draw(st.integers(1, 2 ** min(len(rows), 60) - 1))
+    return np.array([row for place, row in enumerate(rows) if mask >> (place % 60) & 1])
+
+
+def without(problem, rows):
+    return np.setdiff1d(np.arange(len(problem.y)), rows)
+
+
+# What has no influence
+
+
+@settings(max_examples=100)
+@given(problems(), st.data())
+def test_removing_samples_without_influence_changes_nothing(problem, data):
+    """The paper's proposition, by two routes: fitting from scratch, and forgetting."""
+    model = problem.fit()
+    idle = without(problem, model.support_)
+    assume(len(idle))
+    rows = chosen(data, idle)
+    kept = without(problem, rows)
+    assume(len(np.unique(problem.y[kept])) == len(model.classes_))
+    assert_equal(problem.fit_on(kept), model, problem.X)
+    before = model.coef_.tobytes(), model.intercept_.tobytes()
+    model.forget(rows)
+    assert (model.coef_.tobytes(), model.intercept_.tobytes()) == before
+    assert model.work_ == dataclasses.replace(model.work_, cold_solves=0, passes=0, rows_touched=0)
+    # The certificate follows too: the nearest other margin may be a different one now.
+    for kept_one, recomputed in zip(model.certificate_, model.certify(problem.X[kept], problem.y[kept]), strict=True):
+        assert kept_one.decided == recomputed.decided
+        if recomputed.decided:  # distances are differences of margins good to about 1e-15: 1e-9 of them is ample
+            assert kept_one.separation == pytest.approx(recomputed.separation, rel=1e-5)
+        assert (kept_one.n_free, kept_one.n_bounded) == (recomputed.n_free, recomputed.n_bounded)
+
+
+def test_bytes_are_claimed_on_ordinary_data():
+    """Nearly always: or the byte tests would test nothing."""
+    seeds = range(40)
+    claimed = [decided(make("well_behaved", seed, n=60, d=4, C=C).fit()) for seed in seeds for C in (0.01, 1.0, 100.0)]
+    assert np.mean(claimed) >= 0.95
+
+
+# forget = fit without
+
+
+@settings(max_examples=80)
+@given(problems(), st.data())
+def test_forget_equals_a_fit_without(problem, data):
+    model = problem.fit()
+    rows = chosen(data, list(range(len(problem.y))))
+    kept = without(problem, rows)
+    assume(len(np.unique(problem.y[kept])) >= 2)
+    certificates = model.forget(rows)
+    assert certificates == model.certificate_
+    scratch = problem.fit_on(kept)
+    assert_equal(model, scratch, problem.X)
+    assert all(certificate.solved for certificate in certificates)
+    if decided(model, scratch):  # row numbers keep their meaning
+        assert np.array_equal(model.support_, kept[scratch.support_])
+        for ours, theirs in zip(model.influential_, scratch.influential_, strict=True):
+            assert np.array_equal(ours, kept[theirs])
+
+
+@settings(max_examples=60)
+@given(problems(), st.data())
+def test_forget_one_influential_sample(problem, data):
+    model = problem.fit()
+    row = data.draw(st.sampled_from(model.support_.tolist()))
+    kept = without(problem, [row])
+    assume(len(np.unique(problem.y[kept])) >= 2)
+    model.forget(row)
+    assert_equal(model, problem.fit_on(kept), problem.X)
+
+
+@settings(max_examples=60)
+@given(problems())
+def test_forget_all_influential_samples(problem):
+    model = problem.fit()
+    kept = without(problem, model.support_)
+    assume(len(np.unique(problem.y[kept])) >= 2)
+    model.forget(model.support_)
+    assert_equal(model, problem.fit_on(kept), problem.X)
+
+
+@settings(max_examples=40)
+@given(problems(), st.data())
+def test_order_and_grouping_do_not_matter(problem, data):
+    rows = chosen(data, list(range(len(problem.y))))[:12]
+    kept = without(problem, rows)
+    assume(len(np.unique(problem.y[kept])) >= 2)
+    at_once = problem.fit()
+    at_once.forget(rows)
+    shuffled = np.array(data.draw(st.permutations(rows.tolist())))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(rows)), max_size=3)))
+    in_parts = problem.fit()
+    for part in np.split(shuffled, cuts):
+        if len(part):
+            in_parts.forget(part)
+    assert_equal(in_parts, at_once, problem.X)
+    assert_equal(in_parts, problem.fit_on(kept), problem.X)
+
+
+def test_every_order_of_three_requests():
+    problem = make("well_behaved", 3, n=60, d=3, classes=3)
+    rows = problem.fit().support_[:3]
+    results = []
+    for order in itertools.permutations(rows):
+        model = problem.fit()
+        for row in order:
+            model.forget([row])
+        assert decided(model)
+        results.append(model.coef_.tobytes() + model.intercept_.tobytes())
+    assert len(set(results)) == 1
+
+
+# insert undoes forget
+
+
+@settings(max_examples=80)
+@given(problems(), st.data())
+def test_insert_undoes_forget(problem, data):
+    model, original = problem.fit(), problem.fit()
+    rows = chosen(data, list(range(len(problem.y))))
+    kept = without(problem, rows)
+    assume(len(np.unique(problem.y[kept])) >= 2)
+    model.forget(rows)
+    certificates = model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+    assert certificates == model.certificate_
+    assert all(certificate.solved for certificate in certificates)
+    assert_equal(model, original, problem.X)
+    # The rows that came back have the next numbers; the others kept theirs.
+    if decided(model, original):
+        n = len(problem.y)
+        number = dict(zip(rows.tolist(), range(n, n + len(rows)), strict=True))
+        assert sorted(number.get(row, row) for row in original.support_.tolist()) == model.support_.tolist()
+    order = np.concatenate([kept, rows])
+    assert all(certificate.solved for certificate in model.certify(problem.X[order], problem.y[order]))
+
+
+def test_forget_what_was_inserted():
+    problem = make("well_behaved", 5, n=50, d=3, classes=3)
+    model = problem.fit_on(np.arange(40))
+    before = model.coef_.tobytes()
+    model.insert(problem.X[40:], problem.y[40:], problem.keys[40:])
+    assert model.coef_.tobytes() == problem.fit().coef_.tobytes()
+    model.forget(np.arange(40, 50))
+    assert model.coef_.tobytes() == before
+
+
+# Whole classes
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2, 3])
+def test_forgetting_a_class_drops_its_head(gone):
+    problem = make("well_behaved", 2, n=60, d=4, classes=4)
+    model = problem.fit()
+    model.forget(np.flatnonzero(problem.y == gone))
+    assert gone not in model.classes_
+    assert len(model.coef_) == len(model.intercept_) == len(model.certificate_) == 3
+    assert_equal(model, problem.fit_on(problem.y != gone), problem.X)
+    assert gone not in model.predict(problem.X)
+
+
+@settings(max_examples=40)
+@given(problems(), st.data())
+def test_from_three_classes_to_two_and_back(problem, data):
+    classes = np.unique(problem.y)
+    assume(len(classes) == 3)
+    gone = data.draw(st.sampled_from(classes.tolist()))
+    rows = np.flatnonzero(problem.y == gone)
+    model = problem.fit()
+    model.forget(rows)
+    assert len(model.coef_) == 1
+    assert_equal(model, problem.fit_on(problem.y != gone), problem.X)
+    model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+    assert_equal(model, problem.fit(), problem.X)
+
+
+@settings(max_examples=40)
+@given(problems(), st.data())
+def test_inserting_a_new_class(problem, data):
+    """Also from two classes to three, where the one head there was serves both of its classes."""
+    classes = np.unique(problem.y)
+    assume(len(classes) >= 3)
+    new = data.draw(st.sampled_from(classes.tolist()))
+    rows = np.flatnonzero(problem.y == new)
+    model = problem.fit_on(problem.y != new)
+    model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+    assert_equal(model, problem.fit(), problem.X)
+
+
+def test_a_new_class_that_leaves_the_old_heads_alone():
+    """Nothing of it comes near their margins, so they stay as they are: even the signs of their zeros."""
+    X = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [3.0, 0.0, 0.0], [-3.0, 0.0, 0.0]])
+    y = np.array([1, 0, 1, 0])
+    model = LinearSVM(C=0.01).fit(X, y)
+    far, label = np.array([[0.0, 900.0, 0.0], [0.0, 901.0, 0.0]]), np.array([2, 2])
+    model.insert(far, label)
+    assert_equal(model, LinearSVM(C=0.01).fit(np.vstack([X, far]), np.concatenate([y, label])), X)
+
+
+# What it costs
+
+
+def test_forgetting_touches_few_rows():
+    """The working set is a few times the d + 1 samples that can be free, whatever n is; a pass certifies the result."""
+    problem = make("well_behaved", 0, n=4000, d=5, classes=3)
+    model = problem.fit()
+    n, fit = len(problem.y), model.work_
+    assert fit.cold_solves == 3
+    gone = model.support_[:: len(model.support_) // 8]
+    for row in gone:
+        model.forget([row])
+        assert model.work_.cold_solves == 0
+        assert model.work_.passes <= 0.5 * fit.passes
+        assert model.work_.rows_touched <= 0.25 * fit.rows_touched
+        # Besides the passes, for each head: its bounded samples once, for their sum, and a few small working sets.
+        assert model.work_.rows_touched - n * model.work_.passes <= 2.0 * sum(map(len, model.influential_))
+    model.forget(without(problem, np.union1d(model.support_, gone))[:50])
+    assert (model.work_.passes, model.work_.rows_touched, model.work_.cold_solves) == (0, 0, 0)
+
+
+@settings(max_examples=60)
+@given(problems(), st.data())
+def test_forgetting_does_not_start_over(problem, data):
+    """The cold solver is a fallback for updates that fail. None of these does."""
+    model = problem.fit()
+    row = data.draw(st.sampled_from(model.support_.tolist()))
+    assume(np.count_nonzero(problem.y == problem.y[row]) > 1)
+    model.forget([row])
+    assert model.work_.cold_solves == 0
+
+
+# What stays behind
+
+
+def arrays_in(thing, seen=None):
+    """Every array reachable from an object, through attributes and containers."""
+    seen = set() if seen is None else seen
+    if id(thing) in seen or isinstance(thing, str | bytes | int | float | type(None)):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        yield thing
+        if thing.base is not None:
+            yield from arrays_in(thing.base, seen)
+    elif hasattr(thing, "detach"):
+        yield thing.detach().cpu().numpy()
+    elif isinstance(thing, dict):
+        for value in itertools.chain(thing.keys(), thing.values()):
+            yield from arrays_in(value, seen)
+    elif isinstance(thing, list | tuple | set | frozenset):
+        for value in thing:
+            yield from arrays_in(value, seen)
+    elif hasattr(thing, "__dict__"):
+        yield from arrays_in(vars(thing), seen)
+
+
+def holds(model, value):
+    """Whether a number or string is in any array of the model."""
+    kinds = "U" if isinstance(value, str) else "iuf"
+    return any(np.any(array == value) for array in arrays_in(vars(model)) if array.dtype.kind in kinds)
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize("influential", [False, True])
+@pytest.mark.parametrize("kind", [int, str])
+def test_nothing_of_a_forgotten_sample_remains(kind, influential, tensors):
+    problem = make("well_behaved", 0, n=60, d=3, classes=3, C=1.0)
+    n = len(problem.y)
+    keys = np.array([f"person-{key}" for key in problem.keys]) if kind is str else problem.keys + 10**12
+    X = pytest.importorskip("torch").tensor(problem.X) if tensors else problem.X
+    model = LinearSVM().fit(X, problem.y, keys)
+    rows = (model.support_ if influential else without(problem, model.support_))[:3]
+    contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1), *keys[rows].tolist()]
+    margins = [part for head in model._fitted.solution.heads for part in head.margins[rows].tolist() if part < 5.0]
+    assert all(holds(model, value) for value in contents if not (tensors and isinstance(value, float)))
+    assert all(holds(model, value) for value in margins)
+    assert all(holds(model, value) for value in problem.X[rows].ravel().tolist())
+    model.forget(rows)
+    assert not any(holds(model, value) for value in contents)
+    assert not any(holds(model, value) for value in margins if abs(value - 1.0) > 1e-9)
+    assert holds(model, float(problem.X[(set(range(n)) - set(rows.tolist())).pop(), 0]))
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_what_the_caller_gave_is_left_alone(kind):
+    """Forgetting erases the model's copy, not the caller's."""
+    problem = make("well_behaved", 0, n=40, d=3, classes=2)
+    X, y, keys = problem.X.copy(), problem.y.copy(), problem.keys.astype(kind)
+    given_keys = keys.copy()
+    model = LinearSVM().fit(X, y, given_keys)
+    model.forget(model.support_[:2])
+    assert X.tobytes() == problem.X.tobytes()
+    assert y.tobytes() == problem.y.tobytes()
+    assert given_keys.tobytes() == keys.tobytes()
