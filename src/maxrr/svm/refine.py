@@ -209,7 +209,9 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
     scale = rounding_scale(samples.longest(between), trial.w, trial.b)
     near = np.abs(trial.margins - 1.0) <= max(2.0 * trial.spread, TIE * scale)
     candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
-    head = confirm(samples, C, trial.positive, trial.y, candidate) or as_it_stands(samples, C, trial)
+    head = confirm(samples, C, trial.positive, trial.y, candidate)
+    if head is None or not head.certificate.solved:
+        head = as_it_stands(samples, C, trial)
     certificate = head.certificate
     if trial.best is None or certificate.relative_gap < 0.3 * trial.best.certificate.relative_gap:
         trial.best = head
