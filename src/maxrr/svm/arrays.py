@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
 try:
     import array_api_compat as compat
@@ -50,3 +51,13 @@ def rows(X: Array, positions: Ints) -> Array:
     if is_numpy(X):
         return X[positions]
     return namespace(X).take(X, like(positions, X), axis=0)
+
+
+def solve_positive(matrix: Array, ridge: float, right: Array) -> Array:
+    """Solve (matrix + ridge·I) x = right for a positive semidefinite matrix, which is overwritten."""
+    if not is_numpy(matrix):
+        matrix.diagonal().add_(ridge)
+        return namespace(matrix).linalg.solve(matrix, right)
+    matrix.flat[:: len(matrix) + 1] += ridge
+    _, solution, failed = dposv(matrix, right)
+    return solution if not failed else np.linalg.lstsq(matrix, right)[0]  # not quite positive, by rounding

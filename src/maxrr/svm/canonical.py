@@ -100,8 +100,11 @@ def orthonormal(X: Floats, origin: Floats) -> tuple[Floats, Ints]:
     """
     dimension = len(origin)
     basis, chosen, rank = np.zeros((dimension, dimension)), np.zeros(dimension, dtype=np.int64), 0
+    reachable = int(np.count_nonzero((origin != X).any(axis=0)))  # columns without variation add no direction
     block = 4 * (dimension + 1)
     for start in range(0, len(X), block):
+        if rank == reachable:
+            break
         rows = X[start : start + block]
         shortest = RANK_TOLERANCE**2 * float(np.max(np.add.reduce(rows * rows, axis=1)))
         remainder = rows - origin
@@ -112,7 +115,7 @@ def orthonormal(X: Floats, origin: Floats) -> tuple[Floats, Ints]:
                 continue
         for direction in basis[:rank]:
             remainder -= np.add.reduce(remainder * direction, axis=1)[:, None] * direction
-        while rank < dimension:
+        while rank < reachable:
             lengths = np.add.reduce(remainder * remainder, axis=1)
             pivot = int(np.argmax(lengths))
             if lengths[pivot] <= shortest:
@@ -124,6 +127,4 @@ def orthonormal(X: Floats, origin: Floats) -> tuple[Floats, Ints]:
             basis[rank], chosen[rank] = direction, start + pivot
             remainder -= np.add.reduce(remainder * direction, axis=1)[:, None] * direction
             rank += 1
-        if rank == dimension:
-            break
     return basis[:rank], chosen[:rank]

@@ -33,11 +33,14 @@ class Solution:
     work: Work
 
 
+def classes_present(codes: Ints, alive: Bools) -> list[int]:
+    """The classes that have samples."""
+    return [int(code) for code in np.flatnonzero(np.bincount(codes[alive]))]
+
+
 def heads_needed(codes: Ints, alive: Bools) -> list[int]:
     """The classes that get a head: all that have samples, or of two the second."""
-    present = [int(code) for code in np.unique(codes[alive])]
-    if len(present) < 2:
-        raise ValueError("an SVM needs samples of at least two classes")
+    present = classes_present(codes, alive)
     return present if len(present) > 2 else present[1:]
 
 
@@ -83,11 +86,11 @@ def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solut
         if head is None:
             unknown.append(positive)
             continue
-        margins, alpha = extended(samples, C, head)
+        margins = extended(samples, head)
         if influences(head, samples, margins, changed):
-            trials.append(resume(samples, head, margins, alpha, width))
+            trials.append(resume(samples, C, head, margins, width))
         else:
-            ready[positive] = unmoved(head, samples, margins)
+            ready[positive] = unmoved(head, samples, margins, changed)
     for head in refine.refine(samples, C, trials, side_by_side=False):
         if head.certificate.solved:
             ready[head.positive] = head
@@ -106,46 +109,48 @@ def measured(samples: Samples, cold_solves: int) -> Work:
 
 def mirrored(known: dict[int, Head], positive: int, before: Samples) -> Head | None:
     """With two classes there was one head. Seen from the other class it is the same head with its sign turned."""
-    present = [int(code) for code in np.unique(before.codes[before.alive])]
+    present = classes_present(before.codes, before.alive)
     if len(present) != 2 or positive != present[0]:
         return None
     head = known[present[1]]
     return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b)
 
 
-def extended(samples: Samples, C: float, head: Head) -> tuple[Floats, Floats]:
-    """A head's margins and multipliers for the samples as they are now: new ones get theirs, erased ones none."""
-    margins, alpha = head.margins, head.alpha(C)
-    fresh = np.arange(len(margins), len(samples.codes))
-    if len(fresh):
-        new = samples.signs(head.positive)[fresh] * (samples.rows(fresh) @ head.w + head.b)
-        margins = np.concatenate([margins, new])
-        alpha = np.concatenate([alpha, np.where(new < 1.0, C, 0.0)])
-    return np.where(samples.alive, margins, np.inf), np.where(samples.alive, alpha, 0.0)
+def extended(samples: Samples, head: Head) -> Floats:
+    """A head's margins, with those of samples that it has not seen."""
+    fresh = np.arange(len(head.margins), len(samples.codes))
+    if not len(fresh):
+        return head.margins
+    y = np.where(samples.codes[fresh] == head.positive, 1.0, -1.0)
+    return np.concatenate([head.margins, y * (samples.rows(fresh) @ head.w + head.b)])
 
 
 def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> bool:
-    """Whether the head depends on any changed sample: it was free or bounded, or arrives with a margin not above 1."""
-    old = changed[changed < len(head.margins)]
-    new = changed[changed >= len(head.margins)]
-    tie = hinge.TIE * hinge.rounding_scale(float(np.max(samples.lengths[new], initial=0.0)), head.w, head.b)
-    return bool(head.influential()[old].any() or (margins[new] <= 1.0 + tie).any())
+    """Whether any of the changed samples is, or would be, free or bounded: its margin is not above 1."""
+    scale = hinge.rounding_scale(samples.longest(np.concatenate([head.free, changed])), head.w, head.b)
+    return bool((margins[changed] <= 1.0 + hinge.TIE * scale).any())
 
 
-def unmoved(head: Head, samples: Samples, margins: Floats) -> Head:
+def unmoved(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:
     """The head itself. Only its separation can change, when the sample nearest to the margin leaves or arrives."""
+    scale = hinge.rounding_scale(samples.longest(head.free), head.w, head.b)
+    nearest = float(np.min(margins[changed])) - 1.0
+    margins = margins.copy()
+    margins[changed] = np.where(samples.alive[changed], margins[changed], np.inf)
     separation = head.certificate.separation
-    if separation > 0.0:
-        scale = hinge.rounding_scale(float(np.max(samples.lengths[head.free], initial=0.0)), head.w, head.b)
+    if separation > 0.0 and nearest <= separation * scale * (1.0 + 1e-9):
         others = np.abs(margins - 1.0)
         others[head.free] = np.inf
         separation = float(np.min(others)) / scale
     return replace(head, margins=margins, certificate=replace(head.certificate, separation=separation))
 
 
-def resume(samples: Samples, head: Head, margins: Floats, alpha: Floats, width: float) -> Trial:
+def resume(samples: Samples, C: float, head: Head, margins: Floats, width: float) -> Trial:
     """A trial that starts at a head solved for almost these samples."""
+    alpha = np.where(margins < 1.0, C, 0.0)
+    alpha[head.bounded], alpha[head.free] = C, head.multipliers
+    alpha[~samples.alive] = 0.0
     return Trial(
-        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha,
+        head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,
         width=width, reach=refine.REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
     )  # fmt: skip

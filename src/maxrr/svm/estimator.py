@@ -127,7 +127,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         positions = validation.rows(rows, samples.alive)
         remaining = samples.alive.copy()
         remaining[positions] = False
-        left = fitted.classes[np.unique(samples.codes[remaining])]
+        left = fitted.classes[classifier.classes_present(samples.codes, remaining)]
         if len(left) < 2:
             only = f"only class {left[0]!r}" if len(left) else "no samples at all"
             raise ValueError(f"this would leave {only}, and an SVM needs two classes. Nothing was forgotten")
@@ -195,7 +195,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> NDArray[Any]:
         samples = self._fitted.solution.samples
-        return np.asarray(self._fitted.classes[np.unique(samples.codes[samples.alive])])
+        return np.asarray(self._fitted.classes[classifier.classes_present(samples.codes, samples.alive)])
 
     @property
     def coef_(self) -> Floats:

@@ -16,9 +16,7 @@ Sun, Toh et al. call this the semismooth Newton augmented Lagrangian method; the
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from maxrr.svm.arrays import Array, like, namespace
+from maxrr.svm.arrays import Array, namespace, solve_positive
 
 MOST_STEPS = 60
 ROUNDING = 4e-16
@@ -78,8 +76,8 @@ def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: fl
             gradient_b = 0.0  # the classes balance as well as sums can tell
         in_band = (raised > 0.0) & (raised < cap)
         n_band = int(xp.count_nonzero(in_band))
-        error = math.hypot(float(xp.linalg.vector_norm(gradient_w)) / length, gradient_b)
-        if error <= tolerance * float(xp.linalg.vector_norm(multipliers)) or steps == MOST_STEPS or strayed:
+        error = math.hypot(math.sqrt(float(gradient_w @ gradient_w)) / length, gradient_b)
+        if error <= tolerance * math.sqrt(float(multipliers @ multipliers)) or steps == MOST_STEPS or strayed:
             break
         # 2. Newton's direction. Centring the band separates w from b and keeps the system well conditioned.
         step_w, step_b = direction(X, in_band, n_band, sigma, gradient_w, gradient_b)
@@ -118,17 +116,12 @@ def direction(
     dimension = X.shape[1]
     if n_band < dimension:  # the small system (Woodbury): accurate in the directions the band does not see
         gram = centred @ centred.T
-        gram = gram + identity(n_band, X) * (1.0 / sigma + RIDGE * float(xp.linalg.trace(gram)))
-        step_w = centred.T @ xp.linalg.solve(gram, centred @ gradient) - gradient
+        inner = solve_positive(gram, 1.0 / sigma + RIDGE * float(xp.linalg.trace(gram)), centred @ gradient)
+        step_w = centred.T @ inner - gradient
     else:
         hessian = (sigma * stride) * (centred.T @ centred)
-        hessian = hessian + identity(dimension, X) * (1.0 + RIDGE * float(xp.linalg.trace(hessian)))
-        step_w = -xp.linalg.solve(hessian, gradient)
+        step_w = -solve_positive(hessian, 1.0 + RIDGE * float(xp.linalg.trace(hessian)), gradient)
     return step_w, -gradient_b / (sigma * n_band) - float(mean @ step_w)
-
-
-def identity(size: int, reference: Array) -> Array:
-    return like(np.eye(size), reference)
 
 
 def line_search(

@@ -207,7 +207,9 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
         return
     between = (trial.alpha > 0.0) & (trial.alpha < C)
     scale = rounding_scale(samples.longest(between), trial.w, trial.b)
-    near = np.abs(trial.margins - 1.0) <= max(2.0 * trial.spread, TIE * scale)
+    distance = np.abs(trial.margins - 1.0)
+    furthest = float(np.max(distance[between], initial=trial.spread))  # not all of them were in the working set
+    near = distance <= max(2.0 * min(furthest, NEAR_TIED), TIE * scale)
     candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
     head = confirm(samples, C, trial.positive, trial.y, candidate)
     if head is None or not head.certificate.solved:
