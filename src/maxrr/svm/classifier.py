@@ -21,7 +21,7 @@ class Work:
 
     cold_solves: int = 0  # heads solved from scratch: all in a fit, else those of new classes and failed updates
     passes: int = 0  # products of all samples with the weights of one or more heads
-    rows_touched: int = 0  # rows of X read, counted again each time they are
+    rows_touched: int = 0  # rows of X fetched, counted again each time they are
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ def extended(samples: Samples, head: Head) -> Floats:
 
 
 def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> bool:
-    """Whether any of the changed samples is, or would be, free or bounded: its margin is not above 1."""
+    """Whether any of the changed samples is free or bounded, or would be: its margin is not above 1."""
     scale = hinge.rounding_scale(samples.longest(np.concatenate([head.free, changed])), head.w, head.b)
-    return bool((margins[changed] <= 1.0 + hinge.TIE * scale).any())
+    return bool((margins[changed] <= 1.0 + hinge.TIE * scale).any() or np.isin(changed, head.free).any())
 
 
 def unmoved(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:

@@ -1,7 +1,6 @@
 """A first guess for a head, from fewer samples.
 
-Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them. Each
-stage solves the smoothed problem on more samples, starting where the last one ended.
+Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them.
 """
 
 import numpy as np
@@ -11,7 +10,7 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.threads import on_threads
 
-STAGES = (4000,)
+ENOUGH = 4000  # samples for a guess
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
 NARROWEST = 0.1  # the guess is good to about this much of a margin, and more accuracy would be wasted on it
 NARROWING = 5.0
@@ -33,15 +32,13 @@ def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
 
 
 def climb(samples: Samples, C: float, positive: int, order: Ints) -> tuple[Floats, float, float]:
-    """Weights, bias and a width to go on with, from the stages that are smaller than the whole."""
+    """Weights, bias and a width to go on with."""
+    w, width = np.zeros(samples.X.shape[1]), first_width(samples, C)
+    if len(order) <= ENOUGH:
+        return w, 0.0, width
     y = samples.signs(positive)
-    w, b, width = np.zeros(samples.X.shape[1]), 0.0, first_width(samples, C)
-    for size in STAGES:
-        if size >= len(order):
-            break
-        chosen, weight = thin(order, y, size)
-        w, b, width = guess(samples.rows(chosen), y[chosen], C * weight, w, b, width, samples.lengths[chosen])
-    return w, b, width
+    chosen, weight = thin(order, y)
+    return guess(samples.rows(chosen), y[chosen], C * weight, width, float(np.mean(samples.lengths[chosen])) or 1.0)
 
 
 def first_width(samples: Samples, C: float) -> float:
@@ -59,14 +56,11 @@ def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:
     return np.clip(np.minimum(0.5 * cap, WIDEST * sigma) + sigma * shortfall, 0.0, cap)
 
 
-def guess(
-    X: Floats, y: Floats, cap: Floats, w: Floats, b: float, width: float, lengths: Floats
-) -> tuple[Floats, float, float]:
+def guess(X: Floats, y: Floats, cap: Floats, width: float, length: float) -> tuple[Floats, float, float]:
     """Newton on ever narrower smoothings of a small problem; where it ends, and a width to go on with."""
-    length, nothing = float(np.mean(lengths)) or 1.0, np.zeros_like(w)
-    alpha = centres(1.0 - y * (X @ w + b), cap, width)
+    w, b, alpha = np.zeros(X.shape[1]), 0.0, centres(np.ones(len(y)), cap, width)
     while True:
-        problem = newton.Smoothed(X, y, cap, alpha, float(np.mean(cap)) / (2.0 * width), nothing, 0.0)
+        problem = newton.Smoothed(X, y, cap, alpha, float(np.mean(cap)) / (2.0 * width), np.zeros(X.shape[1]), 0.0)
         point = newton.minimise(problem, w, b, length, ACCURACY * min(1.0, width), np.inf)
         w, b, alpha = point.w, point.b, point.multipliers
         if width <= NARROWEST:
@@ -74,15 +68,15 @@ def guess(
         width = max(width / NARROWING, NARROWEST)
 
 
-def thin(order: Ints, y: Floats, size: int) -> tuple[Ints, Floats]:
-    """About `size` samples, evenly spaced in canonical order, and how many each stands for.
+def thin(order: Ints, y: Floats) -> tuple[Ints, Floats]:
+    """About `ENOUGH` samples, evenly spaced in canonical order, and how many each stands for.
 
     A small class keeps more of its members than its share.
     """
     chosen, weight = [], []
     for sign in (1.0, -1.0):
         members = order[y[order] == sign]
-        stride = max(1, len(members) // max(size * len(members) // len(order), size // 20))
+        stride = max(1, len(members) // max(ENOUGH * len(members) // len(order), ENOUGH // 20))
         kept = members[::stride]
         chosen.append(kept)
         weight.append(np.full(len(kept), len(members) / len(kept)))

@@ -10,7 +10,7 @@ converges to the solution of the SVM itself, for any σ, and the faster the larg
 their bounds (the *band*) have curvature, so a Newton step costs one product with the working set, one with its
 transpose, and a d × d system over the band. `pull` and `tilt` carry the samples outside the working set.
 
-Sun, Toh et al. call this the semismooth Newton augmented Lagrangian method; the paper's notation is kept for α and C.
+This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & Toh 2018), with the paper's α and C.
 """
 
 import math
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from maxrr.svm.arrays import Array, namespace, solve_positive
 
 MOST_STEPS = 60
-ROUNDING = 4e-16
+ROUNDING = 4e-16  # of a sum, relative to its terms
 MOST_BAND_ROWS = 16_384  # a part of a larger band gives its curvature well enough
 RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
 LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not save Newton steps

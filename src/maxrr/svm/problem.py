@@ -10,7 +10,7 @@ from maxrr.svm.hinge import Certificate
 
 @dataclass
 class Counter:
-    """How much of the data was read."""
+    """How much of the data was fetched."""
 
     passes: int = 0
     rows: int = 0
@@ -44,6 +44,11 @@ class Samples:
         self.counter.passes += 1
         self.counter.rows += len(self.codes)
         return to_numpy(self.X @ like(weights, self.X))
+
+    def everything(self) -> Array:
+        """All features, where they are."""
+        self.counter.rows += len(self.codes)
+        return self.X
 
     def on_device(self, positions: Ints) -> Array:
         """Some samples' features, where X is."""

@@ -24,14 +24,14 @@ REACH = 10.0  # a working set holds the margins within this many widths of 1
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
 NARROWING = 5.0  # how much narrower the smoothing gets
 SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
-NARROWEST = 1e-13
+NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to multiples of C
 LEVELS_A_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
 NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
 MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
-GOOD_GAP = 1e-12
+GOOD_GAP = 1e-12  # multipliers of tied samples are improved until the gap is below this
 MOST_ROUNDS = 50
 
 
@@ -84,7 +84,7 @@ def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
     else:  # all samples, to save a copy; those outside the working set are capped at zero
         alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
         alpha[inside], cap[inside] = proposal.alpha, C
-        narrow(samples, C, trial, proposal, samples.X, trial.y, alpha, cap)
+        narrow(samples, C, trial, proposal, samples.everything(), trial.y, alpha, cap)
         proposal.alpha = proposal.alpha[inside]
     return proposal
 
