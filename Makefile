@@ -22,8 +22,9 @@ unit: .venv/dev.stamp
 long: .venv/dev.stamp ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
 
-bench: .venv/dev.stamp
-	$(BIN)/python benchmarks/svm.py
+bench: .venv/dev.stamp ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
+	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
+	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 
 format: .venv/dev.stamp
 	$(BIN)/ruff check --fix .
