@@ -1,10 +1,13 @@
 """What must not matter: the order of samples, the kind of array, its precision, the number of threads."""
 
+import hashlib
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 from tests.svm.problems import assert_equal, decided, make, problems
 from threadpoolctl import threadpool_limits
 
@@ -125,3 +128,21 @@ def test_fitting_twice():
     problem = make("grid", 0, n=60, d=3, classes=4)
     model = problem.fit()
     assert same_bytes(model.fit(problem.X, problem.y, problem.keys), problem.fit())
+
+
+@pytest.mark.parametrize(
+    ("C", "digest"),
+    [
+        (0.01, "f89b5b88b1ff08d2818f5bd66dc3f2d21a3d154aec040668fdc6568bd929721d"),
+        (1.0, "034e7fb76a2dfc624b77155f79b6564413e5ddd81cd10ec3319092ccd9943555"),
+    ],
+)
+def test_the_same_bytes_on_another_machine(C, digest):
+    """Frozen from two machines with different versions of Python and NumPy, with and without AVX instructions.
+
+    A change here changes every model's hash: receipts issued before it can no longer be re-executed to the byte.
+    """
+    X, y = load_digits(return_X_y=True)
+    model = LinearSVM(C).fit(X / 16, y)
+    assert all(certificate.decided for certificate in model.certificate_)
+    assert hashlib.sha256(model.coef_.tobytes() + model.intercept_.tobytes()).hexdigest() == digest
