@@ -42,6 +42,7 @@ def main(results: Path, folder: Annotated[Path, typer.Argument()] = IMAGES, suff
                 axes.set(xscale="log", yscale="log")
                 draw(axes, measured[part]["rows"])
                 name = {"scaling": "svm-scaling", "accuracy": "svm-accuracy-time"}[part]
+                folder.mkdir(parents=True, exist_ok=True)
                 file = folder / f"{name}.{suffix}"
                 figure.savefig(file, dpi=150, metadata={"Date": None} if suffix == "svg" else None)
                 plt.close(figure)
