@@ -153,3 +153,16 @@ def test_newton_is_not_held_up_by_rounding_of_the_balance(C):
     problem = newton.Smoothed(X, y, cap, cap.copy(), 0.1 * C, np.zeros(1), 0.0)
     point = newton.minimise(problem, np.zeros(1), 0.0, 1.0, 1e-3, np.inf)
     assert point.w[0] > 0.0
+
+
+def test_sums_are_those_of_a_plain_loop_over_the_rows():
+    """In the order given, run by run: the bytes of a model rest on it, and BLAS would add in another order."""
+    rng = np.random.default_rng(0)
+    X, y, origin = rng.normal(size=(3000, 7)), rng.choice([-1.0, 1.0], 3000), rng.normal(size=7)
+    total = [0.0] * 7
+    for start in range(0, 3000, canonical.ROWS_A_SUM):
+        run = [0.0] * 7
+        for row in range(start, min(start + canonical.ROWS_A_SUM, 3000)):
+            run = [part + (X[row, j] - origin[j]) * y[row] for j, part in enumerate(run)]
+        total = [part + more for part, more in zip(total, run, strict=True)]
+    assert canonical.signed_sum(X, y, origin)[0].tobytes() == np.array(total).tobytes()

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.svm.problems import assert_equal, decided, make, problems
@@ -284,7 +285,7 @@ def test_nothing_of_a_forgotten_sample_remains(kind, influential, tensors):
     problem = make("well_behaved", 0, n=60, d=3, classes=3, C=1.0)
     n = len(problem.y)
     keys = np.array([f"person-{key}" for key in problem.keys]) if kind is str else problem.keys + 10**12
-    X = pytest.importorskip("torch").tensor(problem.X) if tensors else problem.X
+    X = torch.tensor(problem.X) if tensors else problem.X
     model = LinearSVM().fit(X, problem.y, keys)
     rows = (model.support_ if influential else without(problem, model.support_))[:3]
     contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1), *keys[rows].tolist()]

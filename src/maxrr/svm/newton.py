@@ -48,7 +48,6 @@ class Point:
     w: Array
     b: float
     multipliers: Array
-    n_band: int
     spread: float  # the largest distance from 1 of a margin in the band: nothing at the solution
     strayed: bool  # margins moved so far that the working set may no longer stand for all samples
 
@@ -95,7 +94,7 @@ def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: fl
         shortfall = base - y * (X @ w + shift) if steps % 8 == 0 else shortfall - size * change
         strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
     spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
-    return Point(w, b + shift, multipliers, n_band, spread, strayed)
+    return Point(w, b + shift, multipliers, spread, strayed)
 
 
 def direction(

@@ -119,7 +119,6 @@ class Trial:
     rounds: int = 0
     best: Head | None = None  # the best finished head so far, where multipliers are not unique
     patience: int = 4  # rounds to go on for a better one
-    finished: Head | None = None
 
     def hold(self, samples: Samples, held: Floats) -> None:
         """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""

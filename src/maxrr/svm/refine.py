@@ -181,10 +181,12 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
             trial.width, trial.spread = proposal.width, proposal.spread
         else:  # the settled partition did not hold, and says nothing about the smoothed problem
             trial.width, trial.spread = max(trial.width / NARROWING, NARROWEST), np.inf
-        finish_from_ties(samples, C, trial)
-    if trial.finished is None and trial.rounds >= MOST_ROUNDS:
+        head = finish_from_ties(samples, C, trial)
+        if head is not None:
+            return head
+    if trial.rounds >= MOST_ROUNDS:
         return trial.best or as_it_stands(samples, C, trial)
-    return trial.finished
+    return None
 
 
 def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, change: Floats) -> float:
@@ -197,14 +199,14 @@ def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, chan
     return newton.line_search(raised, cap, sigma, change, slope, offset=offset, curvature=float(step_w @ step_w))
 
 
-def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
+def finish_from_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
     """Try to finish a head whose free samples depend on each other: repeated samples, grids, weights of zero.
 
     Weights and partition follow from the margins. Multipliers are not unique then, and those of the trial get better
     from round to round: the head is finished when they are good enough, or get no better.
     """
     if trial.spread > (TIED if trial.rounds < MOST_ROUNDS // 2 else NEAR_TIED):
-        return
+        return None
     between = (trial.alpha > 0.0) & (trial.alpha < C)
     scale = rounding_scale(samples.longest(between), trial.w, trial.b)
     distance = np.abs(trial.margins - 1.0)
@@ -219,9 +221,9 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> None:
         trial.best = head
     elif trial.spread <= ROUNDED * scale or trial.width <= NARROWEST:
         trial.patience -= 1
-    good = certificate.relative_gap <= GOOD_GAP and certificate.kkt_violation <= KKT_BOUND
-    if good or trial.patience <= 0:
-        trial.finished = head if good else trial.best
+    if certificate.relative_gap <= GOOD_GAP and certificate.kkt_violation <= KKT_BOUND:
+        return head
+    return trial.best if trial.patience <= 0 else None
 
 
 def as_it_stands(samples: Samples, C: float, trial: Trial) -> Head:
