@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = (
+    "progress",
     "files",
     "svm",
     "data",
