@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit long bench format clean
+.PHONY: demo test lint types unit long bench fashion-mnist format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget, compare with a fit from scratch
 	$(BIN)/maxrr demo
@@ -16,15 +16,18 @@ lint: .venv/dev.stamp
 types: .venv/dev.stamp
 	$(BIN)/mypy
 
-unit: .venv/dev.stamp
+unit: .venv/dev.stamp fashion-mnist
 	$(BIN)/python -m pytest
 
-long: .venv/dev.stamp ## statistical claims and large oracles: minutes, not seconds
+long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
 
-bench: .venv/dev.stamp ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
+bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
+
+fashion-mnist: .venv/dev.stamp ## find it, or fetch it: tests on it are skipped without
+	@tools/fashion-mnist.sh $(BIN)/python
 
 format: .venv/dev.stamp
 	$(BIN)/ruff check --fix .

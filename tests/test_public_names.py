@@ -10,6 +10,9 @@ import pytest
 
 PUBLIC = {
     "maxrr": {"LinearSVM", "__version__"},
+    "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
+    "maxrr.files": {"sha256_of", "write_atomically"},
+    "maxrr.progress": {"Line", "Report"},
     "maxrr.svm": {"SEPARATION_BOUND", "Certificate", "LinearSVM", "PlattScaling", "Work", "certify", "fit_platt"},
 }
 

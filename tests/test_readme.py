@@ -1,29 +1,57 @@
-"""The README is true: its Python runs, its links lead somewhere, its commands exist."""
+"""The README and the pages in docs are true: their Python runs, their links lead somewhere, their commands exist."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
-def test_python_runs() -> None:
-    (code,) = blocks("python")
-    exec(compile(code, "README.md", "exec"), {})
+def run_python(page: Path) -> None:
+    """All blocks of a page, from top to bottom: a later one may use what an earlier one made."""
+    exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {})
 
 
-def test_links_lead_somewhere() -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
-    assert targets
-    assert [target for target in targets if not (ROOT / target).exists()] == []
+@each_page
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_python(page)
+
+
+def test_data_page_shows_what_describe_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `list` and `get` print depends on the machine."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONUTF8", "1")
+    page = ROOT / "docs" / "data.md"
+    run_python(page)  # which writes the file described
+    (shown,) = (block for block in blocks(page, "console") if "data describe" in block)
+    command, printed = shown.removeprefix("$ maxrr ").split("\n", maxsplit=1)
+    done = subprocess.run(
+        [sys.executable, "-m", "maxrr", *shlex.split(command)], capture_output=True, check=True, encoding="utf-8"
+    )
+    assert done.stdout == printed
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert targets or page.name != "README.md"
+    assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 def test_commands_exist() -> None:
-    targets = re.findall(r"^make (\w+)", "\n".join(blocks("sh")), flags=re.MULTILINE)
+    targets = re.findall(r"^make (\w+)", "\n".join(blocks(ROOT / "README.md", "sh")), flags=re.MULTILINE)
     assert targets
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE)] == []

@@ -1,18 +1,37 @@
 """The `maxrr` command: one file a command, each importing what it needs when it runs."""
 
-import typer
+import importlib
+import io
+import sys
+from collections.abc import Sequence
 
-from maxrr.cli import demo
+from maxrr.cli import data, demo
+from maxrr.cli.command import Group
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "app"]
 
-# Tracebacks never show local variables: those may be the records somebody asked to have forgotten.
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+COMMANDS = Group(
+    "Classifiers that forget records cheaply and exactly, and show that they did.",
+    {
+        "demo": demo.run,
+        "data": Group(
+            "The data sets: which are known, where they lie, what is in them.",
+            {"list": data.known, "get": data.get, "describe": data.describe},
+        ),
+    },
+)
 
 
-@app.callback()
-def main() -> None:
-    """Classifiers that forget records cheaply and exactly, and show that they did."""
-
-
-app.command("demo")(demo.run)
+def app(arguments: Sequence[str] | None = None) -> None:
+    """The command line, with Typer where it is installed; the same commands and options without."""
+    try:
+        import typer  # noqa: F401
+    except ImportError:
+        from maxrr.cli.plain import main
+    else:
+        from maxrr.cli.fancy import main
+    # A terminal that cannot show a sign shows a question mark, not an error.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    main(COMMANDS, arguments, f"maxrr {importlib.import_module('maxrr').__version__}")

@@ -8,9 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import typer
-from rich.console import Console
-from rich.table import Table
+from maxrr.cli import show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,16 +50,15 @@ def run() -> None:
     model = LinearSVM(C=1.0)
     fit_ms = milliseconds(partial(model.fit, digits.X, digits.y, keys=digits.keys))
 
-    console = Console(highlight=False)
-    console.print(
+    show.say(
         f"Fitted {len(digits.y):,} digits in {fit_ms:.0f} ms: {len(model.support_)} of them influential, "
         f"test accuracy {model.score(digits.X_test, digits.y_test):.3f}."
     )
     steps = list(forget_in_steps(model, digits))
-    console.print(table(steps))
-    console.print(closing_sentence(steps))
+    show_table(steps)
+    show.say(closing_sentence(steps))
     if not all(step.same_bytes for step in steps):
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def load() -> Digits:
@@ -121,21 +118,22 @@ def milliseconds(work: Callable[[], object]) -> float:
     return 1e3 * (perf_counter() - start)
 
 
-def table(steps: Sequence[Step]) -> Table:
+def show_table(steps: Sequence[Step]) -> None:
     """One row a request."""
-    table = Table("forgotten", caption="fit: from scratch, without them. accuracy: on the classes that are left.")
-    for heading in ("forget ms", "fit ms", "same bytes", "worst gap", "accuracy"):
-        table.add_column(heading, justify="right")
-    for step in steps:
-        table.add_row(
+    numbers = ("forget ms", "fit ms", "same bytes", "worst gap", "accuracy")
+    rows = [
+        (
             step.forgotten,
             f"{step.forget_ms:.1f}",
             f"{step.fit_ms:.1f}",
-            "yes" if step.same_bytes else "[bold red]no[/]",
+            "yes" if step.same_bytes else show.Bad("no"),
             f"{step.worst_gap:.0e}",
             f"{step.accuracy:.3f}",
         )
-    return table
+        for step in steps
+    ]
+    caption = "fit: from scratch, without them. accuracy: on the classes that are left."
+    show.table(("forgotten", *numbers), rows, numbers=numbers, caption=caption)
 
 
 def closing_sentence(steps: Sequence[Step]) -> str:

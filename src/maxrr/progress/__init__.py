@@ -4,6 +4,7 @@ Long work takes a `report` and calls it as it goes; None is silence. What is dra
 business of whoever calls: `Line` needs nothing but a terminal or a log file.
 """
 
+import shutil
 import sys
 import time
 from typing import Protocol, TextIO
@@ -33,31 +34,41 @@ class Line:
         self.live = self.stream.isatty()
         self.pause = 0.1 if self.live else 10.0  # seconds between lines
         self.what: str | None = None
-        self.started = self.shown = self.first = 0.0
-        self.widest = 0
+        self.started = self.shown = 0.0
+        self.first = self.widest = 0
 
     def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
         now = time.monotonic()
         if what != self.what:
-            self.what, self.started, self.shown, self.first, self.widest = what, now, now - self.pause, done, 0
+            self.close()
+            self.what, self.started, self.shown, self.first = what, now, now - self.pause, done
         finished = done >= total
         if not finished and now - self.shown < self.pause:
             return
         self.shown = now
-        text = describe(what, done, total, numbers, now - self.started, int(self.first))
+        text = describe(what, done, total, numbers, now - self.started, self.first)
         if self.live:
+            # A line that wraps could not be written over; spaces wipe out what a longer one left behind.
+            text = text[: shutil.get_terminal_size().columns - 1]
+            self.stream.write("\r" + text.ljust(self.widest))
             self.widest = max(self.widest, len(text))
-            self.stream.write("\r" + text.ljust(self.widest) + ("\n" if finished else ""))
         else:
             self.stream.write(text + "\n")
         self.stream.flush()
         if finished:
-            self.what = None
+            self.close()
+
+    def close(self) -> None:
+        """Leave the line, finished or not, so that whatever is written next starts on its own."""
+        if self.live and self.widest:
+            self.stream.write("\n")
+            self.stream.flush()
+        self.what, self.widest = None, 0
 
 
 def describe(what: str, done: int, total: int, numbers: dict[str, float], elapsed: float, first: int) -> str:
     """The line in words. `first` was done before anything was seen, and says nothing about speed."""
-    parts = [f"{what}: {done:,}/{total:,} ({100 * done // max(total, 1)} %)"]
+    parts = [f"{what}: {done:,}/{total:,} ({100 * done // total if total else 100} %)"]
     parts += [f"{name} {value:.4g}" for name, value in numbers.items()]
     if done >= total:
         parts.append(f"{clock(elapsed)} in all")

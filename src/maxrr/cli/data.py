@@ -1,0 +1,90 @@
+"""`maxrr data`: which data sets are known and where they lie, fetching one, and what is in it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+from maxrr.cli import show
+from maxrr.cli.command import Argument, Option
+
+if TYPE_CHECKING:
+    from maxrr.data import Description
+
+Json = Annotated[bool, Option("Print JSON, for programs.", names=("--json",))]
+
+ABOUT = {
+    "digits": "1,797 handwritten digits, 8 × 8, ten classes",
+    "fashion-mnist": "70,000 pieces of clothing, 28 × 28, ten classes",
+    "mnist": "70,000 handwritten digits, 28 × 28, ten classes",
+}
+BAR = 20  # letters for the largest class
+
+
+def known(json: Json = False) -> None:
+    """List the data sets known by name, and where each was found."""
+    from maxrr.data import available
+
+    if json:
+        show.json([{"name": name, "about": ABOUT[name], "place": place} for name, place in available()])
+        return
+    rows = [(name, ABOUT[name], place or f"not here yet: maxrr data get {name}") for name, place in available()]
+    show.table(("name", "what it is", "where"), rows)
+
+
+def get(name: Annotated[str, Argument("Which data set, as `maxrr data list` writes it.")]) -> None:
+    """Fetch a data set from its official site into the user's cache, unless it is here already."""
+    from maxrr.data import fetch
+
+    with show.progress() as report:
+        place = fetch(name, report)
+    show.say(f"{name} is in {place}.")
+
+
+def describe(
+    source: Annotated[str, Argument("A data set known by name, an .npz or .csv file, or a folder of images.")],
+    label: Annotated[str, Option("The column of a CSV file with the class.")] = "label",
+    id: Annotated[str, Option("The column of a CSV file with the record id, if it has one.")] = "id",
+    subject: Annotated[str, Option("The column of a CSV file with the subject id, if it has one.")] = "subject",
+    json: Json = False,
+) -> None:
+    """Count the records of a data set: by class, by subject, and those that occur more than once."""
+    import maxrr.data as data
+
+    with show.progress() as report:
+        train, test = data.load(source, label=label, id=id, subject=subject, report=report)
+    found = data.describe(train, test)
+    if json:
+        show.json({"source": source, **asdict(found)})
+        return
+    show.say(f"{source}: {counts(found)}")
+    show.table(("class", "train", "test", "share"), balance(found), numbers=("train", "test"))
+    show.say(duplicates(found))
+
+
+def counts(found: Description) -> str:
+    """How many records of what, about how many people."""
+    train, test = found.records
+    each = f"{' × '.join(map(str, found.shape))} {found.dtype}"
+    people = "no subject ids" if found.subjects is None else f"about {found.subjects:,} subjects"
+    return f"{train:,} records for training and {test:,} for testing, each {each}; {people}."
+
+
+def balance(found: Description) -> list[tuple[str, str, str, str]]:
+    """A row for each class, with a bar as long as its share of the largest."""
+    largest = max(map(sum, found.balance.values()))
+    rows = []
+    for name, (train, test) in found.balance.items():
+        length = round(BAR * (train + test) / largest)
+        rows.append((name, f"{train:,}", f"{test:,}", "█" * length or "▏"))
+    return rows
+
+
+def duplicates(found: Description) -> str:
+    """How many records are there more than once, and where that does harm."""
+    if not found.duplicate_groups:
+        return "No two records have the same features."
+    return (
+        f"{found.duplicate_records:,} records share their features with another, in {found.duplicate_groups:,} groups: "
+        f"{found.conflicting_groups:,} with more than one label, {found.shared_groups:,} both in train and in test."
+    )

@@ -1,0 +1,41 @@
+"""Run one command: what a user can put right is a line on stderr, not a traceback."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from maxrr.cli import show
+from maxrr.cli.command import Command
+
+FAILED = 1  # wrong usage is 2, which both fronts see to
+INTERRUPTED = 130  # what shells give for Ctrl-C
+
+
+def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> None:
+    """Call the command. Our own errors are ValueErrors, and a file's or a disk's are OSErrors; any other is a fault."""
+    try:
+        command(**values)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        show.error("interrupted")
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:  # `maxrr … | head` has read enough; Python would complain once more as it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(FAILED) from None
+    except (ValueError, OSError) as error:
+        if debug:
+            raise
+        show.error(in_words(error))
+        raise SystemExit(FAILED) from None
+
+
+def in_words(error: ValueError | OSError) -> str:
+    """The message, without Python's trimmings.
+
+    >>> in_words(FileNotFoundError(2, "No such file or directory", "cats.npz"))
+    'cats.npz: No such file or directory'
+    """
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or repr(error)

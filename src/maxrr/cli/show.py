@@ -1,0 +1,145 @@
+"""What commands print: sentences, tables, errors, progress.
+
+On a terminal they are drawn with Rich where it is installed. Everywhere else, in a pipe or a log too, they are plain
+text that `grep` and `cut` can read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from json import dumps
+from typing import TYPE_CHECKING, Any, TextIO
+
+from maxrr.progress import Line, Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+
+class Bad(str):
+    """A cell that must not be missed."""
+
+    __slots__ = ()
+
+
+def say(text: str) -> None:
+    """A sentence on stdout."""
+    if console := rich_console(sys.stdout):
+        console.print(text, markup=False)
+    else:
+        print(text)
+
+
+def error(text: str) -> None:
+    """What went wrong, on stderr."""
+    if console := rich_console(sys.stderr):
+        console.print("[bold red]Error:[/]", end=" ")
+        console.print(text, markup=False)
+    else:
+        print(f"Error: {text}", file=sys.stderr)
+
+
+def json(value: Any) -> None:
+    """The same facts for programs, on stdout."""
+    print(dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[str] = (), caption: str = ""
+) -> None:
+    """A table on stdout; the columns under `numbers` end flush."""
+    console = rich_console(sys.stdout)
+    if not console:
+        print(plain_table(headings, rows, numbers, caption))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=SIMPLE_HEAD, caption=caption or None, caption_justify="left", pad_edge=False)
+    for heading in headings:
+        drawn.add_column(heading, justify="right" if heading in numbers else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(cell, style="bold red" if isinstance(cell, Bad) else "") for cell in row))
+    console.print(drawn)
+
+
+def plain_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str] = (), caption: str = ""
+) -> str:
+    """The table as lines of text.
+
+    >>> print(plain_table(["class", "records"], [["cat", "5"], ["dog", "12"]], numbers=["records"]))
+    class  records
+    -----  -------
+    cat          5
+    dog         12
+    """
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    lines = []
+    for row in (headings, ["-" * width for width in widths], *rows):
+        cells = zip(headings, row, widths, strict=True)
+        lines.append("  ".join(f"{cell:{'>' if name in numbers else '<'}{width}}" for name, cell, width in cells))
+    return "\n".join([line.rstrip() for line in lines] + ([caption] if caption else []))
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """A report for long work, drawn on stderr for as long as the block lasts."""
+    console = rich_console(sys.stderr)
+    if not console:
+        line = Line(sys.stderr)
+        try:
+            yield line
+        finally:
+            line.close()
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[numbers]}", markup=False),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=console) as bars:
+        yield Bars(bars)
+
+
+class Bars:
+    """A Rich bar for each thing that is done."""
+
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.running: dict[str, TaskID] = {}
+
+    def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
+        if what not in self.running:
+            self.running[what] = self.bars.add_task(what, total=total, completed=done, numbers="")
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
+        self.bars.update(self.running[what], completed=done, total=total, numbers=shown)
+        if done >= total:
+            del self.running[what]
+
+
+def rich_console(stream: TextIO) -> Console | None:
+    """Rich's view of a terminal; None where there is no terminal, or no Rich."""
+    if not stream.isatty():
+        return None
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return None
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False)

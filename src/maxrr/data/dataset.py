@@ -1,0 +1,145 @@
+"""Records known by their ids, never by their row numbers."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxrr.data import checks, hashes
+from maxrr.data.checks import DataError
+
+Ids = NDArray[Any]
+"""Record or subject ids: int64, or strings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Records of one shape with labels and ids, in memory or memory-mapped.
+
+    Arrays are checked when the dataset is made and must not be changed afterwards; features are never copied.
+
+    Parameters
+    ----------
+    features : (n, …) array
+        Images (n, channels, height, width), tables (n, d). uint8 are pixels of 0 to 255, which networks divide by 255
+        as they read them; float32 and float64 are used as they are.
+    labels : (n,) array
+        Indices into `class_names`.
+    class_names : tuple of str
+    ids : (n,) array
+        The record ids: unique, integers or strings.
+    subjects : (n,) array, optional
+        Whom each record is about, integers or strings: one person may have many records.
+    name : str
+        Where the records came from, for people; no part of the hashes.
+
+    Raises
+    ------
+    DataError
+        Arrays of different lengths, repeated ids, labels outside the classes, NaN or infinity among the features.
+
+    Examples
+    --------
+    >>> data = Dataset(np.array([[0.5], [1.5], [2.5]]), [0, 1, 1], ("no", "yes"), ["a", "b", "c"])
+    >>> data.without(["b"]).ids.tolist(), data.select(["c", "a"]).labels.tolist()
+    (['a', 'c'], [1, 0])
+    """
+
+    features: NDArray[Any]
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    ids: Ids
+    subjects: Ids | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        features = checks.check_features(self.features)
+        ids = checks.check_keys(self.ids, "record ids")
+        class_names = tuple(self.class_names)
+        if len(ids) != len(features):
+            raise DataError(f"there are {len(features)} records, but {len(ids)} ids: one id a record")
+        checks.check_unique(ids)
+        labels = checks.check_labels(self.labels, ids, class_names)
+        subjects = None if self.subjects is None else checks.check_keys(self.subjects, "subject ids")
+        if subjects is not None and len(subjects) != len(ids):
+            raise DataError(
+                f"there are {len(ids)} records, but {len(subjects)} subject ids: one a record, or none at all"
+            )
+        checks.check_finite(features, ids)
+        ids.flags.writeable = False  # they are our own copy, and the index below relies on them
+        checked = {"features": features, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects}
+        for field, value in checked.items():
+            object.__setattr__(self, field, value)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        named = f"{self.name}: " if self.name else ""
+        return f"<Dataset {named}{len(self)} records of {self.shape}, {len(self.class_names)} classes>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one record."""
+        return self.features.shape[1:]
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """Row numbers in the order of the ids."""
+        return np.argsort(self.ids, kind="stable").astype(np.int64)
+
+    def rows(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """Where the records with these ids stand, in the order asked for. An unknown id is a `DataError`."""
+        wanted = checks.check_keys(np.atleast_1d(np.asarray(ids)), "record ids")
+        if not len(wanted):
+            return np.empty(0, dtype=np.int64)
+        if not len(self) or wanted.dtype.kind != self.ids.dtype.kind:
+            raise DataError(f"no record has id {checks.some(wanted)}")
+        found = self._order[np.minimum(np.searchsorted(self.ids, wanted, sorter=self._order), len(self) - 1)]
+        unknown = self.ids[found] != wanted
+        if unknown.any():
+            raise DataError(f"no record has id {checks.some(wanted[unknown])}")
+        return found
+
+    def select(self, ids: ArrayLike) -> "Dataset":
+        """The records with these ids, in the order asked for."""
+        return self._take(self.rows(ids))
+
+    def without(self, ids: ArrayLike) -> "Dataset":
+        """All other records, in the order they have here. An unknown id is a `DataError`."""
+        kept = np.ones(len(self), dtype=bool)
+        kept[self.rows(ids)] = False
+        return self._take(np.flatnonzero(kept))
+
+    def in_order(self) -> "Dataset":
+        """The same records sorted by id, integers as numbers and strings by code point; itself if they already are."""
+        return self if np.array_equal(self._order, np.arange(len(self))) else self._take(self._order)
+
+    def of_subjects(self, subjects: ArrayLike) -> Ids:
+        """The ids of all records about these subjects, in the order they have here. An unknown one is a `DataError`."""
+        if self.subjects is None:
+            raise DataError("this dataset does not say whom its records are about: it has no subject ids")
+        wanted = checks.check_keys(np.atleast_1d(np.asarray(subjects)), "subject ids")
+        if len(wanted) and wanted.dtype.kind != self.subjects.dtype.kind:
+            raise DataError(f"no record is about subject {checks.some(wanted)}")
+        unknown = ~np.isin(wanted, self.subjects)
+        if unknown.any():
+            raise DataError(f"no record is about subject {checks.some(wanted[unknown])}")
+        return self.ids[np.isin(self.subjects, wanted)]
+
+    def record_hashes(self) -> NDArray[np.uint8]:
+        """SHA-256 of each record, (n, 32): its id, subject, class name, and features with their type and shape."""
+        names = [self.class_names[label] for label in self.labels.tolist()]
+        return hashes.record_hashes(self.features, names, self.ids, self.subjects)
+
+    def content_hash(self) -> str:
+        """One hash in hexadecimal, which any change of a record or class changes, and the order of rows does not."""
+        return hashes.content_hash(self.record_hashes()[self._order], self.features, self.class_names)
+
+    def _take(self, rows: NDArray[np.int64]) -> "Dataset":
+        subjects = None if self.subjects is None else self.subjects[rows]
+        return replace(
+            self, features=self.features[rows], labels=self.labels[rows], ids=self.ids[rows], subjects=subjects
+        )

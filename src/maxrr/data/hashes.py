@@ -1,0 +1,63 @@
+"""Hashes of records, each part preceded by its length: no two different records are hashed as the same bytes."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data.checks import blocks
+
+
+def framed(*parts: bytes) -> bytes:
+    """The parts in a row, so that they can be told apart.
+
+    >>> framed(b"ab", b"") == framed(b"a", b"b")
+    False
+    """
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def key_bytes(key: int | str | None) -> bytes:
+    """An integer, a string or nothing: 1, '1' and None differ."""
+    if key is None:
+        return b"none"
+    # File names that are not Unicode reach us with lone surrogates in them.
+    return b"int:%d" % key if isinstance(key, int) else b"str:" + key.encode("utf-8", "surrogatepass")
+
+
+def layout(features: NDArray[Any]) -> bytes:
+    """Type and shape of one record."""
+    return framed(features.dtype.name.encode(), *(str(size).encode() for size in features.shape[1:]))
+
+
+def hash_rows(features: NDArray[Any], prefixes: list[bytes] | None = None) -> NDArray[np.uint8]:
+    """SHA-256 of each row's bytes, little-endian and in C order, after its prefix where there are any: (n, 32)."""
+    digests = []
+    for start, block in blocks(features):
+        plain = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<"))
+        content, size = plain.reshape(-1).view(np.uint8).data, plain[0].nbytes
+        for row in range(len(block)):
+            digest = hashlib.sha256(prefixes[start + row] if prefixes else b"")
+            digest.update(content[row * size : (row + 1) * size])
+            digests.append(digest.digest())
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 32)
+
+
+def record_hashes(
+    features: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
+) -> NDArray[np.uint8]:
+    """One hash a record, over its id, its subject, the name of its class, and its features with type and shape."""
+    each = layout(features)
+    whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
+    prefixes = [
+        framed(key_bytes(id_), key_bytes(subject), key_bytes(name), each)
+        for id_, subject, name in zip(ids.tolist(), whose, class_names, strict=True)
+    ]
+    return hash_rows(features, prefixes)
+
+
+def content_hash(ordered: NDArray[np.uint8], features: NDArray[Any], class_names: tuple[str, ...]) -> str:
+    """One hash over the class names and the hashes of all records, given in the order of their ids."""
+    names = framed(*map(key_bytes, class_names))
+    return hashlib.sha256(framed(names, layout(features), ordered.tobytes())).hexdigest()

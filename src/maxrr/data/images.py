@@ -1,0 +1,117 @@
+"""A folder of images with a folder for each class."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data.checks import DataError
+from maxrr.data.dataset import Dataset
+from maxrr.data.labels import as_keys
+from maxrr.data.sides import Part, is_test, pair
+from maxrr.progress import Report
+
+SUFFIXES = (".png", ".jpg", ".jpeg")
+
+
+@dataclass(frozen=True)
+class Picture:
+    path: Path
+    id: str
+    label: str
+
+
+def read(root: Path, report: Report | None = None) -> tuple[Dataset, Dataset]:
+    """Training and test records from a folder of PNG and JPEG files.
+
+    The folder has folders train and test, each with a folder for each class, or the folders of the classes directly,
+    whose images are split by id. An image's id is its path below `root`, with '/' on every system. Greyscale images
+    have one channel, all others three: palettes are looked up, transparency is dropped. Hidden files are passed over.
+    Classes that are all integers are sorted as numbers.
+    """
+    folders = _visible(root)
+    if {"train", "test"} <= {folder.name for folder in folders}:
+        for other in folders:
+            if other.name not in ("train", "test"):
+                raise DataError(f"{other}: is beside the folders train and test, where nothing else is expected")
+        train, test = list(_pictures(root / "train", "train/")), list(_pictures(root / "test", "test/"))
+    else:
+        both = list(_pictures(root, ""))
+        for_test = is_test(np.array([picture.id for picture in both], dtype=np.str_))
+        train = [picture for picture, side in zip(both, for_test, strict=True) if not side]
+        test = [picture for picture, side in zip(both, for_test, strict=True) if side]
+    pictures = train + test
+    features = _pixels(pictures, report)
+    labels = as_keys([picture.label for picture in pictures])
+    ids = np.array([picture.id for picture in pictures], dtype=np.str_)
+    count = len(train)
+    first, second = (Part(features[half], labels[half], ids[half]) for half in (slice(count), slice(count, None)))
+    return pair(first, second, str(root))
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted((path for path in folder.iterdir() if not path.name.startswith(".")), key=lambda path: path.name)
+
+
+def _pictures(folder: Path, prefix: str) -> Iterator[Picture]:
+    """Every image below a folder of classes, in the order of their ids."""
+    classes = _visible(folder)
+    if not classes:
+        raise DataError(f"{folder}: is empty, where a folder for each class is expected")
+    for one in classes:
+        if not one.is_dir():
+            raise DataError(f"{one}: is in no folder of a class")
+        files = _visible(one)
+        if not files:
+            raise DataError(f"{one}: is the folder of a class, but has no images: add some or remove it")
+        for path in files:
+            if path.suffix.lower() not in SUFFIXES or not path.is_file():
+                raise DataError(f"{path}: is not a PNG or JPEG file, as all in the folder of a class must be")
+            yield Picture(path, f"{prefix}{one.name}/{path.name}", one.name)
+
+
+def _pixels(pictures: list[Picture], report: Report | None) -> NDArray[np.uint8]:
+    """All images, which must be alike, as (n, channels, height, width)."""
+    first = _decoded(pictures[0].path)
+    pixels = np.empty((len(pictures), *first.shape), dtype=np.uint8)
+    for row, picture in enumerate(pictures):
+        image = _decoded(picture.path)
+        if image.shape != first.shape:
+            one, other = f"{pictures[0].path}: is {_described(first)}", f"{picture.path} is {_described(image)}"
+            raise DataError(f"{one}, but {other}: all images must be of one size and all grey or all in colour")
+        pixels[row] = image
+        if report:
+            report("reading images", row + 1, len(pictures))
+    return pixels
+
+
+def _decoded(path: Path) -> NDArray[np.uint8]:
+    """One image as (channels, height, width)."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise DataError("reading images needs Pillow: pip install pillow") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=("PNG", "JPEG")) as image:
+                if image.mode.startswith(("I", "F")):
+                    raise DataError(f"{path}: has more than 8 bits a pixel: convert it to 8")
+                # A palette may be transparent, which Pillow wants to have said before it looks colours up.
+                opaque = image.convert("RGBA") if image.mode == "P" else image
+                pixels = np.asarray(opaque.convert("L" if image.mode in ("1", "L") else "RGB"))
+    except DataError:
+        raise
+    except UnidentifiedImageError:
+        raise DataError(f"{path}: is not a PNG or JPEG image, whatever its name says") from None
+    except Exception as error:  # a damaged file fails in Pillow, zlib, struct or anywhere, as it happens
+        raise DataError(f"{path}: cannot be read as an image: {error}") from None
+    return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, 2, 0)
+
+
+def _described(image: NDArray[np.uint8]) -> str:
+    channels, height, width = image.shape
+    return f"{width} × {height} pixels {'of grey' if channels == 1 else 'in colour'}"

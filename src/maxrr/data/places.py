@@ -1,0 +1,126 @@
+"""Where the published datasets are looked for, and how they come to be there."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from maxrr.data import idx, known
+from maxrr.data.checks import DataError
+from maxrr.data.known import PUBLISHED, Known
+from maxrr.progress import Report
+
+DEBIAN = Path("/usr/share/datasets")
+
+
+def available() -> list[tuple[str, str | None]]:
+    """Each dataset known by name, and where it is on this machine; None where it has to be fetched first."""
+    found: list[tuple[str, str | None]] = [("digits", "scikit-learn")]
+    for entry in PUBLISHED.values():
+        files = find(entry)
+        found.append((entry.name, str(_folder(files)) if files else None))
+    return found
+
+
+def fetch(name: str, report: Report | None = None, *, site: str | None = None) -> str:
+    """Make a dataset known by name available, from the network if it must be, and say where it is.
+
+    Its files are checked by sha256 in either case; what is fetched is stored in the user's cache. Files that arrived
+    before a failure are not fetched again.
+
+    Parameters
+    ----------
+    name : str
+    report : Report, optional
+        Called with the bytes fetched so far.
+    site : str, optional
+        Another address that has the files as `name.gz`, ending in '/'.
+
+    Raises
+    ------
+    DataError
+        The name is unknown, a file here is damaged, or one could not be fetched: says where it was looked for, and the
+        ways to get it.
+    """
+    if name == "digits":
+        return "scikit-learn"
+    if name not in PUBLISHED:
+        raise DataError(f"no dataset is known as {name!r}, only digits, {', '.join(PUBLISHED)}")
+    entry = PUBLISHED[name]
+    files = find(entry)
+    if files:
+        known.read(entry, files)
+        return str(_folder(files))
+    from maxrr.data.download import download  # the only one who needs Python's HTTP client, a tenth of a second
+
+    target = cache(entry)
+    for file, sha256 in entry.sha256.items():
+        if file not in files_in(target, entry):
+            try:
+                target.mkdir(parents=True, exist_ok=True)
+                download(f"{site or entry.site}{file}.gz", target / file, sha256, report)
+            except DataError as error:
+                raise DataError(_unavailable(entry, error)) from None
+    return str(target)
+
+
+def find(entry: Known) -> dict[str, Path] | None:
+    """Its four files from the first place that has them all."""
+    for place in places(entry):
+        files = files_in(place, entry)
+        if len(files) == len(entry.sha256):
+            return files
+    return None
+
+
+def places(entry: Known) -> Iterator[Path]:
+    """Where its files are looked for, in this order."""
+    if own := os.environ.get("MAXRR_DATA"):
+        yield Path(own) / entry.name
+        yield Path(own)
+    yield DEBIAN / entry.name
+    yield cache(entry)
+
+
+def cache(entry: Known) -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxrr" / entry.name
+
+
+def files_in(place: Path, entry: Known) -> dict[str, Path]:
+    """Those of its files that are there, raw or packed; none if they are those of another dataset."""
+    found = {}
+    for name in entry.sha256:
+        for path in (place / name, place / f"{name}.gz"):
+            if path.is_file():
+                found[name] = path
+                break
+    return {} if _belong_to_another(found, entry) else found
+
+
+def _belong_to_another(files: dict[str, Path], entry: Known) -> bool:
+    """All published datasets use the same file names, and $MAXRR_DATA may hold any of them: the smallest file tells."""
+    smallest = "t10k-labels-idx1-ubyte"
+    if smallest not in files:
+        return False
+    try:
+        content = idx.content_sha256(files[smallest])
+    except DataError:
+        return False  # damaged: reading it says so
+    return any(content == other.sha256[smallest] for other in PUBLISHED.values() if other != entry)
+
+
+def _folder(files: dict[str, Path]) -> Path:
+    return next(iter(files.values())).parent
+
+
+def _unavailable(entry: Known, reason: Exception) -> str:
+    lines = [f"{entry.name} is not on this machine, and fetching it failed.", f"  {reason}", "It was looked for in"]
+    if not os.environ.get("MAXRR_DATA"):
+        lines.append("  $MAXRR_DATA: not set")
+    for place in places(entry):
+        lines.append(f"  {place}: {len(files_in(place, entry))} of its {len(entry.sha256)} files")
+    lines.append("To get it, do one of these:")
+    if entry.package:
+        lines.append(f"  apt-get install {entry.package}   (Debian and its relatives)")
+    lines.append(f"  put {', '.join(entry.sha256)}, as they are or as .gz, into a folder, and set MAXRR_DATA to it")
+    lines.append(f"  maxrr data get {entry.name}   (with a connection to {entry.site})")
+    return "\n".join(lines)

@@ -1,0 +1,72 @@
+"""One door for every kind of source."""
+
+from pathlib import Path
+
+from maxrr.data import archive, images, known, places, table
+from maxrr.data.checks import DataError
+from maxrr.data.dataset import Dataset
+from maxrr.data.known import PUBLISHED
+from maxrr.progress import Report
+
+
+def load(
+    source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject", report: Report | None = None
+) -> tuple[Dataset, Dataset]:
+    """Training and test records of a dataset known by name, or from a file or folder.
+
+    ========================  =================================================================================
+    source                    what it is
+    ========================  =================================================================================
+    'digits'                  8 × 8 images inside scikit-learn
+    'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
+    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y
+    a path ending in .csv     a table with a header, a column of labels, numbers
+    a folder                  PNG and JPEG images in a folder for each class, in folders train and test or not
+    ========================  =================================================================================
+
+    Where a source has no test records of its own, a record's id alone decides which side it is on, about a fifth are
+    for testing, and no other record can change that. With very few records that side may be empty. Ids are unique
+    over both sides. The classes are those of the training records.
+
+    A name is looked up in $MAXRR_DATA and its folder of that name, in /usr/share/datasets, then in the user's cache;
+    its files are checked by sha256 at every load. To read a folder that has such a name, write './mnist'.
+
+    Parameters
+    ----------
+    source : str or Path
+    label, id, subject : str
+        Columns of a CSV file. The last two may be missing under the names they have here.
+    report : Report, optional
+        Called as files arrive or images are read.
+
+    Raises
+    ------
+    DataError
+        Whatever is wrong with the data, with the file or record that it is wrong with.
+
+    Examples
+    --------
+    >>> train, test = load("digits")
+    >>> len(train), len(test), train.shape
+    (1420, 377, (1, 8, 8))
+    """
+    if source == "digits":
+        return known.digits()
+    if isinstance(source, str) and source in PUBLISHED:
+        entry = PUBLISHED[source]
+        files = places.find(entry)
+        if files is None:
+            places.fetch(source, report)
+            files = places.files_in(places.cache(entry), entry)
+        return known.read(entry, files)
+    path = Path(source)
+    known_names = ", ".join(["digits", *PUBLISHED])
+    if path.is_dir():
+        return images.read(path, report)
+    if not path.is_file():
+        raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
+    if path.suffix == ".npz":
+        return archive.read(path)
+    if path.suffix == ".csv":
+        return table.read(path, label, id, subject)
+    raise DataError(f"{source}: cannot be read: give an .npz or .csv file, a folder, or one of {known_names}")

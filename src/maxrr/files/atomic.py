@@ -1,0 +1,56 @@
+"""A file appears whole or not at all, whatever happens while it is written."""
+
+import errno
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def write_atomically(path: str | Path, data: bytes | Callable[[BinaryIO], None]) -> None:
+    """Write bytes, or what a function writes into the file it is given; replace what was at `path` in one step.
+
+    The bytes go to a hidden file beside `path`, reach the disk, and then take its name. On any failure, Ctrl-C
+    included, that file is removed and `path` is as it was. Only a process killed outright leaves it behind.
+
+    Raises
+    ------
+    OSError
+        Among others when the disk is full; the message then names `path` and says so.
+    """
+    path = Path(path)
+    temporary = path.parent / f".maxrr-{secrets.token_hex(8)}.tmp"  # short: `path` may have the longest name allowed
+    try:
+        with open(temporary, "xb") as file:
+            if callable(data):
+                data(file)
+            else:
+                file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.errno in FULL:
+            advice = "No space left on the disk: nothing was kept; make room and try again"
+            raise OSError(error.errno, advice, str(path)) from None
+        if isinstance(error, OSError) and error.filename == str(temporary):  # a name that means nothing to the caller
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Let the new name survive a power cut, too."""
+    if os.name == "nt":  # where folders cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

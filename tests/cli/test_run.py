@@ -1,0 +1,53 @@
+"""What a user can put right is a line on stderr; a fault of ours is a traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+from maxrr.cli.run import run
+
+
+def failing(error: BaseException) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (ValueError("record 7 has no label: give it one"), 1, "Error: record 7 has no label: give it one\n"),
+        (
+            FileNotFoundError(2, "No such file or directory", "cats.npz"),
+            1,
+            "Error: cats.npz: No such file or directory\n",
+        ),
+        (OSError("the site does not answer"), 1, "Error: the site does not answer\n"),
+        (ValueError(), 1, "Error: ValueError()\n"),
+        (KeyboardInterrupt(), 130, "Error: interrupted\n"),
+        (SystemExit(3), 3, ""),
+    ],
+)
+def test_a_line_and_an_exit_code(
+    error: BaseException, code: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        run(failing, {"error": error})
+    assert exit_.value.code == code
+    assert capsys.readouterr() == ("", shown)
+
+
+def test_debug_lets_it_through() -> None:
+    with pytest.raises(ValueError, match="why"):
+        run(failing, {"error": ValueError("why")}, debug=True)
+
+
+def test_a_fault_is_not_dressed_up() -> None:
+    with pytest.raises(TypeError, match="ours"):
+        run(failing, {"error": TypeError("ours")})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with head")
+def test_a_reader_that_has_read_enough() -> None:
+    code = "from maxrr.cli.run import run; run(lambda: print('word\\n' * 100_000), {})"
+    piped = subprocess.run(f'"{sys.executable}" -c "{code}" | head -n 1', shell=True, capture_output=True, text=True)
+    assert (piped.stdout, piped.stderr) == ("word\n", "")

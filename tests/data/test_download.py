@@ -1,0 +1,135 @@
+"""Fetching from a server that is well, or ill in one of many ways: all or nothing, and the reason."""
+
+import gzip
+import socket
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from tests.data.sources import body
+
+from maxrr.data import DataError, download, fetch, load
+
+IMAGES = "train-images-idx3-ubyte"
+
+
+def kept(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_is_fetched_is_stored_unpacked_and_loaded(published, server, bare):
+    train, test = load("tiny")
+    assert train.features.tobytes() == published[IMAGES][16:]
+    assert test.labels.tobytes() != b""
+    cache = bare / "cache" / "maxrr" / "tiny"
+    assert {path.name: path.read_bytes() for path in cache.iterdir()} == published
+    assert sorted(server.asked) == sorted(f"/{name}.gz" for name in published)
+    load("tiny")
+    assert len(server.asked) == len(published)  # not asked again
+
+
+def test_progress_is_in_bytes(published, server):
+    seen = []
+    fetch("tiny", lambda what, done, total, **numbers: seen.append((what, done, total)))
+    assert [what for what, done, total in seen if done == total] == [f"fetching {name}" for name in published]
+    assert (f"fetching {IMAGES}", *2 * [len(gzip.compress(published[IMAGES]))]) in seen
+
+
+def test_another_site_may_have_the_files(published, server, bare):
+    for path in list(server.answers):
+        server.answers["/mirror" + path] = server.answers.pop(path)
+    with pytest.raises(DataError, match="404"):
+        fetch("tiny")
+    assert fetch("tiny", site=server.address + "mirror/") == str(bare / "cache" / "maxrr" / "tiny")
+
+
+def test_no_length_is_no_error(published, server):
+    server.answers[f"/{IMAGES}.gz"] = body(gzip.compress(published[IMAGES]), promised="nothing")
+    assert len(load("tiny")[0]) == 7
+
+
+def reset(handler):
+    """Some bytes, then the connection is cut without ceremony."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b"\x1f\x8b\x08")
+    handler.wfile.flush()
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+def stall(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.flush()
+    time.sleep(0.5)
+
+
+PACKED = gzip.compress(bytes(1000))
+ILL = {
+    "truncated": (body(PACKED[:10], promised=len(PACKED)), f"is truncated: 10 of {len(PACKED)} bytes arrived"),
+    "truncated, of unknown length": (body(PACKED[:-4], promised="nothing"), "is truncated"),
+    "nothing": (body(b""), "is truncated"),
+    "another content": (body(PACKED), "another content than published: sha256 541b3e9d.*, expected "),
+    "not gzip": (body(b"<html>Welcome to the hotel's network</html>"), "is not a gzip file, or damaged"),
+    "damaged": (body(PACKED[:12] + b"\xff\xff" + PACKED[14:]), "is not a gzip file, or damaged"),
+    "not found": (lambda handler: handler.send_error(404, "Not Found"), "the server answers 404 Not Found"),
+    "forbidden": (lambda handler: handler.send_error(403), "the server answers 403 Forbidden"),
+    "broken": (lambda handler: handler.send_error(500), "the server answers 500 Internal Server Error"),
+    "no answer": (lambda handler: None, "the connection broke: .*without response"),
+    "no HTTP": (lambda handler: handler.wfile.write(b"SSH-2.0\r\n"), "the connection broke: SSH"),
+    "reset": (reset, "the connection broke: .*reset"),
+    "stalled": (stall, "the connection broke: timed out"),
+    "a bomb": (body(gzip.compress(bytes(2000))), "unpacks to more than 1,500 bytes"),
+}
+
+
+@pytest.mark.parametrize("case", ILL)
+def test_an_ill_server(case, published, server, bare, monkeypatch):
+    monkeypatch.setattr(download, "TIMEOUT", 0.2)
+    monkeypatch.setattr(download, "LARGEST", 1500)
+    last = "t10k-labels-idx1-ubyte"
+    good = server.answers[f"/{last}.gz"]
+    server.answers[f"/{last}.gz"], message = ILL[case]
+    with pytest.raises(DataError, match=message) as caught:
+        load("tiny")
+    assert f"{server.address}{last}.gz" in str(caught.value)
+    assert "tiny: 3 of its 4 files" in str(caught.value)
+    # What was whole stays, of the other nothing does, and the next time only that one is asked for.
+    assert kept(bare) == sorted(f"cache/maxrr/tiny/{name}" for name in published if name != last)
+    server.answers[f"/{last}.gz"] = good
+    server.asked.clear()
+    load("tiny")
+    assert server.asked == [f"/{last}.gz"]
+
+
+def test_offline_there_is_one_error_with_every_place_and_way(published, bare, monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        refused = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    with pytest.raises(DataError) as caught:
+        fetch("tiny", site=refused)
+    message = str(caught.value)
+    assert f"{refused}{IMAGES}.gz: cannot be reached: [Errno 111] Connection refused" in message
+    for place in ("$MAXRR_DATA: not set", f"{bare}/debian/tiny: 0 of", f"{bare}/cache/maxrr/tiny: 0 of"):
+        assert place in message
+    for way in ("apt-get install dataset-tiny", "set MAXRR_DATA to it", "maxrr data get tiny", *published):
+        assert way in message
+    assert caught.value.__suppress_context__
+    assert kept(bare) == []
+    monkeypatch.setenv("MAXRR_DATA", "/nowhere")
+    with pytest.raises(DataError, match=r"/nowhere/tiny: 0 of its 4 files\n  /nowhere: 0 of"):
+        fetch("tiny", site=refused)
+
+
+def test_a_full_disk_is_no_network_error(published, bare, monkeypatch):
+    def full(path: Path, write) -> None:
+        raise OSError(28, "No space left on the disk", str(path))
+
+    monkeypatch.setattr(download, "write_atomically", full)
+    with pytest.raises(OSError, match=r"No space left on the disk.*train-images"):
+        fetch("tiny")
+    assert kept(bare) == []

@@ -1,0 +1,162 @@
+"""The datasets known by name: their records, and the places where their files are found."""
+
+import gzip
+import hashlib
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from tests.data.sources import idx_bytes, tiny
+
+from maxrr.data import DataError, available, describe, fetch, load, places
+from maxrr.data.known import PUBLISHED
+
+
+@pytest.fixture(scope="module")
+def fashion():
+    return load("fashion-mnist")
+
+
+def test_fashion_mnist(fashion):
+    train, test = fashion
+    assert (len(train), len(test), train.shape, train.features.dtype) == (60_000, 10_000, (1, 28, 28), np.uint8)
+    assert np.array_equal(train.ids, np.arange(60_000))
+    assert np.array_equal(test.ids, np.arange(60_000, 70_000))
+    assert train.class_names[train.labels[0]] == "Ankle boot"
+    assert train.class_names == test.class_names
+    assert train.subjects is None
+
+
+def test_fashion_mnist_described(fashion):
+    found = describe(*fashion)
+    assert found.records == (60_000, 10_000)
+    assert set(found.balance.values()) == {(6000, 1000)}
+    every = np.concatenate([part.features.reshape(len(part), -1) for part in fashion])
+    distinct = len({record.tobytes() for record in every})
+    assert found.duplicate_records - found.duplicate_groups == len(every) - distinct
+
+
+def test_digits():
+    images, labels = load_digits(return_X_y=True)
+    train, test = load("digits")
+    for part in (train, test):
+        assert part.features.dtype == np.float32
+        assert np.array_equal(part.features.reshape(-1, 64) * 16, images[part.ids])
+        assert np.array_equal(part.labels, labels[part.ids])
+        assert part.class_names == tuple("0123456789")
+    assert np.array_equal(np.union1d(train.ids, test.ids), np.arange(1797))
+    assert train.ids[:9].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 10]  # the split is fixed
+
+
+@pytest.fixture
+def entry(bare, monkeypatch):
+    """A dataset that no place has yet."""
+    dataset, files = tiny("http://127.0.0.1:9/")
+    monkeypatch.setitem(PUBLISHED, "tiny", dataset)
+    monkeypatch.setattr(places, "fetch", lambda name, report: pytest.fail("nothing should be fetched"))
+    return files
+
+
+def put(folder, files, packed=False):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / (f"{name}.gz" if packed else name)
+        path.write_bytes(gzip.compress(content) if packed else content)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("place", ["own", "own/tiny", "debian/tiny", "cache/maxrr/tiny"])
+def test_every_place_is_looked_at(entry, bare, monkeypatch, place, packed):
+    monkeypatch.setenv("MAXRR_DATA", str(bare / "own"))
+    put(bare / place, entry, packed)
+    train, test = load("tiny")
+    assert train.features.tobytes() == entry["train-images-idx3-ubyte"][16:]
+    assert test.ids.tolist() == [7, 8, 9]
+    assert isinstance(train.features, np.memmap) is not packed
+    assert ("tiny", str(bare / place)) in available()
+
+
+def test_places_are_looked_at_in_order(entry, bare, monkeypatch):
+    monkeypatch.setenv("MAXRR_DATA", str(bare / "own"))
+    for place in ("cache/maxrr/tiny", "debian/tiny", "own", "own/tiny"):
+        put(bare / place, entry)
+        assert dict(available())["tiny"] == str(bare / place)
+
+
+def test_the_cache_is_in_the_home_folder_by_default(entry, bare, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(bare / "home"))
+    put(bare / "home" / ".cache" / "maxrr" / "tiny", entry)
+    assert len(load("tiny")[0]) == 7
+
+
+def test_files_of_another_dataset_are_not_taken_for_this_one(entry, bare, monkeypatch):
+    """All published datasets use the same file names."""
+    other, its_files = tiny("http://127.0.0.1:9/", seed=1, name="other")
+    monkeypatch.setitem(PUBLISHED, "other", other)
+    monkeypatch.setenv("MAXRR_DATA", str(bare / "own"))
+    put(bare / "own", its_files, packed=True)
+    put(bare / "debian" / "tiny", entry)
+    assert dict(available())["tiny"] == str(bare / "debian" / "tiny")
+    assert dict(available())["other"] == str(bare / "own")
+
+
+def test_what_is_available_on_a_bare_machine(bare):
+    assert available() == [("digits", "scikit-learn"), ("fashion-mnist", None), ("mnist", None)]
+
+
+@pytest.mark.parametrize("name", list(tiny("")[1]))
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_damaged_file_is_named(entry, bare, monkeypatch, name, packed):
+    files = entry | {name: entry[name][:-1]}
+    put(bare / "debian" / "tiny", files, packed)
+    with pytest.raises(DataError, match=f"{name}(.gz)?: is truncated"):
+        load("tiny")
+    files = entry | {name: entry[name][:-1] + bytes([entry[name][-1] ^ 1])}
+    put(bare / "debian" / "tiny", files, packed)
+    with pytest.raises(DataError, match=f"{name}(.gz)?: has another content than published"):
+        load("tiny")
+    with pytest.raises(DataError, match=f"{name}(.gz)?: has another content than published"):
+        fetch("tiny")
+
+
+def test_images_and_labels_must_be_as_many(bare, monkeypatch):
+    entry, files = tiny("")
+    fewer = idx_bytes(np.zeros(6, dtype=np.uint8))
+    sha256 = entry.sha256 | {"train-labels-idx1-ubyte": hashlib.sha256(fewer).hexdigest()}
+    monkeypatch.setitem(PUBLISHED, "tiny", replace(entry, sha256=sha256))
+    put(bare / "debian" / "tiny", files | {"train-labels-idx1-ubyte": fewer})
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte has 7 images, but .*labels-idx1-ubyte has 6 labels"):
+        load("tiny")
+
+
+def test_fetching_what_is_here_says_where(entry, bare):
+    put(bare / "debian" / "tiny", entry)
+    assert fetch("tiny") == str(bare / "debian" / "tiny")
+    assert fetch("digits") == "scikit-learn"
+    assert not (bare / "cache").exists()
+    with pytest.raises(DataError, match="no dataset is known as 'tine', only digits, fashion-mnist, mnist"):
+        fetch("tine")
+
+
+def test_a_folder_of_that_name_is_reached_by_a_path(entry, bare, monkeypatch):
+    monkeypatch.chdir(bare)
+    (bare / "tiny").mkdir()
+    with pytest.raises(DataError, match="is empty"):
+        load("./tiny")
+    with pytest.raises(DataError, match="nowhere: is neither a file or folder nor one of digits, fashion-mnist, mnist"):
+        load("nowhere")
+    (bare / "data.xls").write_bytes(b"")
+    with pytest.raises(DataError, match=r"data\.xls: cannot be read: give an \.npz or \.csv file"):
+        load(bare / "data.xls")
+
+
+def test_nothing_is_imported_before_it_is_needed():
+    code = (
+        "import sys, maxrr.data; print([m for m in ('PIL', 'urllib.request', 'sklearn', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
