@@ -26,7 +26,7 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes b
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 
-fashion-mnist: .venv/dev.stamp ## find it, or fetch it: tests on it are skipped without
+fashion-mnist: .venv/dev.stamp ## find it, or fetch it, as the tests need it
 	@tools/fashion-mnist.sh $(BIN)/python
 
 format: .venv/dev.stamp

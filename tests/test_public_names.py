@@ -12,6 +12,7 @@ PUBLIC = {
     "maxrr": {"LinearSVM", "__version__"},
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
     "maxrr.files": {"sha256_of", "write_atomically"},
+    "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.progress": {"Line", "Report"},
     "maxrr.svm": {"SEPARATION_BOUND", "Certificate", "LinearSVM", "PlattScaling", "Work", "certify", "fit_platt"},
 }

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from maxrr import progress
+from maxrr.progress import line as progress
 from maxrr.progress import Line
 
 

@@ -1,0 +1,62 @@
+"""Runs side by side on the CPU, each in a thread of its own.
+
+PyTorch lets go of the interpreter while it computes, so threads keep all cores busy, and unlike processes they need no
+copies of the records and take any network, also one defined in a notebook.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import nullcontext, suppress
+from itertools import islice
+
+import torch
+from torch import nn
+
+from maxrr.nets import training
+from maxrr.nets.recipe import Run
+from maxrr.nets.records import Records
+from maxrr.nets.seeding import DRAWS, begin, drawing
+from maxrr.nets.task import Progress, Task
+from maxrr.nets.threads import restored_threads
+
+
+def run_alongside(task: Task, data: Records, seeds: Sequence[int], workers: int, progress: Progress) -> Iterator[Run]:
+    """The runs in the order of the seeds, `workers` at a time. Whoever stops asking for them stops the others."""
+    stop = threading.Event()
+
+    def run(seed: int, network: nn.Module) -> Run:
+        with drawing(seed, DRAWS) if workers == 1 else nullcontext():
+            loss, accuracy = training.fit(
+                network.to(task.device), data, task.recipe, seed, stop,
+                lambda *news: progress.seen(seed, *news),
+            )  # fmt: skip
+        return task.finish(seed, network, loss, accuracy)
+
+    waiting, ahead = deque[Future[Run]](), iter(seeds)
+    with restored_threads():
+        pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(task.threads,))
+        try:
+            while True:
+                for seed in islice(ahead, 2 * workers - len(waiting)):  # no further, or results would pile up
+                    waiting.append(pool.submit(run, seed, begin(task.network, seed)))
+                if not waiting:
+                    return
+                finished = watched(waiting[0], progress)
+                waiting.popleft()
+                yield finished
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def watched(future: Future[Run], progress: Progress) -> Run:
+    """Wait for a run, showing how far it is."""
+    while not future.done():
+        with suppress(NotYet):
+            future.result(training.GLANCE)
+        progress.show()
+    progress.show()
+    return future.result()

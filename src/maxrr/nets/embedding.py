@@ -1,0 +1,127 @@
+"""Features of records, the same bytes in whatever company they are embedded.
+
+Records go through the extractor in blocks of one fixed size, the last filled up with zeros, and each block is computed
+by one thread: so a matrix product never has another shape, and its rows do not depend on each other.
+"""
+
+import copy
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from maxrr.data import Dataset
+from maxrr.files import write_atomically
+from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.nets.threads import restored_threads
+from maxrr.progress import Report
+
+BLOCK = 256  # records; part of the contract: another size may give other bytes
+
+
+def embed(
+    extractor: nn.Module, dataset: Dataset, *, device: str | torch.device | None = None,
+    out: str | Path | None = None, report: Report | None = None,
+) -> NDArray[Any]:  # fmt: skip
+    """The features of every record, (records, d), in the order of the data set.
+
+    A record's features are the same bytes whichever records are embedded with it, and in which order, on the same
+    machine and device.
+
+    Parameters
+    ----------
+    extractor : torch.nn.Module
+        A network's part from `split`, or any pretrained network that gives one vector a record. Used in evaluation
+        mode, and left as it is.
+    dataset : Dataset
+    device : optional
+        "cpu" or "cuda"; by default CUDA where there is some.
+    out : path, optional
+        A `.npy` file to write the features to as they come; what is returned is then a memory map of it.
+    report : optional
+        Called with how many records are embedded.
+    """
+    place = chosen_device(device)
+    if not len(dataset):
+        raise ValueError("there are no records to embed")
+    network = copy.deepcopy(extractor).to(place).eval()
+    kind = next((weights.dtype for weights in network.parameters()), torch.float32)
+
+    def block(first: int) -> NDArray[Any]:
+        features = as_tensor(np.asarray(dataset.features[first : first + BLOCK]))
+        padded = features.new_zeros(BLOCK, *features.shape[1:])
+        padded[: len(features)] = features
+        with torch.inference_mode():
+            result = network(ready(padded.to(place), kind))
+        if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != BLOCK:
+            found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+            raise ValueError(f"the extractor should give one vector for each of {BLOCK} records, but gives {found}")
+        return result.flatten(1).cpu().numpy()[: len(features)]
+
+    blocks = in_turn(block, range(0, len(dataset), BLOCK), place)
+    if out is None:
+        return np.concatenate(list(counted(blocks, len(dataset), report)))
+    path = Path(out)
+
+    def write(file: BinaryIO) -> None:
+        for number, rows in enumerate(counted(blocks, len(dataset), report)):
+            if number == 0:
+                header = {"descr": rows.dtype.str, "fortran_order": False, "shape": (len(dataset), rows.shape[1])}
+                np.lib.format.write_array_header_1_0(file, header)
+            file.write(rows.tobytes())
+
+    write_atomically(path, write)
+    stored: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return stored
+
+
+def in_turn(
+    block: Callable[[int], NDArray[Any]], firsts: range, device: torch.device
+) -> Iterator[NDArray[Any]]:  # fmt: skip
+    """Blocks in order; on the CPU several are computed at once, but never many more than were asked for."""
+    if device.type == "cuda":
+        with full_precision():
+            yield from map(block, firsts)
+        return
+    workers = len(os.sched_getaffinity(0))
+    waiting, ahead = deque[Future[NDArray[Any]]](), iter(firsts)
+    with (
+        restored_threads(),
+        ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+    ):
+        while True:
+            waiting.extend(pool.submit(block, first) for first in islice(ahead, 2 * workers - len(waiting)))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+
+
+def counted(blocks: Iterator[NDArray[Any]], total: int, report: Report | None) -> Iterator[NDArray[Any]]:
+    """The blocks, telling how many records have passed."""
+    done = 0
+    for rows in blocks:
+        done += len(rows)
+        if report is not None:
+            report("embedding", done, total)
+        yield rows
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """All 24 bits of float32 on CUDA, and one fixed algorithm for a convolution."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,50 @@
+"""LeNet-5, the paper's network (`tab:lenet5`)."""
+
+from torch import nn
+
+from maxrr.nets.pooling import AveragePool2
+
+SMALLEST = 4  # pixels a side
+
+
+class LeNet5(nn.Sequential):
+    """LeNet-5 with ReLU and average pooling; 61,706 parameters on 28 × 28 pixels.
+
+    Gives scores; the softmax of the paper's table is part of the loss.
+
+    Parameters
+    ----------
+    shape : (channels, height, width)
+        Of an image. The first convolution is padded by 2, so 28 × 28 pixels give the 400 values of the original; below
+        12 pixels a side the second one is padded, too, since nothing would be left otherwise.
+    classes : int
+
+    Examples
+    --------
+    >>> sum(weights.numel() for weights in LeNet5().parameters())
+    61706
+    """
+
+    def __init__(self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10) -> None:
+        if len(shape) != 3 or min(shape[1:]) < SMALLEST:
+            raise ValueError(
+                f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels a side or more, not {shape}; "
+                "for tables there is MLP"
+            )
+        channels, height, width = shape
+        padding = 2 if min(height, width) < 12 else 0
+        inside = ((height // 2 + 2 * padding - 4) // 2) * ((width // 2 + 2 * padding - 4) // 2)
+        super().__init__(
+            nn.Conv2d(channels, 6, 5, padding=2),
+            nn.ReLU(),
+            AveragePool2(),
+            nn.Conv2d(6, 16, 5, padding=padding),
+            nn.ReLU(),
+            AveragePool2(),
+            nn.Flatten(),
+            nn.Linear(16 * inside, 120),
+            nn.ReLU(),
+            nn.Linear(120, 84),
+            nn.ReLU(),
+            nn.Linear(84, classes),
+        )

@@ -1,0 +1,126 @@
+"""Training for one seed, or for many.
+
+On a CPU runs go on side by side, one thread each: steps of a small network are too short to be shared between cores.
+On CUDA they all step together. Either way each finished run can be put on the disk at once, and runs that are there
+already are not repeated.
+"""
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+
+from maxrr.data import Dataset
+from maxrr.nets import fitness
+from maxrr.nets.alongside import run_alongside
+from maxrr.nets.recipe import Recipe, Run
+from maxrr.nets.records import chosen_device, records
+from maxrr.nets.runs import Runs, kind_of
+from maxrr.nets.seeding import Network, begin
+from maxrr.nets.task import Progress, Task
+from maxrr.nets.together import run_together
+from maxrr.progress import Report
+
+
+def train(
+    network: Network, dataset: Dataset, seed: int, *,
+    epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
+    device: str | torch.device | None = None, threads: int | None = None, report: Report | None = None,
+) -> Run:  # fmt: skip
+    """Train a network.
+
+    The same seed gives the same bytes on the same machine with the same number of threads, in whatever order the
+    records come: they are put into the order of their ids.
+
+    Parameters
+    ----------
+    network : torch.nn.Module or function
+        Left as it is; a copy of it is trained, from weights that its layers draw for this seed (`reset_parameters`).
+        Frozen layers keep theirs. A function without arguments makes a network by itself.
+    dataset : Dataset
+    seed : int
+        Decides the first weights, the shuffles, and what layers such as dropout draw.
+    epochs, batch_size, lr
+        Of Adam on the cross-entropy. The last batch of an epoch may be smaller.
+    device : optional
+        "cpu" or "cuda"; by default CUDA where there is some.
+    threads : int, optional
+        On the CPU; by default as many as PyTorch is set to.
+    report : optional
+        Called with how far it is, with the loss and the accuracy on the training records.
+
+    Returns
+    -------
+    Run
+        The trained network on the CPU and in evaluation mode, with its loss and accuracy over the last epoch.
+    """
+    count = torch.get_num_threads() if threads is None else threads
+    if count < 1:
+        raise ValueError(f"one thread or more, not {count}")
+    task = Task(network, dataset, Recipe(epochs, batch_size, lr), chosen_device(device), count, None)
+    (run,) = run_all(task, [seed], 1, report)
+    return run
+
+
+def train_many(
+    network: Network, dataset: Dataset, seeds: Iterable[int], *,
+    epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
+    device: str | torch.device | None = None, workers: int | None = None,
+    folder: str | Path | None = None, report: Report | None = None,
+) -> Iterator[Run]:  # fmt: skip
+    """Train a network once for each seed, as `train` does; yields the runs in the order of the seeds.
+
+    On the CPU each run has one thread and the bytes of `train(…, threads=1)`. On CUDA networks share their steps, and
+    the last bits of a result may depend on how many there are.
+
+    Parameters
+    ----------
+    network, dataset, epochs, batch_size, lr, device, report
+        As in `train`.
+    seeds : iterable of int
+    workers : int, optional
+        Runs side by side on the CPU; by default one for each core.
+    folder : path, optional
+        Where each run is stored as soon as it is finished. Runs that are there are not repeated, so work that was
+        interrupted, or killed, goes on where it stopped.
+    """
+    wanted = [int(seed) for seed in seeds]
+    if len(set(wanted)) < len(wanted):
+        raise ValueError("a seed is asked for twice: it would give the same run again")
+    at_once = len(os.sched_getaffinity(0)) if workers is None else workers
+    if at_once < 1:
+        raise ValueError(f"one worker or more, not {at_once}")
+    recipe, place = Recipe(epochs, batch_size, lr), chosen_device(device)
+    runs = None if folder is None or not wanted else Runs(folder, kind_of(begin(network, wanted[0]), dataset, recipe))
+    return run_all(Task(network, dataset, recipe, place, 1, runs), wanted, at_once, report)
+
+
+def run_all(task: Task, seeds: Sequence[int], workers: int, report: Report | None) -> Iterator[Run]:
+    """The runs in the order of the seeds, those on the disk among them."""
+    missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
+    progress = Progress(report, task.recipe.epochs * len(task.dataset), len(seeds), len(seeds) - len(missing))
+    progress.show()
+    fresh = run_missing(task, missing, workers, progress) if missing else iter(())
+    computed = set(missing)
+    for seed in seeds:
+        if seed in computed:
+            yield next(fresh)
+        else:
+            assert task.runs is not None
+            yield task.runs.get(seed, begin(task.network, seed))
+
+
+def run_missing(task: Task, seeds: Sequence[int], workers: int, progress: Progress) -> Iterator[Run]:
+    """The runs that are not on the disk yet."""
+    example = begin(task.network, seeds[0])
+    data = records(task.dataset, example, task.device)
+    fitness.check(example, data, task.dataset)
+    alone = fitness.why_alone(example, data)
+    if task.device.type == "cuda" and alone is None:
+        return run_together(task, data, seeds, progress)
+    if alone is not None and len(seeds) > 1:
+        warnings.warn(f"networks are trained one at a time, because {alone}", stacklevel=2)
+    one_by_one = alone is not None or task.device.type == "cuda"
+    return run_alongside(task, data, seeds, 1 if one_by_one else workers, progress)

@@ -1,0 +1,27 @@
+"""A plain network for tables."""
+
+from torch import nn
+
+
+class MLP(nn.Sequential):
+    """Linear layers with ReLU between them.
+
+    Parameters
+    ----------
+    inputs : int
+        Columns of the table.
+    classes : int
+    hidden : sequence of int
+        Widths of the layers between; the last is the number of features that the head sees.
+    """
+
+    def __init__(self, inputs: int, classes: int, hidden: tuple[int, ...] = (128, 64)) -> None:
+        if inputs < 1 or classes < 2 or not hidden or min(hidden) < 1:
+            raise ValueError(
+                f"an MLP has one input or more, two classes or more and hidden layers of one unit or more, "
+                f"not inputs={inputs}, classes={classes}, hidden={hidden}"
+            )
+        layers: list[nn.Module] = [nn.Flatten()]
+        for before, after in zip((inputs, *hidden), hidden, strict=False):
+            layers += [nn.Linear(before, after), nn.ReLU()]
+        super().__init__(*layers, nn.Linear(hidden[-1], classes))

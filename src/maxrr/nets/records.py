@@ -1,0 +1,69 @@
+"""Records as networks read them: tensors on a device, in the order of their ids."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from maxrr.data import Dataset
+
+WHITE = 255  # of a pixel in a byte
+
+
+@dataclass(frozen=True)
+class Records:
+    """Features as they are stored (bytes stay bytes), labels, and the type that the network computes in."""
+
+    features: Tensor
+    labels: Tensor
+    dtype: torch.dtype
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Some records, ready for the network: pixels in bytes become numbers from 0 to 1."""
+        return ready(self.features[rows], self.dtype), self.labels[rows]
+
+
+def ready(features: Tensor, dtype: torch.dtype) -> Tensor:
+    """Features as a network reads them.
+
+    >>> ready(torch.tensor([0, 51, 255], dtype=torch.uint8), torch.float32)
+    tensor([0.0000, 0.2000, 1.0000])
+    """
+    numbers = features.to(dtype)
+    return numbers / WHITE if features.dtype == torch.uint8 else numbers
+
+
+def as_tensor(array: NDArray[Any]) -> Tensor:
+    """The array's memory as a tensor, also where it may only be read, which we only do."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(array)
+
+
+def records(dataset: Dataset, network: nn.Module, device: torch.device) -> Records:
+    """All records of a data set, in the order of their ids."""
+    if not len(dataset):
+        raise ValueError("there are no records to train on")
+    ordered = dataset.in_order()
+    kinds = {weights.dtype for weights in network.parameters()}
+    if len(kinds) != 1:
+        raise ValueError(f"the network's weights are of several types, {kinds}: use one, as in network.float()")
+    return Records(as_tensor(ordered.features).to(device), as_tensor(ordered.labels).to(device), kinds.pop())
+
+
+def chosen_device(device: str | torch.device | None) -> torch.device:
+    """The device asked for; None stands for CUDA where there is some, else the CPU."""
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    found = torch.device(device)
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError("CUDA was asked for, but PyTorch finds no CUDA device here: use device='cpu'")
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"networks are trained on 'cpu' or 'cuda', not {str(device)!r}")
+    return found

@@ -1,0 +1,102 @@
+"""Finished runs in a folder: each is there whole, or not at all.
+
+A folder belongs to one kind of run: the same network, recipe and records. What that is stands in `runs.json`, so that
+runs of different kinds are never mixed, and each seed has a file of its own. Nothing is unpickled: weights are plain
+arrays.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from maxrr.data import Dataset
+from maxrr.files import write_atomically
+from maxrr.nets.recipe import Environment, Recipe, Run
+
+KIND = "runs.json"
+ABOUT = "about"  # the array that holds what is not a weight, as JSON
+
+
+class Runs:
+    """The finished runs of one kind.
+
+    Raises
+    ------
+    ValueError
+        The folder holds runs of another kind.
+    """
+
+    def __init__(self, folder: str | Path, kind: dict[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for left_behind in self.folder.glob(".maxrr-*.tmp"):  # by a process that was killed while it wrote
+            left_behind.unlink()
+        there = self.folder / KIND
+        if there.exists():
+            check_same(kind, json.loads(there.read_text(encoding="utf-8")), self.folder)
+        else:
+            write_atomically(there, json.dumps(kind, indent=2).encode())
+
+    def path(self, seed: int) -> Path:
+        return self.folder / f"run-{seed}.npz"
+
+    def __contains__(self, seed: int) -> bool:
+        return self.path(seed).exists()
+
+    def add(self, run: Run) -> None:
+        """Store a run; when this returns, it is on the disk."""
+        environment = dataclasses.asdict(run.environment)
+        about = {"seed": run.seed, "loss": run.loss, "accuracy": run.accuracy, "environment": environment}
+        arrays = {name: value.numpy() for name, value in run.network.state_dict().items()}
+        arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        write_atomically(self.path(run.seed), content.getvalue())
+
+    def get(self, seed: int, network: nn.Module) -> Run:
+        """A stored run; `network` is one of its kind and receives the weights."""
+        path = self.path(seed)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            about = json.loads(arrays.pop(ABOUT).tobytes())
+            state: dict[str, Tensor] = {name: torch.from_numpy(value) for name, value in arrays.items()}
+            network.load_state_dict(state)
+            environment = Environment(**about["environment"])
+            return Run(about["seed"], network.eval(), about["loss"], about["accuracy"], environment)
+        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, RuntimeError) as error:
+            raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
+
+
+def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, Any]:
+    """What runs have in common, whatever their seeds."""
+    state = network.state_dict()
+    frozen = hashlib.sha256()
+    for name, weights in network.named_parameters():
+        if not weights.requires_grad:
+            frozen.update(name.encode() + weights.detach().cpu().contiguous().numpy().tobytes())
+    return {
+        "network": f"{type(network).__module__}.{type(network).__qualname__}",
+        "weights": {name: [str(value.dtype), *value.shape] for name, value in state.items()},
+        "layers": str(network),
+        "frozen": frozen.hexdigest(),
+        "recipe": dataclasses.asdict(recipe),
+        "records": dataset.content_hash(),
+    }
+
+
+def check_same(kind: dict[str, Any], there: Any, folder: Path) -> None:
+    """Refuse to mix runs of different kinds, saying in what they differ."""
+    different = [name for name in kind if not isinstance(there, dict) or there.get(name) != kind[name]]
+    if different:
+        raise ValueError(
+            f"{folder} holds runs with other {' and '.join(different)}: use another folder, or empty it to start anew"
+        )

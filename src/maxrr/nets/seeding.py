@@ -1,0 +1,80 @@
+"""What a seed decides: the first weights and every shuffle, the same on every device.
+
+Each comes from a stream of its own below the seed (NumPy's `SeedSequence`), so that neither depends on how much the
+other drew, and an epoch's shuffle does not depend on the epochs before it.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+WEIGHTS, SHUFFLES, DRAWS = 0, 1, 2
+
+Network = nn.Module | Callable[[], nn.Module]
+"""A network, or a function that makes one."""
+
+
+def stream(seed: int, *path: int) -> np.random.SeedSequence:
+    """The numbers for one purpose below a seed."""
+    if seed < 0 or seed != int(seed):
+        raise ValueError(f"a seed is a whole number from 0 upwards, not {seed!r}")
+    return np.random.SeedSequence(int(seed), spawn_key=path)
+
+
+def shuffle(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+    """The order in which an epoch goes through the records.
+
+    >>> shuffle(seed=0, epoch=1, count=5).tolist()
+    [3, 4, 2, 1, 0]
+    """
+    return np.random.default_rng(stream(seed, SHUFFLES, epoch)).permutation(count)
+
+
+@contextmanager
+def drawing(seed: int, purpose: int) -> Iterator[None]:
+    """Let PyTorch draw numbers of this stream; whatever it drew before goes on unchanged afterwards."""
+    with torch.random.fork_rng():
+        torch.manual_seed(int(stream(seed, purpose).generate_state(1, np.uint64)[0]))
+        yield
+
+
+def begin(network: Network, seed: int) -> nn.Module:
+    """A copy of the network, on the CPU and in training mode, with the first weights of this seed.
+
+    A function is called for it; otherwise every layer draws its weights anew by its own `reset_parameters`. Layers with
+    frozen weights (`requires_grad` off) keep them, and stay in evaluation mode.
+    """
+    with drawing(seed, WEIGHTS):
+        if isinstance(network, nn.Module):
+            started = copy.deepcopy(network).cpu()
+            for name, layer in started.named_modules():
+                reset(name, layer)
+        else:
+            started = network().cpu()
+    if not any(weights.requires_grad for weights in started.parameters()):
+        raise ValueError("the network has no weights to train; a frozen extractor needs no training: use embed")
+    started.train()
+    for layer in started.modules():
+        own = list(layer.parameters(recurse=False))
+        if own and not any(weights.requires_grad for weights in own):
+            layer.eval()
+    return started
+
+
+def reset(name: str, layer: nn.Module) -> None:
+    """Draw a layer's weights anew, unless they are frozen."""
+    own = list(layer.parameters(recurse=False))
+    if not own or not any(weights.requires_grad for weights in own):
+        return
+    renew = getattr(layer, "reset_parameters", None)
+    if not callable(renew):
+        raise ValueError(
+            f"the layer {name or 'at the top'} ({type(layer).__name__}) has weights but no reset_parameters() to draw "
+            "them anew for each seed: give it one, or pass a function that makes the network"
+        )
+    renew()

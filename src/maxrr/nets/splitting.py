@@ -1,0 +1,81 @@
+"""Any network, cut before its last linear layer.
+
+The layer is taken out and what would have entered it is the result, so a network needs no particular shape, and
+whatever it does afterwards (a softmax, say) is left out with it.
+"""
+
+import copy
+
+from torch import Tensor, nn
+
+
+class Cut(BaseException):
+    """Carries the features out of a network. Not an Exception, which a network might catch."""
+
+    def __init__(self, features: Tensor) -> None:
+        self.features = features
+
+
+class TakenOut(nn.Module):
+    """Where the layer was."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        raise Cut(features)
+
+
+class Extractor(nn.Module):
+    """A network up to the layer that was taken out: records in, features (records, d) out."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, records: Tensor) -> Tensor:
+        try:
+            self.body(records)
+        except Cut as reached:
+            return reached.features.flatten(1)
+        raise ValueError("the network did not come to the layer it was cut at: name one that it uses, split(…, at=…)")
+
+
+def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Linear]:
+    """The network before its last linear layer, and that layer; both are copies.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+    at : str, optional
+        The layer's name, as in `network.named_modules()`. Without it, the linear layer that the network defines last.
+
+    Returns
+    -------
+    extractor : torch.nn.Module
+        In evaluation mode: batch normalisation and dropout no longer look at neighbours or draw numbers.
+    prediction : torch.nn.Linear
+
+    Examples
+    --------
+    >>> extractor, prediction = split(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)))
+    >>> extractor(torch.zeros(5, 4)).shape, prediction
+    (torch.Size([5, 3]), Linear(in_features=3, out_features=2, bias=True))
+    """
+    linear = [name for name, module in network.named_modules() if isinstance(module, nn.Linear)]
+    if not linear:
+        raise ValueError(
+            "the network has no linear layer to cut before: add one that maps features to classes, "
+            "or use the network as it is as a frozen extractor"
+        )
+    name = linear[-1] if at is None else at
+    if name not in linear:
+        raise ValueError(f"the network has no linear layer named {name!r}; it has {', '.join(map(repr, linear))}")
+    if not name:
+        raise ValueError("the network is a single linear layer, and nothing comes before it: there are no features")
+    body = copy.deepcopy(network)
+    parent, _, child = name.rpartition(".")
+    prediction = getattr(body.get_submodule(parent), child)
+    assert isinstance(prediction, nn.Linear)
+    if type(body).forward is nn.Sequential.forward and not parent:  # nothing but its layers, one after the other
+        names = [key for key, _ in body.named_children()]
+        return nn.Sequential(*list(body.children())[: names.index(child)], nn.Flatten()).eval(), prediction.eval()
+    setattr(body.get_submodule(parent), child, TakenOut())
+    return Extractor(body).eval(), prediction.eval()

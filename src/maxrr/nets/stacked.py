@@ -1,0 +1,147 @@
+"""Many networks of one kind in one step.
+
+A GPU needs far more work at once than a batch of one small network gives it. Weights of all networks are stacked, and
+one pass of the network over the stack (`torch.func.vmap`) moves every network by one step on its own batch. The
+networks do not see each other: a sum of losses has each network's own gradient in its own slice. On CUDA a step is
+recorded once and replayed as a graph, so that nothing waits for Python.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from maxrr.nets.recipe import Recipe
+from maxrr.nets.records import Records
+from maxrr.nets.seeding import shuffle
+from maxrr.nets.training import Seen
+
+WARM_UP = 3  # steps before recording, so that libraries have chosen their kernels and have their memory
+
+
+class Stack:
+    """Networks that step together.
+
+    Parameters
+    ----------
+    networks : list of torch.nn.Module
+        Alike but for their weights; left as they are.
+    records : Records
+        On the device to train on.
+    """
+
+    def __init__(self, networks: Sequence[nn.Module], records: Records, lr: float) -> None:
+        device = records.labels.device
+        self.records = records
+        self.template = copy.deepcopy(networks[0]).to(device)
+        parameters, buffers = stack_module_state(list(networks))
+        self.weights = {name: value.detach().to(device) for name, value in parameters.items()}
+        self.state = {name: value.to(device) for name, value in buffers.items()}
+        for name, value in networks[0].named_parameters():
+            self.weights[name].requires_grad_(value.requires_grad)
+        trained = [value for value in self.weights.values() if value.requires_grad]
+        self.optimiser = torch.optim.Adam(trained, lr=lr, fused=True, capturable=device.type == "cuda")
+        count = len(networks)
+        self.loss_sum = torch.zeros(count, dtype=torch.float64, device=device)
+        self.correct = torch.zeros(count, dtype=torch.int64, device=device)
+        self.forward = vmap(self._scores, randomness="different")
+
+    def _scores(self, weights: dict[str, Tensor], state: dict[str, Tensor], inputs: Tensor) -> Tensor:
+        scores: Tensor = functional_call(self.template, (weights, state), (inputs,))
+        return scores
+
+    def step(self, rows: Tensor) -> None:
+        """One step of every network, each on its own records: rows (networks, batch)."""
+        inputs, labels = self.records.batch(rows)
+        with many_convolutions(inputs):
+            scores = self.forward(self.weights, self.state, inputs)
+        losses = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
+        self.optimiser.zero_grad(set_to_none=True)
+        losses.mean(1).sum().backward()
+        self.optimiser.step()
+        with torch.no_grad():
+            self.loss_sum += losses.detach().sum(1, dtype=torch.float64)
+            self.correct += (scores.argmax(2) == labels).sum(1)
+
+    def fitted(self) -> Iterator[dict[str, Tensor]]:
+        """The networks' weights and state, one network after the other, on the CPU."""
+        moved = {name: value.detach().cpu() for name, value in (self.weights | self.state).items()}
+        for number in range(len(self.loss_sum)):
+            yield {name: value[number].clone() for name, value in moved.items()}
+
+
+def fit(
+    stack: Stack, recipe: Recipe, seeds: Sequence[int], seen: Seen
+) -> tuple[list[float], list[float]]:  # fmt: skip
+    """Train a stack; returns every network's loss and accuracy over the last epoch."""
+    device, count = stack.loss_sum.device, len(stack.records)
+    *full, last = recipe.batches(count)
+    steps: list[tuple[Callable[[int], None], Tensor]] = []
+    for number, size in ((len(full), recipe.batch_size), (1, last)):
+        if number:
+            batches = torch.zeros(number, len(seeds), size, dtype=torch.int64, device=device)
+            steps.append((stepper(stack, batches), batches))
+    for epoch in range(recipe.epochs):
+        order = torch.from_numpy(np.stack([shuffle(seed, epoch, count) for seed in seeds])).to(device)
+        stack.loss_sum.zero_(), stack.correct.zero_()
+        first = 0
+        for advance, batches in steps:
+            number, _, size = batches.shape
+            batches.copy_(order[:, first : first + number * size].unflatten(1, (number, size)).transpose(0, 1))
+            first += number * size
+            for at in range(number):
+                advance(at)
+        loss, accuracy = stack.loss_sum.cpu() / count, stack.correct.cpu() / count
+        seen((epoch + 1) * count, float(loss.mean()), float(accuracy.mean()))
+    return loss.tolist(), accuracy.tolist()
+
+
+def stepper(stack: Stack, batches: Tensor) -> Callable[[int], None]:
+    """A function that does step number i on batches[i]; on CUDA it replays a recorded one."""
+    if batches.device.type != "cuda":
+        return lambda number: stack.step(batches[number])
+    position = torch.zeros(1, dtype=torch.int64, device=batches.device)
+    with untouched(stack):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                stack.step(batches[0])
+        torch.cuda.current_stream().wait_stream(side)
+        stack.optimiser.zero_grad(set_to_none=True)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            stack.step(batches.index_select(0, position)[0])
+            position += 1
+            position %= len(batches)
+    return lambda number: graph.replay()
+
+
+@contextmanager
+def untouched(stack: Stack) -> Iterator[None]:
+    """Put everything back that steps in between change: weights, running statistics, the optimiser's memory."""
+    values = list((stack.weights | stack.state).values())
+    kept = [value.detach().clone() for value in values]
+    yield
+    with torch.no_grad():
+        for value, before in zip(values, kept, strict=True):
+            value.copy_(before)
+        for memory in stack.optimiser.state.values():
+            for value in memory.values():
+                value.zero_()
+
+
+def many_convolutions(inputs: Tensor) -> AbstractContextManager[object]:
+    """Our own kernels for convolutions of many networks, where they can run: float32 on CUDA, with Triton."""
+    if inputs.device.type != "cuda" or inputs.dtype != torch.float32:
+        return nullcontext()
+    try:
+        from maxrr.nets.convolving import ManyConvolutions
+    except ImportError:  # no Triton: PyTorch's grouped convolutions, which are slower
+        return nullcontext()
+    return ManyConvolutions()

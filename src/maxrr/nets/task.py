@@ -1,0 +1,70 @@
+"""What the runs of a training have in common, and how far they are."""
+
+import math
+import threading
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from maxrr.data import Dataset
+from maxrr.nets.recipe import Environment, Recipe, Run
+from maxrr.nets.runs import Runs
+from maxrr.nets.seeding import Network
+from maxrr.progress import Report
+
+
+@dataclass(frozen=True)
+class Task:
+    """A training that is repeated for many seeds."""
+
+    network: Network
+    dataset: Dataset
+    recipe: Recipe
+    device: torch.device
+    threads: int  # of each run on the CPU
+    runs: Runs | None  # where finished ones are stored
+
+    def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
+        """The run of a trained network; if there is a folder, it is on the disk when this returns."""
+        if not math.isfinite(loss):
+            raise ValueError(f"the run with seed {seed} diverged, its loss is {loss}: try a smaller learning rate")
+        run = Run(seed, network.cpu().eval(), loss, accuracy, Environment.here(self.device, self.threads))
+        if self.runs is not None:
+            self.runs.add(run)
+        return run
+
+
+@dataclass
+class Progress:
+    """How far all runs are together, in records gone through."""
+
+    report: Report | None
+    each: int  # records that a run goes through
+    asked: int  # runs asked for
+    stored: int  # of these, runs that were on the disk before
+    through: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    shown: int = -1
+
+    def seen(self, seed: int, through: int, loss: float, accuracy: float) -> None:
+        """Note how far a run is. Called from whichever thread it is in."""
+        with self.lock:
+            self.through[seed], self.numbers[seed] = through, (loss, accuracy)
+
+    def show(self) -> None:
+        """Tell whoever wants to know, with the means over the runs in progress, or at the end over all."""
+        with self.lock:
+            done = self.stored * self.each + sum(self.through.values())
+            if self.report is None or done == self.shown:
+                return
+            self.shown = done
+            going = [seed for seed, through in self.through.items() if through < self.each] or list(self.through)
+            numbers = [self.numbers[seed] for seed in going]
+        what = "training" if self.asked == 1 else f"training {self.asked} networks"
+        if numbers:
+            loss, accuracy = (sum(values) / len(values) for values in zip(*numbers, strict=True))
+            self.report(what, done, self.asked * self.each, loss=loss, accuracy=accuracy)
+        else:
+            self.report(what, done, self.asked * self.each)

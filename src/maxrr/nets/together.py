@@ -1,0 +1,50 @@
+"""Runs that step together on CUDA, as many at a time as its memory holds."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from maxrr.nets import stacked
+from maxrr.nets.recipe import Run
+from maxrr.nets.records import Records
+from maxrr.nets.seeding import begin
+from maxrr.nets.task import Progress, Task
+
+AT_ONCE = 100  # more bring no more speed
+
+
+def run_together(task: Task, data: Records, seeds: Sequence[int], progress: Progress) -> Iterator[Run]:
+    """The runs in the order of the seeds. Where memory runs out, fewer at a time."""
+    at_once, first = AT_ONCE, 0
+    while first < len(seeds):
+        group = seeds[first : first + at_once]
+        try:
+            finished = run_group(task, data, group, progress)
+        except torch.cuda.OutOfMemoryError:
+            if len(group) == 1:
+                raise
+            at_once = max(1, len(group) // 2)
+            torch.cuda.empty_cache()
+            continue
+        first += len(group)
+        yield from finished
+
+
+def run_group(task: Task, data: Records, seeds: Sequence[int], progress: Progress) -> list[Run]:
+    """Some runs, from beginning to end."""
+    networks = [begin(task.network, seed) for seed in seeds]
+
+    def seen(through: int, loss: float, accuracy: float) -> None:
+        for seed in seeds:
+            progress.seen(seed, through, loss, accuracy)
+        progress.show()
+
+    stack = stacked.Stack(networks, data, task.recipe.lr)
+    losses, accuracies = stacked.fit(stack, task.recipe, seeds, seen)
+    runs = []
+    for seed, network, state, loss, accuracy in zip(
+        seeds, networks, stack.fitted(), losses, accuracies, strict=True
+    ):  # fmt: skip
+        network.load_state_dict(state)
+        runs.append(task.finish(seed, network, loss, accuracy))
+    return runs

@@ -1,0 +1,86 @@
+"""What long work says while it runs, and a plain line that shows it.
+
+Long work takes a `report` and calls it as it goes; None is silence. What is drawn, and with which library, is the
+business of whoever calls: `Line` needs nothing but a terminal or a log file.
+"""
+
+import shutil
+import sys
+import time
+from typing import Protocol, TextIO
+
+
+class Report(Protocol):
+    """Called with what is being done, how much of it is, of how much, and numbers worth showing (loss, accuracy).
+
+    `done` equal to `total` says that this is finished; another `what` may follow.
+    """
+
+    def __call__(self, what: str, done: int, total: int, **numbers: float) -> None: ...
+
+
+class Line:
+    """One line on stderr: how far, the numbers, and how long it will take. In a log, a line now and then.
+
+    >>> line = Line(sys.stdout)
+    >>> line("training", 1, 1, loss=0.25)
+    training: 1/1 (100 %), loss 0.25, 0:00 in all
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.live = self.stream.isatty()
+        self.pause = 0.1 if self.live else 10.0  # seconds between lines
+        self.what: str | None = None
+        self.started = self.shown = 0.0
+        self.first = self.widest = 0
+
+    def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
+        now = time.monotonic()
+        if what != self.what:
+            self.close()
+            self.what, self.started, self.shown, self.first = what, now, now - self.pause, done
+        finished = done >= total
+        if not finished and now - self.shown < self.pause:
+            return
+        self.shown = now
+        text = describe(what, done, total, numbers, now - self.started, self.first)
+        if self.live:
+            # A line that wraps could not be written over; spaces wipe out what a longer one left behind.
+            text = text[: shutil.get_terminal_size().columns - 1]
+            self.stream.write("\r" + text.ljust(self.widest))
+            self.widest = max(self.widest, len(text))
+        else:
+            self.stream.write(text + "\n")
+        self.stream.flush()
+        if finished:
+            self.close()
+
+    def close(self) -> None:
+        """Leave the line, finished or not, so that whatever is written next starts on its own."""
+        if self.live and self.widest:
+            self.stream.write("\n")
+            self.stream.flush()
+        self.what, self.widest = None, 0
+
+
+def describe(what: str, done: int, total: int, numbers: dict[str, float], elapsed: float, first: int) -> str:
+    """The line in words. `first` was done before anything was seen, and says nothing about speed."""
+    parts = [f"{what}: {done:,}/{total:,} ({100 * done // total if total else 100} %)"]
+    parts += [f"{name} {value:.4g}" for name, value in numbers.items()]
+    if done >= total:
+        parts.append(f"{clock(elapsed)} in all")
+    elif done > first and elapsed > 0.0:
+        parts.append(f"{clock(elapsed * (total - done) / (done - first))} left")
+    return ", ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any.
+
+    >>> clock(75), clock(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
