@@ -23,12 +23,18 @@ from maxrr.nets.task import Progress, Task
 from maxrr.nets.threads import restored_threads
 
 
-def run_alongside(task: Task, data: Records, seeds: Sequence[int], workers: int, progress: Progress) -> Iterator[Run]:
-    """The runs in the order of the seeds, `workers` at a time. Whoever stops asking for them stops the others."""
-    stop = threading.Event()
+def run_alongside(
+    task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, progress: Progress
+) -> Iterator[Run]:  # fmt: skip
+    """The runs in the order of the seeds, `workers` at a time. Whoever stops asking for them stops the others.
+
+    Networks that draw random numbers take them from a source that this whole process shares: there is one worker
+    then, and it works only while the caller waits.
+    """
+    stop, most = threading.Event(), 1 if draws else 2 * workers  # no more, or results would pile up
 
     def run(seed: int, network: nn.Module) -> Run:
-        with drawing(seed, DRAWS) if workers == 1 else nullcontext():
+        with drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = training.fit(
                 network.to(task.device), data, task.recipe, seed, stop,
                 lambda *news: progress.seen(seed, *news),
@@ -40,7 +46,7 @@ def run_alongside(task: Task, data: Records, seeds: Sequence[int], workers: int,
         pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(task.threads,))
         try:
             while True:
-                for seed in islice(ahead, 2 * workers - len(waiting)):  # no further, or results would pile up
+                for seed in islice(ahead, most - len(waiting)):
                     waiting.append(pool.submit(run, seed, begin(task.network, seed)))
                 if not waiting:
                     return

@@ -8,47 +8,61 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from maxrr.data import Dataset
 from maxrr.nets.records import Records
+from maxrr.nets.seeding import DRAWS, drawing
 
 FEW = 2  # records to try with
 
 
-def check(network: nn.Module, records: Records, dataset: Dataset) -> None:
+def check(network: nn.Module, records: Records, dataset: Dataset, smallest_batch: int) -> None:
     """Refuse a network that cannot take these records, or cannot tell their classes apart."""
-    inputs, _ = records.batch(torch.arange(min(FEW, len(records)), device=records.labels.device))
-    trial = copy.deepcopy(network).to(inputs.device).eval()
+    trial = copy.deepcopy(network).to(records.labels.device)
     try:
-        with torch.no_grad():
-            scores = trial(inputs)
+        with torch.no_grad(), drawing(0, DRAWS):
+            scores = trial.eval()(inputs_for(records, FEW))
     except (RuntimeError, ValueError, IndexError) as error:
         raise ValueError(f"the network does not take records of shape {dataset.shape}: {error}") from error
     classes = len(dataset.class_names)
-    if scores.shape[:1] != inputs.shape[:1] or scores.ndim != 2 or scores.shape[1] < classes:
+    found = tuple(scores.shape[1:]) if isinstance(scores, torch.Tensor) else type(scores).__name__
+    if not isinstance(scores, torch.Tensor) or scores.ndim != 2 or scores.shape[1] < classes:
         raise ValueError(
-            f"the network gives scores of shape {tuple(scores.shape[1:])} for a record, but the data set has {classes} "
-            f"classes: its last layer should have {classes} outputs"
+            f"the network should give a score for each of the {classes} classes, but gives {found} for a record"
         )
+    trial = copy.deepcopy(network).to(records.labels.device)
+    try:
+        with torch.no_grad(), drawing(0, DRAWS):
+            trial(inputs_for(records, smallest_batch))
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"the network cannot be trained on {smallest_batch} record(s) at a time: {error}") from error
 
 
-def why_alone(network: nn.Module, records: Records) -> str | None:
-    """Why networks of this kind must be trained one at a time; None if they need not."""
-    inputs, _ = records.batch(torch.arange(min(FEW, len(records)), device=records.labels.device))
+def inputs_for(records: Records, count: int) -> torch.Tensor:
+    """The first records, as the network reads them."""
+    return records.batch(torch.arange(min(count, len(records)), device=records.labels.device))[0]
+
+
+def draws_numbers(network: nn.Module, records: Records) -> bool:
+    """Whether the network draws random numbers as it goes (dropout)."""
+    inputs = inputs_for(records, FEW)
+    trial = copy.deepcopy(network).to(inputs.device)
+    with torch.no_grad(), drawing(0, DRAWS):
+        before = random_state(inputs.device)
+        trial(inputs)
+        return not torch.equal(before, random_state(inputs.device))
+
+
+def random_state(device: torch.device) -> torch.Tensor:
+    """Of PyTorch's one source of random numbers for a device."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def why_not_stacked(network: nn.Module, records: Records) -> str | None:
+    """What PyTorch says to many of these networks in one step; None if it can do it."""
+    inputs = inputs_for(records, FEW)
     copies = [copy.deepcopy(network).to(inputs.device) for _ in range(2)]
-    before = torch.get_rng_state(), cuda_state(inputs.device)
-    copies[0](inputs)
-    after = torch.get_rng_state(), cuda_state(inputs.device)
-    if not all(torch.equal(then, now) for then, now in zip(before, after, strict=True)):
-        return "they draw random numbers as they go (dropout), and PyTorch has one source of these for all"
-    if inputs.device.type != "cuda":
-        return None
     try:
         weights, state = stack_module_state(copies)
-        vmap(lambda *stack: functional_call(copies[0], stack[:2], stack[2:]))(
-            weights, state, inputs.expand(2, *inputs.shape)
-        )
-    except Exception as error:
-        return f"PyTorch cannot stack them ({str(error).splitlines()[0]})"
+        stacked = inputs.expand(2, *inputs.shape)
+        vmap(lambda *stack: functional_call(copies[0], stack[:2], stack[2:]))(weights, state, stacked)
+    except Exception as error:  # whatever it is, it says that one at a time is the way
+        return str(error).splitlines()[0]
     return None
-
-
-def cuda_state(device: torch.device) -> torch.Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.zeros(0)

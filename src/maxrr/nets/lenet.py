@@ -26,11 +26,13 @@ class LeNet5(nn.Sequential):
     """
 
     def __init__(self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10) -> None:
-        if len(shape) != 3 or min(shape[1:]) < SMALLEST:
+        if len(shape) != 3 or shape[0] < 1 or min(shape[1:]) < SMALLEST:
             raise ValueError(
                 f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels a side or more, not {shape}; "
                 "for tables there is MLP"
             )
+        if classes < 2:
+            raise ValueError(f"there are two classes or more to tell apart, not {classes}")
         channels, height, width = shape
         padding = 2 if min(height, width) < 12 else 0
         inside = ((height // 2 + 2 * padding - 4) // 2) * ((width // 2 + 2 * padding - 4) // 2)

@@ -18,7 +18,7 @@ from maxrr.nets.alongside import run_alongside
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import chosen_device, records
 from maxrr.nets.runs import Runs, kind_of
-from maxrr.nets.seeding import Network, begin
+from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Progress, Task
 from maxrr.nets.together import run_together
 from maxrr.progress import Report
@@ -86,7 +86,7 @@ def train_many(
         Where each run is stored as soon as it is finished. Runs that are there are not repeated, so work that was
         interrupted, or killed, goes on where it stopped.
     """
-    wanted = [int(seed) for seed in seeds]
+    wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
     at_once = len(os.sched_getaffinity(0)) if workers is None else workers
@@ -116,11 +116,15 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, progress: Progre
     """The runs that are not on the disk yet."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
-    fitness.check(example, data, task.dataset)
-    alone = fitness.why_alone(example, data)
-    if task.device.type == "cuda" and alone is None:
-        return run_together(task, data, seeds, progress)
-    if alone is not None and len(seeds) > 1:
-        warnings.warn(f"networks are trained one at a time, because {alone}", stacklevel=2)
-    one_by_one = alone is not None or task.device.type == "cuda"
-    return run_alongside(task, data, seeds, 1 if one_by_one else workers, progress)
+    fitness.check(example, data, task.dataset, min(task.recipe.batches(len(data))))
+    draws = fitness.draws_numbers(example, data)
+    why_not = None
+    if draws:
+        why_not = "they draw random numbers as they go (dropout), and PyTorch has one source of these for all"
+    elif task.device.type == "cuda":
+        why_not = fitness.why_not_stacked(example, data)
+        if why_not is None:
+            return run_together(task, data, seeds, progress)
+    if why_not is not None and len(seeds) > 1:
+        warnings.warn(f"networks are trained one at a time: {why_not}", stacklevel=2)
+    return run_alongside(task, data, seeds, workers if why_not is None else 1, draws, progress)

@@ -1,5 +1,6 @@
 """How a network is trained, and what came of it."""
 
+import operator
 import platform
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ class Recipe:
     lr: float = 1e-3
 
     def __post_init__(self) -> None:
+        for name, kind in (("epochs", operator.index), ("batch_size", operator.index), ("lr", float)):
+            object.__setattr__(self, name, kind(getattr(self, name)))  # NumPy's numbers become Python's
         if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0.0:
             raise ValueError(
                 f"training takes one epoch or more, batches of one record or more and a positive learning rate, "

@@ -40,7 +40,9 @@ def ready(features: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
-    """The array's memory as a tensor, also where it may only be read, which we only do."""
+    """The array's memory as a tensor, also where it may only be read, which we only do; a copy if it runs backwards."""
+    if min(array.strides, default=0) < 0:
+        array = array.copy()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         return torch.from_numpy(array)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
@@ -55,10 +56,10 @@ class Runs:
         """Store a run; when this returns, it is on the disk."""
         environment = dataclasses.asdict(run.environment)
         about = {"seed": run.seed, "loss": run.loss, "accuracy": run.accuracy, "environment": environment}
-        arrays = {name: value.numpy() for name, value in run.network.state_dict().items()}
+        arrays = {name: as_array(value) for name, value in run.network.state_dict().items()}
         arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
         content = io.BytesIO()
-        np.savez(content, **arrays)
+        np.savez(content, allow_pickle=False, **arrays)
         write_atomically(self.path(run.seed), content.getvalue())
 
     def get(self, seed: int, network: nn.Module) -> Run:
@@ -68,12 +69,24 @@ class Runs:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             about = json.loads(arrays.pop(ABOUT).tobytes())
-            state: dict[str, Tensor] = {name: torch.from_numpy(value) for name, value in arrays.items()}
-            network.load_state_dict(state)
+            kinds = {name: value.dtype for name, value in network.state_dict().items()}
+            network.load_state_dict({name: as_tensor(value, kinds.get(name)) for name, value in arrays.items()})
             environment = Environment(**about["environment"])
             return Run(about["seed"], network.eval(), about["loss"], about["accuracy"], environment)
         except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, RuntimeError) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
+
+
+def as_array(value: Tensor) -> NDArray[Any]:
+    """A tensor's numbers; NumPy does not know bfloat16, and gets its bits."""
+    array: NDArray[Any] = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
+    return array
+
+
+def as_tensor(array: NDArray[Any], kind: torch.dtype | None) -> Tensor:
+    """The tensor that was stored."""
+    value = torch.from_numpy(array)
+    return value.view(kind) if kind == torch.bfloat16 else value
 
 
 def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, Any]:

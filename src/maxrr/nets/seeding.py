@@ -5,6 +5,7 @@ other drew, and an epoch's shuffle does not depend on the epochs before it.
 """
 
 import copy
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,9 +22,18 @@ Network = nn.Module | Callable[[], nn.Module]
 
 def stream(seed: int, *path: int) -> np.random.SeedSequence:
     """The numbers for one purpose below a seed."""
-    if seed < 0 or seed != int(seed):
+    return np.random.SeedSequence(checked(seed), spawn_key=path)
+
+
+def checked(seed: int) -> int:
+    """The seed as a plain number, if it is one."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
         raise ValueError(f"a seed is a whole number from 0 upwards, not {seed!r}")
-    return np.random.SeedSequence(int(seed), spawn_key=path)
+    return number
 
 
 def shuffle(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
@@ -38,7 +48,8 @@ def shuffle(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
 @contextmanager
 def drawing(seed: int, purpose: int) -> Iterator[None]:
     """Let PyTorch draw numbers of this stream; whatever it drew before goes on unchanged afterwards."""
-    with torch.random.fork_rng():
+    devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
         torch.manual_seed(int(stream(seed, purpose).generate_state(1, np.uint64)[0]))
         yield
 
@@ -46,8 +57,8 @@ def drawing(seed: int, purpose: int) -> Iterator[None]:
 def begin(network: Network, seed: int) -> nn.Module:
     """A copy of the network, on the CPU and in training mode, with the first weights of this seed.
 
-    A function is called for it; otherwise every layer draws its weights anew by its own `reset_parameters`. Layers with
-    frozen weights (`requires_grad` off) keep them, and stay in evaluation mode.
+    A function is called for it; otherwise every layer draws its weights anew by its own `reset_parameters`. Frozen
+    weights (`requires_grad` off) are kept, and layers that have no others stay in evaluation mode.
     """
     with drawing(seed, WEIGHTS):
         if isinstance(network, nn.Module):
@@ -55,22 +66,21 @@ def begin(network: Network, seed: int) -> nn.Module:
             for name, layer in started.named_modules():
                 reset(name, layer)
         else:
-            started = network().cpu()
+            started = copy.deepcopy(network()).cpu()
     if not any(weights.requires_grad for weights in started.parameters()):
         raise ValueError("the network has no weights to train; a frozen extractor needs no training: use embed")
-    started.train()
     for layer in started.modules():
         own = list(layer.parameters(recurse=False))
-        if own and not any(weights.requires_grad for weights in own):
-            layer.eval()
+        layer.training = not own or any(weights.requires_grad for weights in own)
     return started
 
 
 def reset(name: str, layer: nn.Module) -> None:
-    """Draw a layer's weights anew, unless they are frozen."""
+    """Draw a layer's weights anew, but for frozen ones."""
     own = list(layer.parameters(recurse=False))
-    if not own or not any(weights.requires_grad for weights in own):
+    if not any(weights.requires_grad for weights in own):
         return
+    frozen = [(weights, weights.detach().clone()) for weights in own if not weights.requires_grad]
     renew = getattr(layer, "reset_parameters", None)
     if not callable(renew):
         raise ValueError(
@@ -78,3 +88,5 @@ def reset(name: str, layer: nn.Module) -> None:
             "them anew for each seed: give it one, or pass a function that makes the network"
         )
     renew()
+    for weights, before in frozen:
+        weights.data.copy_(before)

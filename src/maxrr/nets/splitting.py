@@ -59,7 +59,7 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
     >>> extractor(torch.zeros(5, 4)).shape, prediction
     (torch.Size([5, 3]), Linear(in_features=3, out_features=2, bias=True))
     """
-    linear = [name for name, module in network.named_modules() if isinstance(module, nn.Linear)]
+    linear = [name for name, layer in every_name(network) if isinstance(layer, nn.Linear)]
     if not linear:
         raise ValueError(
             "the network has no linear layer to cut before: add one that maps features to classes, "
@@ -71,11 +71,18 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
     if not name:
         raise ValueError("the network is a single linear layer, and nothing comes before it: there are no features")
     body = copy.deepcopy(network)
-    parent, _, child = name.rpartition(".")
-    prediction = getattr(body.get_submodule(parent), child)
+    prediction = body.get_submodule(name)
     assert isinstance(prediction, nn.Linear)
-    if type(body).forward is nn.Sequential.forward and not parent:  # nothing but its layers, one after the other
-        names = [key for key, _ in body.named_children()]
-        return nn.Sequential(*list(body.children())[: names.index(child)], nn.Flatten()).eval(), prediction.eval()
-    setattr(body.get_submodule(parent), child, TakenOut())
+    if isinstance(body, nn.Sequential) and type(body).forward is nn.Sequential.forward and "." not in name:
+        layers = list(body)  # nothing else happens in it
+        last = max(place for place, layer in enumerate(layers) if layer is prediction)
+        return nn.Sequential(*layers[:last], nn.Flatten()).eval(), prediction.eval()
+    for alias in [alias for alias, layer in every_name(body) if layer is prediction]:
+        parent, _, child = alias.rpartition(".")
+        setattr(body.get_submodule(parent), child, TakenOut())
     return Extractor(body).eval(), prediction.eval()
+
+
+def every_name(network: nn.Module) -> list[tuple[str, nn.Module]]:
+    """All layers, those that have several names under each of them."""
+    return list(network.named_modules(remove_duplicate=False))

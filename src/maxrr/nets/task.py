@@ -27,8 +27,8 @@ class Task:
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
         """The run of a trained network; if there is a folder, it is on the disk when this returns."""
-        if not math.isfinite(loss):
-            raise ValueError(f"the run with seed {seed} diverged, its loss is {loss}: try a smaller learning rate")
+        if not (math.isfinite(loss) and all(weights.isfinite().all() for weights in network.parameters())):
+            raise ValueError(f"the run with seed {seed} diverged (loss {loss:g}): try a smaller learning rate")
         run = Run(seed, network.cpu().eval(), loss, accuracy, Environment.here(self.device, self.threads))
         if self.runs is not None:
             self.runs.add(run)

@@ -1,6 +1,7 @@
 """Runs that step together on CUDA, as many at a time as its memory holds."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import torch
 
@@ -45,6 +46,8 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], progress: Progres
     for seed, network, state, loss, accuracy in zip(
         seeds, networks, stack.fitted(), losses, accuracies, strict=True
     ):  # fmt: skip
-        network.load_state_dict(state)
+        with torch.no_grad():
+            for name, value in chain(network.named_parameters(), network.named_buffers()):
+                value.copy_(state[name])
         runs.append(task.finish(seed, network, loss, accuracy))
     return runs
