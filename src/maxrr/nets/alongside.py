@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import nullcontext, suppress
 from itertools import islice
+from weakref import WeakSet
 
 import torch
 from torch import nn
@@ -21,6 +22,18 @@ from maxrr.nets.records import Records
 from maxrr.nets.seeding import DRAWS, begin, drawing
 from maxrr.nets.task import Progress, Task
 from maxrr.nets.threads import restored_threads
+
+_stops: WeakSet[threading.Event] = WeakSet()
+
+
+def _stop_all() -> None:
+    for stop in _stops:
+        stop.set()
+
+
+# When the interpreter ends with runs still going on, it waits for their threads: ask these to stop first. There is no
+# public way to be called before it waits; concurrent.futures uses this one as well.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
 
 
 def run_alongside(
@@ -41,6 +54,7 @@ def run_alongside(
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)
 
+    _stops.add(stop)
     waiting, ahead = deque[Future[Run]](), iter(seeds)
     with restored_threads():
         pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(task.threads,))

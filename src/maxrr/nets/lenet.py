@@ -2,12 +2,13 @@
 
 from torch import nn
 
+from maxrr.nets.layers import Layers
 from maxrr.nets.pooling import AveragePool2
 
 SMALLEST = 4  # pixels a side
 
 
-class LeNet5(nn.Sequential):
+class LeNet5(Layers):
     """LeNet-5 with ReLU and average pooling; 61,706 parameters on 28 × 28 pixels.
 
     Gives scores; the softmax of the paper's table is part of the loss.

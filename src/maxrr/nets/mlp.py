@@ -2,8 +2,10 @@
 
 from torch import nn
 
+from maxrr.nets.layers import Layers
 
-class MLP(nn.Sequential):
+
+class MLP(Layers):
     """Linear layers with ReLU between them.
 
     Parameters

@@ -56,10 +56,10 @@ class Runs:
         """Store a run; when this returns, it is on the disk."""
         environment = dataclasses.asdict(run.environment)
         about = {"seed": run.seed, "loss": run.loss, "accuracy": run.accuracy, "environment": environment}
-        arrays = {name: as_array(value) for name, value in run.network.state_dict().items()}
+        arrays: dict[str, Any] = {name: as_array(value) for name, value in run.network.state_dict().items()}
         arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
         content = io.BytesIO()
-        np.savez(content, allow_pickle=False, **arrays)
+        np.savez(content, **arrays)
         write_atomically(self.path(run.seed), content.getvalue())
 
     def get(self, seed: int, network: nn.Module) -> Run:

@@ -119,7 +119,12 @@ def stepper(stack: Stack, batches: Tensor) -> Callable[[int], None]:
             stack.step(batches.index_select(0, position)[0])
             position += 1
             position %= len(batches)
-    return lambda number: graph.replay()
+
+    def replay(number: int) -> None:
+        graph.replay()
+
+    replay.reads = position  # type: ignore[attr-defined]  # the graph has its address, so it must stay
+    return replay
 
 
 @contextmanager
