@@ -14,6 +14,7 @@ import platform
 import resource
 import sys
 import time
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.profiler import ProfilerActivity, profile
 
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, embed, split, train, train_many
+from maxrr.nets.records import records
+from maxrr.nets.seeding import begin
+from maxrr.nets.stacked import Stack
 from maxrr.progress import Line
 from maxrr.svm import influential_in
 
@@ -147,6 +152,7 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
         "milliseconds_a_model_step": 1e3 * trained / (runs * epochs * -(-len(training) // BATCH)),
         "accuracy_mean": float(np.mean(accuracies)),
         "accuracy_deviation": float(np.std(accuracies)),
+        "step_milliseconds": step_profile(training, runs),
         "embed_and_svm_seconds": ranked,
         "of_these_embedding": embedded[0],
         "worst_gap": max(proof.relative_gap for influence in found for proof in influence.certificates),
@@ -154,6 +160,33 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
         "influential_ever": int((marks > 0).sum()),
         "influential_always": int((marks == runs).sum()),
     }
+
+
+def step_profile(training: Dataset, runs: int) -> dict[str, float]:
+    """Milliseconds on the device that one step of all runs spends on what."""
+    networks = [begin(LeNet5(), seed) for seed in range(runs)]
+    stack = Stack(networks, records(training, networks[0], torch.device("cuda")), LR)
+    rows = torch.randint(0, len(training), (runs, BATCH), device="cuda")
+    for _ in range(3):
+        stack.step(rows)
+    torch.cuda.synchronize()
+    with warnings.catch_warnings(), profile(activities=[ProfilerActivity.CUDA]) as seen:
+        warnings.simplefilter("ignore")
+        for _ in range(10):
+            stack.step(rows)
+        torch.cuda.synchronize()
+    kinds = {
+        "convolutions": "_output_kernel",
+        "their weights' gradients": "_weight_gradient_kernel",
+        "products": "gemm",
+    }
+    kinds |= {"Adam": "multi_tensor", "everything else": ""}
+    spent = dict.fromkeys(kinds, 0.0)
+    for kernel in seen.events():
+        if str(kernel.device_type).endswith("CUDA") and not kernel.is_user_annotation:
+            kind = next(kind for kind, mark in kinds.items() if mark in kernel.name)
+            spent[kind] += kernel.device_time_total / 1e4
+    return {kind: round(value, 4) for kind, value in spent.items()}
 
 
 def main() -> None:
@@ -171,7 +204,7 @@ def main() -> None:
         numbers = on_the_cpu(training, test, asked.epochs or 1, asked.runs or 4)
         machine = f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores"
     for name, value in numbers.items():
-        print(f"{name.replace('_', ' '):>30}  {value:,.4g}" if isinstance(value, float) else f"{name:>30}  {value:,}")
+        print(f"{name.replace('_', ' '):>30}  {f'{value:,.4g}' if isinstance(value, float) else value}")
     if asked.out:
         known = json.loads(asked.out.read_text()) if asked.out.exists() else {}
         known[asked.device] = {

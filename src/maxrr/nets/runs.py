@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from maxrr.nets.recipe import Environment, Recipe, Run
 
 KIND = "runs.json"
 ABOUT = "about"  # the array that holds what is not a weight, as JSON
+WEIGHTS = "weights/"  # before the names of the others
 
 
 class Runs:
@@ -42,7 +44,7 @@ class Runs:
             left_behind.unlink()
         there = self.folder / KIND
         if there.exists():
-            check_same(kind, json.loads(there.read_text(encoding="utf-8")), self.folder)
+            check_same(kind, read_kind(there), self.folder)
         else:
             write_atomically(there, json.dumps(kind, indent=2).encode())
 
@@ -56,7 +58,7 @@ class Runs:
         """Store a run; when this returns, it is on the disk."""
         environment = dataclasses.asdict(run.environment)
         about = {"seed": run.seed, "loss": run.loss, "accuracy": run.accuracy, "environment": environment}
-        arrays: dict[str, Any] = {name: as_array(value) for name, value in run.network.state_dict().items()}
+        arrays: dict[str, Any] = {WEIGHTS + name: as_array(value) for name, value in run.network.state_dict().items()}
         arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
         content = io.BytesIO()
         np.savez(content, **arrays)
@@ -66,14 +68,25 @@ class Runs:
         """A stored run; `network` is one of its kind and receives the weights."""
         path = self.path(seed)
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+                arrays = {name.removeprefix(WEIGHTS): stored[name] for name in stored.files}
             about = json.loads(arrays.pop(ABOUT).tobytes())
             kinds = {name: value.dtype for name, value in network.state_dict().items()}
             network.load_state_dict({name: as_tensor(value, kinds.get(name)) for name, value in arrays.items()})
+            if about["seed"] != seed:
+                raise ValueError(f"it is the run of seed {about['seed']}")
             environment = Environment(**about["environment"])
-            return Run(about["seed"], network.eval(), about["loss"], about["accuracy"], environment)
-        except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, RuntimeError) as error:
+            return Run(seed, network.eval(), about["loss"], about["accuracy"], environment)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            ValueError,
+            LookupError,
+            TypeError,
+            OSError,
+            EOFError,
+            RuntimeError,
+        ) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
 
 
@@ -93,9 +106,13 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, A
     """What runs have in common, whatever their seeds."""
     state = network.state_dict()
     frozen = hashlib.sha256()
-    for name, weights in network.named_parameters():
-        if not weights.requires_grad:
-            frozen.update(name.encode() + weights.detach().cpu().contiguous().numpy().tobytes())
+    for place, layer in network.named_modules():
+        kept = [(name, value) for name, value in layer.named_parameters(recurse=False) if not value.requires_grad]
+        if not layer.training:
+            kept += layer.named_buffers(recurse=False)
+        for name, value in kept:
+            frozen.update(f"{place}.{name} {value.dtype} {tuple(value.shape)}\n".encode())
+            frozen.update(as_array(value.detach().cpu().contiguous()).tobytes())
     return {
         "network": f"{type(network).__module__}.{type(network).__qualname__}",
         "weights": {name: [str(value.dtype), *value.shape] for name, value in state.items()},
@@ -104,6 +121,13 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, A
         "recipe": dataclasses.asdict(recipe),
         "records": dataset.content_hash(),
     }
+
+
+def read_kind(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}): empty the folder to start anew") from error
 
 
 def check_same(kind: dict[str, Any], there: Any, folder: Path) -> None:

@@ -96,7 +96,7 @@ def fit(
             first += number * size
             for at in range(number):
                 advance(at)
-        loss, accuracy = stack.loss_sum.cpu() / count, stack.correct.cpu() / count
+        loss, accuracy = stack.loss_sum.cpu() / count, stack.correct.cpu().double() / count
         seen((epoch + 1) * count, float(loss.mean()), float(accuracy.mean()))
     return loss.tolist(), accuracy.tolist()
 

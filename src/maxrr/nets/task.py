@@ -57,7 +57,7 @@ class Progress:
         """Tell whoever wants to know, with the means over the runs in progress, or at the end over all."""
         with self.lock:
             done = self.stored * self.each + sum(self.through.values())
-            if self.report is None or done == self.shown:
+            if self.report is None or done <= self.shown:  # less where memory ran out and a group begins anew
                 return
             self.shown = done
             going = [seed for seed, through in self.through.items() if through < self.each] or list(self.through)

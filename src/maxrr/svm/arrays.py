@@ -32,6 +32,11 @@ def is_torch(array: Array) -> bool:
     return bool(compat.is_torch_array(array))
 
 
+def on_accelerator(array: Array) -> bool:
+    """Whether this lives on a device of its own, where starting an operation costs more than most operations."""
+    return is_torch(array) and array.device.type != "cpu"
+
+
 def to_numpy(array: Array) -> NDArray[Any]:
     """The same numbers in main memory."""
     if is_torch(array):

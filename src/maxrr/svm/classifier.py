@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.svm import cold, hinge, refine
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, namespace
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, namespace, on_accelerator
+from maxrr.svm.guess import Guess
 from maxrr.svm.problem import Head, Samples, Trial
 
 FEW = 100  # requests up to this many samples move margins little, and start from a narrower smoothing
@@ -48,8 +49,28 @@ def solve(samples: Samples, C: float) -> Solution:
     """Every head from scratch."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = refine.refine(samples, C, cold.start(samples, C, needed))
+    heads = from_scratch(samples, C, needed)
     return Solution(samples, tuple(heads), measured(samples, cold_solves=len(needed)))
+
+
+def from_scratch(samples: Samples, C: float, classes: list[int]) -> list[Head]:
+    """These heads, solved; on a graphics processor from where it can bring them."""
+    if not on_accelerator(samples.X):
+        return refine.refine(samples, C, cold.start(samples, C, classes))
+    from maxrr.svm import device  # brings torch, which arrays of NumPy do without
+
+    return from_guess(samples, C, classes, device.guess(samples, C, classes))
+
+
+def from_guess(samples: Samples, C: float, classes: list[int], guess: Guess) -> list[Head]:
+    """These heads, solved from a guess, or without it where it has led them astray."""
+    found = {head.positive: head for head in refine.refine(samples, C, guess.trials(samples, C, classes))}
+    failed = [positive for positive, head in found.items() if not head.certificate.solved]
+    if failed:
+        for head in refine.refine(samples, C, cold.start(samples, C, failed)):
+            if head.certificate.relative_gap < found[head.positive].certificate.relative_gap:
+                found[head.positive] = head
+    return [found[positive] for positive in classes]
 
 
 def remove(solution: Solution, C: float, positions: Ints) -> Solution:
@@ -97,7 +118,7 @@ def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solut
         else:
             unknown.append(head.positive)
     if unknown:
-        for head in refine.refine(samples, C, cold.start(samples, C, unknown)):
+        for head in from_scratch(samples, C, unknown):
             ready[head.positive] = head
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, measured(samples, len(unknown)))

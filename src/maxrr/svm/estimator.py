@@ -90,13 +90,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         names = validation.keys(keys, len(features), first=0)
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"an SVM needs samples of two classes, but y has only one class, {classes[0]!r}")
+        classes, codes = validation.classes(labels)
         samples = Samples(
             features.clone() if is_torch(features) else np.array(features, order="C"),
             validation.lengths(features),
-            codes.astype(np.int64),
+            codes,
             rank=np.argsort(np.argsort(names)),
             alive=np.ones(len(labels), dtype=bool),
         )

@@ -15,6 +15,15 @@ R = TypeVar("R")
 
 BLAS = ThreadpoolController()
 
+_threads = os.cpu_count() or 1
+
+
+def alone() -> None:
+    """From now on one thread in this process: it is one of many that share the cores."""
+    global _threads
+    _threads = 1
+    BLAS.limit(limits=1)
+
 
 def on_threads(work: Callable[[T], R], items: list[T], samples: Samples, side_by_side: bool = True) -> list[R]:
     """Each item with a single-threaded BLAS, several items at once if asked for and X is NumPy's.
@@ -23,7 +32,7 @@ def on_threads(work: Callable[[T], R], items: list[T], samples: Samples, side_by
     processor is busy. Tensors are left to their own library's threads, or device.
     """
     with BLAS.limit(limits=1, user_api="blas"):
-        if len(items) == 1 or not side_by_side or not is_numpy(samples.X):
+        if len(items) == 1 or _threads == 1 or not side_by_side or not is_numpy(samples.X):
             return list(map(work, items))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(_threads) as pool:
             return list(pool.map(work, items))

@@ -54,6 +54,14 @@ def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
     return np.asarray(given)
 
 
+def classes(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """The classes among the labels, at least two, and the number of each sample's class."""
+    found, codes = np.unique(given, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError(f"an SVM needs samples of two classes, but y has only one class, {found[0]!r}")
+    return found, codes.astype(np.int64)
+
+
 def keys(given: ArrayLike | None, count: int, first: int) -> NDArray[Any]:
     """One unique integer or string a sample; row numbers from `first` where none are given."""
     if given is None:

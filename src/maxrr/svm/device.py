@@ -1,0 +1,148 @@
+"""A start for all heads of some runs on a graphics processor: far closer to the solution than `cold` goes.
+
+Newton's method in lock-step (`lockstep.py`), three times: on a thinned sample, for a rough direction; on all samples
+that may come to influence any head; and on these once more, chosen anew, until the partition is all but clear. What is
+left for `refine` is to settle it on working sets of a few hundred samples, work for a processor.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from maxrr.svm.arrays import Floats, Ints, to_numpy
+from maxrr.svm.cold import WIDEST
+from maxrr.svm.guess import Guess
+from maxrr.svm.lockstep import BLOCK, Heads, Rows, minimise
+from maxrr.svm.problem import Samples
+
+ENOUGH = 8192  # samples for a rough direction
+ROUGH = 1.0  # and how narrow a smoothing is worth solving for it
+STAGES = (0.2, 2e-3)  # the same for the samples that count
+FAR = 1.0  # a sample with a margin beyond 1 by more than this does not count
+MOST = 2**18  # more rows than this are left to `refine`
+
+
+@dataclass(frozen=True)
+class Runs:
+    """All samples of several runs as `lockstep` wants them: centred, scaled to lengths of about 1, with a one added."""
+
+    X: Tensor  # (runs, n, D)
+    y: Tensor  # (heads of a run, n): the same for all runs, as is who is alive
+    alive: Tensor  # (n)
+    decay: Tensor  # (runs, D)
+    origin: Tensor  # (runs, d), what was subtracted from the features
+    length: Tensor  # (runs, 1), what they were divided by
+
+    def shortfall(self, v: Tensor) -> Tensor:
+        """1 − margins of all samples: (runs, heads, n)."""
+        return 1.0 - self.y * (v @ self.X.mT)
+
+    def only(self, chosen: Tensor, cap: Tensor) -> Rows:
+        """Some rows of each run with their upper bounds, both (runs, m), filled up to whole blocks."""
+        runs, heads, filling = len(self.X), len(self.y), -chosen.shape[1] % BLOCK
+        X = pad(self.X.gather(1, chosen[:, :, None].expand(-1, -1, self.X.shape[2])), (0, 0, 0, filling))
+        y = pad(self.y.expand(runs, -1, -1).gather(2, chosen[:, None].expand(-1, heads, -1)), (0, filling))
+        blocks = X.view(runs, -1, BLOCK, X.shape[2])
+        steepness = 0.5 * cap.sum(1) / (cap > 0.0).sum(1)
+        return Rows(
+            blocks, blocks.mT.contiguous(), y.flatten(0, 1), each_head(pad(cap, (0, filling)), heads),
+            each_head(steepness[:, None], heads), each_head(self.decay, heads),
+        )  # fmt: skip
+
+
+def each_head(of_runs: Tensor, heads: int) -> Tensor:
+    """From (runs, …) to (heads of all runs, …)."""
+    return of_runs.repeat_interleave(heads, 0)
+
+
+def guess(samples: Samples, C: float, classes: list[int]) -> Guess:
+    """Every head near its solution."""
+    (found,) = guesses(samples, [samples.everything()], C, classes)
+    return found
+
+
+def guesses(samples: Samples, features: list[Tensor], C: float, classes: list[int]) -> list[Guess]:
+    """The same for several runs over the same samples, each with features (n, d)."""
+    run, heads = prepare(samples, torch.stack(features), classes), len(classes)
+    # 1. A rough direction, and multipliers for all samples.
+    v = direction(run, samples, C)
+    width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
+    shortfall = run.shortfall(v)
+    alpha = centres(shortfall, C * run.alive.to(v.dtype), v.new_full((), 2.0 * ROUGH))
+    # 2. The samples that count. The others are taken to have no influence, which is looked at again each time.
+    for narrowest in STAGES:
+        counts = (shortfall >= -FAR).any(1) & run.alive
+        most = int(counts.sum(1).max())
+        if not 0 < most <= MOST or not bool(counts.any(1).all()):
+            break
+        near = counts.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
+        cap = C * counts.gather(1, near).to(v.dtype)
+        rows, places = run.only(near, cap), near[:, None].expand(-1, heads, -1)
+        inside = pad(alpha.gather(2, places) * (cap > 0.0)[:, None], (0, -most % BLOCK))
+        found = minimise(rows, Heads(v.flatten(0, 1), inside.flatten(0, 1), width), narrowest)
+        v, width = found.v.view_as(v), found.width
+        alpha = torch.zeros_like(alpha).scatter_(2, places, found.alpha[:, :most].reshape(places.shape))
+        shortfall = run.shortfall(v)
+    # 3. The few numbers that say where each run ended.
+    w = v[:, :, :-1] / run.length[:, :, None]
+    b = v[:, :, -1] - (w @ run.origin[:, :, None])[:, :, 0]
+    width = width.view_as(b)
+    return [described(*parts, C) for parts in zip(w, b, width, alpha, strict=True)]
+
+
+def described(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, C: float) -> Guess:
+    """One run's guess, in main memory."""
+    between = torch.nonzero((alpha > 0.0) & (alpha < C))
+    return Guess(
+        to_numpy(w), to_numpy(b), to_numpy(width),
+        head=to_numpy(between[:, 0]), sample=to_numpy(between[:, 1]), multiplier=to_numpy(alpha[tuple(between.T)]),
+    )  # fmt: skip
+
+
+def prepare(samples: Samples, X: Tensor, classes: list[int]) -> Runs:
+    """Centred and scaled features: nothing that follows depends on the units of X."""
+    origin = X.mean(1)
+    centred = X - origin[:, None]
+    length = centred.square().sum(2).mean(1, keepdim=True).sqrt()
+    length = torch.where(length > 0.0, length, 1.0)
+    decay = pad((1.0 / length.square()).expand(-1, X.shape[2]), (0, 1))
+    codes = torch.as_tensor(samples.codes, device=X.device)
+    y = torch.where(codes == torch.as_tensor(classes, device=X.device)[:, None], 1.0, -1.0).to(X.dtype)
+    alive = torch.as_tensor(samples.alive, device=X.device)
+    return Runs(pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, decay, origin, length)
+
+
+def direction(run: Runs, samples: Samples, C: float) -> Tensor:
+    """Weights from a thinned sample: (runs, heads, D)."""
+    chosen, weight = thin(samples)
+    places = torch.as_tensor(chosen, device=run.X.device)
+    rows = run.only(
+        places.expand(len(run.X), -1), torch.as_tensor(C * weight, device=run.X.device).expand(len(run.X), -1)
+    )
+    size = ((run.X[:, :, :-1] * run.length[:, :, None] + run.origin[:, None]).square().sum(2) * run.alive).sum(1)
+    width = each_head((0.5 * C * size / run.alive.sum()).clamp(min=WIDEST)[:, None], len(run.y))  # as `first_width`
+    v = run.X.new_zeros((len(width), run.X.shape[2]))
+    alpha = centres(torch.ones_like(rows.y), rows.cap, width)
+    return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(len(run.X), len(run.y), -1)
+
+
+def thin(samples: Samples) -> tuple[Ints, Floats]:
+    """About `ENOUGH` samples, and how many each stands for. Small classes keep more of their members."""
+    chosen, weight = [], []
+    alive = np.flatnonzero(samples.alive)
+    codes = samples.codes[alive]
+    for code in np.unique(codes):
+        members = alive[codes == code]
+        kept = members[:: max(1, len(members) // max(ENOUGH * len(members) // len(alive), ENOUGH // 20))]
+        chosen.append(kept)
+        weight.append(np.full(len(kept), len(members) / len(kept)))
+    return np.concatenate(chosen), np.concatenate(weight)
+
+
+def centres(shortfall: Tensor, cap: Tensor, width: Tensor) -> Tensor:
+    """As `cold.centres`: half way up where the margin is 1, by the slope of the smoothing."""
+    sigma = cap / (2.0 * width)
+    return torch.minimum(torch.addcmul(torch.minimum(0.5 * cap, WIDEST * sigma), sigma, shortfall).clamp_(min=0.0), cap)

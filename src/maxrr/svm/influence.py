@@ -1,0 +1,208 @@
+"""Which samples are influential, in one run after another.
+
+The ranking asks this of a hundred networks trained on the same samples: only the features differ. Runs are independent,
+and the solver's late steps are too small for threads of one interpreter, so every core gets a process of its own with
+one thread. Features on a graphics processor are brought near the solution there, all heads at once (`device.py`), while
+the processes finish the runs before; the few numbers that say where it ended travel with the features.
+"""
+
+import math
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from itertools import islice
+from multiprocessing import get_context
+from operator import length_hint
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxrr.progress import Report
+from maxrr.svm import classifier, threads, validation
+from maxrr.svm.arrays import Array, Bools, is_torch, on_accelerator, to_numpy
+from maxrr.svm.guess import Guess
+from maxrr.svm.hinge import Certificate
+from maxrr.svm.problem import Samples
+
+WAITING = 2  # runs prepared beyond those that are being worked on
+TOGETHER = 8  # runs begun together on a graphics processor
+MOST_NUMBERS = 2**26  # of all these, or the memory of smaller ones would not do
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Which samples shape the solution of a run, in any of its heads, and the proof of that solution."""
+
+    mask: Bools
+    certificates: tuple[Certificate, ...]
+
+
+def influential_in(
+    runs: Iterable[Array],
+    y: ArrayLike,
+    *,
+    C: float = 1.0,
+    keys: ArrayLike | None = None,
+    report: Report | None = None,
+) -> Iterator[Influence]:
+    """For each run the samples that `LinearSVM(C).fit(X, y, keys)` finds influential, in the order of the runs.
+
+    Worker processes import the calling script: keep the call of a script under `if __name__ == "__main__":`.
+
+    Parameters
+    ----------
+    runs
+        The features of the samples in each run: NumPy arrays or torch tensors, on any device. They are taken from the
+        iterable a few at a time, as they are needed.
+    y
+        Class labels, the same for all runs.
+    C
+        Weight of the losses, as in `LinearSVM`.
+    keys
+        As in `LinearSVM.fit`.
+    report
+        Called after every run.
+
+    Raises
+    ------
+    ValueError
+        For features that `LinearSVM.fit` would refuse, naming the number of the run. The runs before have been given.
+    """
+    C = validation.penalty(C)
+    array = np.asarray(to_numpy(y) if is_torch(y) else y)
+    _, codes = validation.classes(validation.labels(array, len(np.atleast_1d(array)), None))
+    rank = np.argsort(np.argsort(validation.keys(keys, len(codes), first=0)))
+    blank = Samples(np.zeros((len(codes), 0)), np.zeros(len(codes)), codes, rank, np.ones(len(codes), dtype=bool))
+    return spread(runs, blank, C, report)
+
+
+def spread(runs: Iterable[Array], blank: Samples, C: float, report: Report | None) -> Iterator[Influence]:
+    """All runs over all cores. `blank` are the samples without features."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    total, ahead = length_hint(runs), groups(runs)
+    pending: deque[Future[Influence]] = deque()
+    pool = ProcessPoolExecutor(cores, get_context("spawn"), initializer=settle_in, initargs=(blank, C))
+    try:
+        done, more = 0, True
+        while more or pending:
+            while more and len(pending) < cores + WAITING:
+                group = next(ahead, [])
+                more = bool(group)
+                pending.extend(begun(pool, group, blank, C))
+                if pending and pending[0].done():
+                    break
+            if pending:
+                yield outcome(pending.popleft(), done)
+                done += 1
+                if report is not None:
+                    report("influential samples", done, max(total, done + len(pending)))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def groups(runs: Iterable[Array]) -> Iterator[list[Array]]:
+    """Runs that are begun together: on a graphics processor several, which take hardly longer there than one."""
+    source = iter(runs)
+    for X in source:
+        more = min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) - 1 if on_accelerator(X) else 0
+        yield [X, *islice(source, max(more, 0))]
+
+
+def begun(pool: ProcessPoolExecutor, group: list[Array], blank: Samples, C: float) -> list[Future[Influence]]:
+    """Runs on their way. What is wrong with one is said when its turn comes, after the runs before."""
+    checked = [features_or_error(X, blank) for X in group]
+    guesses = iter(guessed([X for X in checked if not isinstance(X, ValueError)], blank, C))
+    return [
+        refused(features) if isinstance(features, ValueError)
+        else pool.submit(finish, in_memory(X, features), next(guesses))
+        for X, features in zip(group, checked, strict=True)
+    ]  # fmt: skip
+
+
+def features_or_error(X: Array, blank: Samples) -> Array | ValueError:
+    """The features as the solver wants them. Those of NumPy are left to the worker."""
+    try:
+        if not is_torch(X):
+            return X
+        features = validation.features(X, None)
+        check_length(features, blank)
+        return features
+    except ValueError as error:
+        return error
+
+
+def guessed(features: list[Array], blank: Samples, C: float) -> list[Guess | None]:
+    """Where the heads of each run are, if a device has worked on them."""
+    if not features or not on_accelerator(features[0]):
+        return [None] * len(features)
+    from maxrr.svm import device
+
+    classes = classifier.heads_needed(blank.codes, blank.alive)
+    stacks = [features] if len({X.shape for X in features}) == 1 else [[X] for X in features]
+    return [guess for stack in stacks for guess in device.guesses(blank, stack, C, classes)]
+
+
+def in_memory(X: Array, features: Array) -> Array:
+    """What is sent to a worker: float32 as it is, half as much and the same numbers."""
+    return to_numpy(X if str(X.dtype) == "torch.float32" else features) if is_torch(X) else X
+
+
+def refused(error: ValueError) -> Future[Influence]:
+    """A run that failed before it began."""
+    future: Future[Influence] = Future()
+    future.set_exception(error)
+    return future
+
+
+def check_length(features: Array, blank: Samples) -> None:
+    if len(features) != len(blank.codes):
+        raise ValueError(f"X has {len(features)} samples, but y has {len(blank.codes)} labels")
+
+
+def filled(blank: Samples, features: Array) -> Samples:
+    """The samples with the features of a run."""
+    check_length(features, blank)
+    return replace(blank, X=features, lengths=validation.lengths(features)).counting()
+
+
+def outcome(future: Future[Influence], number: int) -> Influence:
+    """What a worker found; its errors name the run."""
+    try:
+        return future.result()
+    except ValueError as error:
+        raise ValueError(f"run {number}: {error}") from error
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            f"run {number}: a worker process ended early. It may have run out of memory; or the calling script lacks "
+            'an `if __name__ == "__main__":`, without which workers cannot start'
+        ) from error
+    except Exception as error:
+        raise RuntimeError(f"run {number}: {type(error).__name__}: {error}") from error
+
+
+# In the worker processes
+
+_blank: Samples
+_C: float
+
+
+def settle_in(blank: Samples, C: float) -> None:
+    """What a worker does once: remember what all runs share, and use one thread."""
+    global _blank, _C
+    _blank, _C = blank, C
+    threads.alone()
+
+
+def finish(X: Array, guess: Guess | None) -> Influence:
+    """Solve one run."""
+    samples = filled(_blank, validation.features(X, None))
+    needed = classifier.heads_needed(samples.codes, samples.alive)
+    if guess is None:
+        heads = classifier.from_scratch(samples, _C, needed)
+    else:
+        heads = classifier.from_guess(samples, _C, needed, guess)
+    mask = np.any([head.influential() for head in heads], axis=0)
+    return Influence(mask, tuple(head.certificate for head in heads))

@@ -1,0 +1,298 @@
+"""A record's features are the same bytes in whatever company it is embedded."""
+
+import copy
+import errno
+import functools
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table
+from torch import nn
+
+from maxrr import files
+from maxrr.data import Dataset, load
+from maxrr.nets import MLP, LeNet5, embed, embedding, split, train
+from maxrr.nets.embedding import BLOCK
+
+
+@functools.cache
+def fashion(count=1500):
+    _, test = load("fashion-mnist")
+    return test.select(test.ids[:count])
+
+
+@functools.cache
+def lenet():
+    torch.manual_seed(0)
+    return split(LeNet5())[0]
+
+
+@functools.cache
+def whole():
+    """The features of all of them in one go."""
+    return embed(lenet(), fashion())
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def numbered(features):
+    return Dataset(features, np.zeros(len(features), dtype=np.int64), ("one",), np.arange(len(features)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 700])
+def test_in_whatever_company(count):
+    dataset, rng = fashion(), np.random.default_rng(count)
+    rows = rng.permutation(len(dataset))[:count]
+    features = embed(lenet(), dataset.select(dataset.ids[rows]))
+    assert features.shape == (count, 84)
+    assert features.dtype == np.float32
+    assert features.tobytes() == whole()[rows].tobytes()
+
+
+def test_in_any_order():
+    dataset = fashion()
+    order = np.random.default_rng(0).permutation(len(dataset))
+    assert embed(lenet(), dataset.select(dataset.ids[order])).tobytes() == whole()[order].tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_whatever_pytorchs_threads(threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        features = embed(lenet(), fashion())
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert features.tobytes() == whole().tobytes()
+
+
+@settings(max_examples=25)
+@given(
+    inputs=st.integers(1, 200), hidden=st.integers(1, 150), outputs=st.integers(1, 90), double=st.booleans(),
+    count=st.integers(257, 300),
+)  # fmt: skip
+def test_in_any_place_of_a_block(inputs, hidden, outputs, double, count):
+    """One record everywhere, among others: products of matrices of any width treat all rows alike."""
+    rng = np.random.default_rng(inputs)
+    torch.manual_seed(0)
+    extractor = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+    extractor = extractor.double() if double else extractor
+    features = rng.normal(size=(count, inputs))
+    features[::3] = features[0]
+    result = embed(extractor, numbered(features.astype(np.float32)))[::3]
+    assert result.tobytes() == np.repeat(result[:1], len(result), axis=0).tobytes()
+
+
+@pytest.mark.parametrize("extractor", [split(ResNet())[0], split(LeNet5((1, 9, 7)))[0]])
+def test_images_in_any_place_of_a_block(extractor):
+    dataset = pictures(270, (1, 9, 7))
+    features = embed(extractor, dataset)
+    order = np.random.default_rng(0).permutation(270)
+    assert embed(extractor, dataset.select(order)).tobytes() == features[order].tobytes()
+    for row in (0, 100, 269):
+        assert embed(extractor, dataset.select([row])).tobytes() == features[row].tobytes()
+
+
+def test_they_are_the_networks_features():
+    """1e-5 is the rounding of batches of another size."""
+    dataset = fashion()
+    with torch.no_grad():
+        expected = lenet()(torch.from_numpy(np.array(dataset.features[:100])).float() / 255.0)
+    assert np.allclose(whole()[:100], expected, atol=1e-5)
+    run = train(MLP(64, 10), digits(), 0, epochs=1)
+    extractor, prediction = split(run.network)
+    with torch.no_grad():
+        scores = prediction(torch.from_numpy(embed(extractor, digits())))
+        assert torch.allclose(scores, run.network(torch.from_numpy(np.array(digits().features))), atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 256, 600])
+def test_streamed_to_a_memory_map(tmp_path, count):
+    dataset, path = fashion().select(fashion().ids[:count]), tmp_path / "features.npy"
+    path.write_bytes(b"something else")
+    features = embed(lenet(), dataset, out=path)
+    assert isinstance(features, np.memmap)
+    assert not features.flags.writeable
+    assert features.tobytes() == whole()[:count].tobytes()
+    assert np.load(path).tobytes() == features.tobytes()
+    assert names(tmp_path) == ["features.npy"]
+    assert embed(lenet(), dataset, out=str(tmp_path / "no suffix")).tobytes() == features.tobytes()
+    with pytest.raises(FileNotFoundError):
+        embed(lenet(), dataset, out=tmp_path / "nowhere" / "features.npy")
+
+
+def test_from_a_memory_map(tmp_path):
+    np.save(tmp_path / "images.npy", fashion().features)
+    mapped = numbered(np.load(tmp_path / "images.npy", mmap_mode="r"))
+    assert isinstance(mapped.features, np.memmap)
+    assert embed(lenet(), mapped).tobytes() == whole().tobytes()
+
+
+@pytest.mark.parametrize("turn", [np.s_[::-1], np.s_[:, ::-1], np.s_[:, ::2]])
+def test_views_of_arrays(turn):
+    features = table(30).features[turn]
+    extractor = nn.Linear(features.shape[1], 4)
+    expected = embed(extractor, numbered(np.ascontiguousarray(features)))
+    assert embed(extractor, numbered(features)).tobytes() == expected.tobytes()
+
+
+class Failing(nn.Module):
+    """Gives up after some blocks, and counts them."""
+
+    def __init__(self, after=10**9, pause=0.0):
+        super().__init__()
+        self.linear, self.after, self.pause = nn.Linear(6, 4), after, pause
+        self.calls, self.lock = [], threading.Lock()
+
+    def __deepcopy__(self, memo):  # so that its calls can be counted
+        return self
+
+    def forward(self, x):
+        with self.lock:
+            self.calls.append(len(x))
+        time.sleep(self.pause)
+        if len(self.calls) > self.after:
+            raise RuntimeError("no more")
+        return self.linear(x)
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_nothing_is_left_of_a_failure(tmp_path, existing):
+    path = tmp_path / "features.npy"
+    if existing:
+        path.write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="no more"):
+        embed(Failing(after=5), table(20 * BLOCK), out=path)
+    assert names(tmp_path) == (["features.npy"] if existing else [])
+    assert not existing or path.read_bytes() == b"old"
+    with pytest.raises(RuntimeError, match="no more"):
+        embed(Failing(after=5), table(20 * BLOCK))
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    class Short:
+        """A file on a disk with room for a little."""
+
+        def __init__(self, file):
+            self.file, self.room = file, 3 * BLOCK * 4 * 4
+
+        def write(self, data):
+            self.room -= len(data)
+            if self.room < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return self.file.write(data)
+
+    write = files.write_atomically
+    monkeypatch.setattr(embedding, "write_atomically", lambda path, data: write(path, lambda file: data(Short(file))))
+    before = torch.get_num_threads()
+    with pytest.raises(OSError, match="No space left on the disk") as caught:
+        embed(nn.Linear(6, 4), table(20 * BLOCK), out=tmp_path / "features.npy")
+    assert "features.npy" in str(caught.value)
+    assert names(tmp_path) == []
+    assert torch.get_num_threads() == before
+
+
+def test_only_a_few_blocks_are_ahead():
+    """However slow whoever takes them is, so that memory does not grow with the records."""
+    extractor, cores = Failing(), len(os.sched_getaffinity(0))
+    ahead, taken = [], []
+
+    def report(what, done, total):
+        taken.append(done)
+        time.sleep(0.01)
+        ahead.append(len(extractor.calls) - len(taken))
+
+    embed(extractor, table(40 * BLOCK), report=report)
+    assert max(ahead) <= 2 * cores
+    assert extractor.calls == [BLOCK] * 40
+
+
+def test_progress():
+    calls = []
+    embed(nn.Linear(6, 4), table(700), report=lambda *position: calls.append(position))
+    assert calls == [("embedding", done, 700) for done in (256, 512, 700)]
+
+
+def test_batch_normalisation_and_dropout_in_evaluation_mode():
+    """Neighbours and luck do not matter, and the extractor is left as it was."""
+    extractor = nn.Sequential(normalised(), nn.Dropout()).train()
+    extractor(torch.randn(20, 6))
+    before, dataset = bytes_of(extractor), table(100)
+    one = embed(extractor, dataset)
+    assert bytes_of(extractor) == before
+    assert all(module.training for module in extractor.modules())
+    assert embed(extractor, dataset.select([7, 3])).tobytes() == one[[7, 3]].tobytes()
+    quiet = copy.deepcopy(extractor).eval()
+    with torch.no_grad():
+        assert np.allclose(quiet(torch.from_numpy(np.array(dataset.features))), one, atol=1e-5)
+    assert all(weights.grad is None for weights in extractor.parameters())
+
+
+def test_batch_normalisation_without_statistics():
+    """It looks at the records beside it even in evaluation mode: refused, or none of it."""
+    extractor = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4, track_running_stats=False))
+    dataset = table(40)
+    try:
+        whole, part = embed(extractor, dataset), embed(extractor, dataset.select([5, 9]))
+    except ValueError as error:
+        assert "neighbours" in str(error) or "batch" in str(error)  # noqa: PT017
+    else:
+        assert whole[[5, 9]].tobytes() == part.tobytes()
+
+
+def test_a_frozen_pretrained_extractor():
+    """Features only: nothing to train, and no linear layer at the end."""
+    body = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(2)).requires_grad_(False)
+    dataset = pictures(300)
+    features = embed(body, dataset)
+    assert features.shape == (300, 16)  # four channels of 2 × 2, in one row
+    assert embed(nn.Flatten(), dataset).tobytes() == (dataset.features.reshape(300, -1) / np.float32(255)).tobytes()
+    plain = table(30)
+    assert embed(nn.Identity(), plain).tobytes() == plain.features.tobytes()
+    assert embed(nn.Linear(6, 2).double(), plain).dtype == np.float64
+
+
+class Gives(nn.Module):
+    def __init__(self, give):
+        super().__init__()
+        self.give = give
+
+    def forward(self, x):
+        return self.give(x)
+
+
+@pytest.mark.parametrize(
+    ("give", "found"),
+    [
+        (lambda x: (x, x), "tuple"),
+        (lambda x: x.sum(1), r"\(256,\)"),
+        (lambda x: x[:3], r"\(3, 6\)"),
+        (lambda x: x.sum(), r"\(\)"),
+        (lambda x: None, "NoneType"),
+    ],
+)
+def test_extractors_that_are_none(give, found, tmp_path):
+    with pytest.raises(ValueError, match=f"one vector for each of 256 records, but gives {found}"):
+        embed(Gives(give), table(300), out=tmp_path / "features.npy")
+    assert names(tmp_path) == []
+
+
+def test_requests_that_cannot_be_met():
+    with pytest.raises(ValueError, match="no records to embed"):
+        embed(nn.Linear(6, 4), table(1).without([0]))
+    with pytest.raises(ValueError, match="'cpu' or 'cuda'"):
+        embed(nn.Linear(6, 4), table(), device="meta")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="no CUDA device here"):
+            embed(nn.Linear(6, 4), table(), device="cuda")
+    with pytest.raises((ValueError, RuntimeError), match="shape"):
+        embed(nn.Linear(5, 4), table())

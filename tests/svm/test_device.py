@@ -1,0 +1,120 @@
+"""The start for graphics processors, run here on the processor: the same bytes at the end, wherever it leads."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from tests.svm.problems import FAMILIES, assert_equal, make, problems
+
+from maxrr.svm import LinearSVM, classifier, device, lockstep, newton
+from maxrr.svm.arrays import is_torch, on_accelerator
+from maxrr.svm.problem import Samples
+
+
+@pytest.fixture(autouse=True)
+def tensors_count_as_on_a_device(monkeypatch):
+    monkeypatch.setattr(classifier, "on_accelerator", is_torch)
+
+
+def fit(problem, scale=1.0):
+    return LinearSVM(problem.C).fit(torch.tensor(scale * problem.X), problem.y, problem.keys)
+
+
+def samples_of(problem):
+    _, codes = np.unique(problem.y, return_inverse=True)
+    X = torch.tensor(problem.X, dtype=torch.float64)
+    return Samples(X, np.linalg.norm(problem.X, axis=1), codes, np.argsort(np.argsort(problem.keys)), codes >= 0)
+
+
+def test_tensors_on_the_processor_take_the_other_path():
+    assert not on_accelerator(torch.zeros(1))
+    assert not on_accelerator(np.zeros(1))
+    assert on_accelerator(torch.zeros(1, device="meta"))
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_same_bytes_as_on_the_processor(family, C):
+    for seed, classes in ((0, 2), (1, 4)):
+        problem = make(family, seed, n=60, d=4, classes=classes, C=C)
+        model, other = fit(problem), problem.fit()
+        assert_equal(model, other, problem.X)
+        assert all(certificate.solved for certificate in model.certificate_)
+
+
+@settings(max_examples=25)
+@given(problems())
+def test_same_bytes_on_any_problem(problem):
+    assert_equal(fit(problem), problem.fit(), problem.X)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_scale_of_features_does_not_matter(scale):
+    problem = make("well_behaved", 3, n=300, d=5, classes=3)
+    other = LinearSVM(problem.C).fit(scale * problem.X, problem.y, problem.keys)
+    assert_equal(fit(problem, scale), other, scale * problem.X)
+
+
+@pytest.mark.parametrize("limit", ["ENOUGH", "MOST", "MOST_STEPS"])
+def test_thinned_or_cut_short_it_is_a_start_all_the_same(limit, monkeypatch):
+    where = lockstep if limit == "MOST_STEPS" else device
+    monkeypatch.setattr(where, limit, {"ENOUGH": 200, "MOST": 10, "MOST_STEPS": 3}[limit])
+    problem = make("rectified", 5, n=3000, d=8, classes=4)
+    model, other = fit(problem), problem.fit()
+    assert model.coef_.tobytes() == other.coef_.tobytes()
+    assert np.array_equal(model.support_, other.support_)
+
+
+def test_it_ends_near_the_solution():
+    """Otherwise it is no use: the solver should find the partition in one round, without another pass than that."""
+    problem = make("well_behaved", 7, n=4000, d=10, classes=3)
+    model = fit(problem)
+    assert model.work_.passes <= 4
+    guess = device.guess(samples_of(problem), problem.C, [0, 1, 2])
+    assert np.max(np.abs(guess.w - model.coef_)) <= 0.01 * np.max(np.abs(model.coef_))
+
+
+def test_a_nonsensical_guess_is_only_slow(monkeypatch):
+    problem = make("well_behaved", 8, n=200, d=4, classes=3)
+    monkeypatch.setattr(device, "minimise", lambda rows, heads, narrowest: heads)
+    assert_equal(fit(problem), problem.fit(), problem.X)
+
+
+@pytest.mark.parametrize("seed", [467962143, 34122934])
+def test_where_a_guess_leads_astray_the_heads_start_without_it(seed):
+    """Features of size 1e6: multipliers are a tiny part of C, and smoothings as narrow as the guess's lose them."""
+    C, size = {467962143: (117.5272432673618, (2000, 4, 4)), 34122934: (0.02331995362301096, (2000, 8, 3))}[seed]
+    problem = make("scaled_up", seed, *size, C=C)
+    model, other = fit(problem), problem.fit()
+    for ours, theirs in zip(model.certificate_, other.certificate_, strict=True):
+        assert ours.solved or not theirs.solved
+
+
+def test_erased_samples_leave_no_trace():
+    """A class that arrives after a deletion needs a new head, from scratch, over the samples that are left."""
+    problem = make("well_behaved", 9, n=120, d=4, classes=3)
+    old, new = np.flatnonzero(problem.y < 2), np.flatnonzero(problem.y == 2)
+    model = LinearSVM().fit(torch.tensor(problem.X[old]), problem.y[old], problem.keys[old])
+    model.forget(np.arange(0, 40, 3))
+    model.insert(torch.tensor(problem.X[new]), problem.y[new], problem.keys[new])
+    assert model.work_.cold_solves == 1
+    rows = np.concatenate([np.delete(old, np.arange(0, 40, 3)), new])
+    assert_equal(model, problem.fit_on(rows), problem.X)
+
+
+def test_line_search_agrees_with_that_of_one_head():
+    rng = np.random.default_rng(0)
+    raised, change, cap = rng.normal(size=(5, 300)), rng.normal(size=(5, 300)) + 0.3, np.full(300, 1.0)
+    curvature = rng.uniform(0.1, 2.0, (5, 1))
+    offset = -rng.uniform(0.0, 5.0, (5, 1))
+    slope = offset - (np.clip(raised, 0.0, 1.0) * change).sum(1, keepdims=True)
+    slope[4], offset[4] = 1.0, offset[4] + 1.0 - slope[4]  # the last does not descend
+    parts = [torch.tensor(part) for part in (raised, np.tile(cap, (5, 1)), 2.0 * change, change)]
+    found = lockstep.line_search(
+        *parts, slope=torch.tensor(slope), offset=torch.tensor(offset), curvature=torch.tensor(curvature)
+    )
+    for head in range(5):
+        numbers = {"offset": float(offset[head, 0]), "curvature": float(curvature[head, 0])}
+        expected = newton.line_search(raised[head], cap, 2.0, change[head], float(slope[head, 0]), **numbers)
+        # Both end where the slope is a hundredth of the first; the chord of the last gap does so, too.
+        assert float(found[head, 0]) == pytest.approx(expected, rel=0.03, abs=1e-12)

@@ -1,0 +1,101 @@
+"""Many runs at once: the same influential samples as one fit after the other, in order; errors name the run."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from tests.svm.problems import make
+
+from maxrr.svm import LinearSVM, influence, influential_in
+from maxrr.svm.arrays import is_torch
+
+
+class Deadly:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+@pytest.fixture
+def problem():
+    return make("well_behaved", 0, n=300, d=5, classes=3)
+
+
+def runs_of(problem, count):
+    """The same samples in other features, of every kind that may come."""
+    rng = np.random.default_rng(1)
+    for number in range(count):
+        X = (problem.X * rng.uniform(0.5, 2.0, problem.X.shape[1])).astype(np.float32 if number % 2 else np.float64)
+        yield torch.tensor(X) if number % 3 == 2 else X
+
+
+@pytest.mark.parametrize("on_a_device", [False, True])
+def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monkeypatch):
+    if on_a_device:
+        monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    seen = []
+    found = influential_in(
+        runs_of(problem, 7), problem.y, C=0.5, keys=problem.keys, report=lambda *now, **numbers: seen.append(now)
+    )
+    for X, one in zip(runs_of(problem, 7), found, strict=True):
+        model = LinearSVM(0.5).fit(X, problem.y, problem.keys)
+        assert np.array_equal(np.flatnonzero(one.mask), model.support_)
+        assert len(one.certificates) == 3
+        assert all(certificate.decided for certificate in one.certificates)
+    assert [done for _, done, _ in seen] == list(range(1, 8))
+    assert seen[-1] == ("influential samples", 7, 7)
+
+
+def test_no_more_runs_are_taken_than_are_needed(problem):
+    taken = []
+
+    def runs():
+        for number, X in enumerate(runs_of(problem, 1000)):
+            taken.append(number)
+            yield X
+
+    found = influential_in(runs(), problem.y)
+    assert not taken
+    next(found)
+    assert len(taken) <= (os.cpu_count() or 1) + influence.WAITING
+    found.close()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.tensor])
+def test_bad_features_name_their_run(problem, kind):
+    bad = problem.X.copy()
+    bad[3, 1] = np.nan
+    found = influential_in([problem.X, kind(bad), problem.X], problem.y)
+    assert next(found).mask.any()
+    with pytest.raises(ValueError, match=r"run 1: .*NaN"):
+        next(found)
+
+
+def test_a_run_of_another_size_is_named(problem):
+    with pytest.raises(ValueError, match="run 0: X has 299 samples, but y has 300 labels"):
+        list(influential_in([problem.X[1:]], problem.y))
+
+
+def test_a_worker_that_dies_is_an_error(problem):
+    with pytest.raises(RuntimeError, match="run 0: a worker process ended early"):
+        list(influential_in([Deadly()], problem.y))
+
+
+@pytest.mark.parametrize(
+    ("y", "keywords", "message"),
+    [
+        ([0, 0, 0], {}, "two classes"),
+        ([0.5, 0.1, 0.2], {}, "continuous"),
+        ([0, 1, 1], {"C": -1.0}, "C must be"),
+        ([0, 1, 1], {"keys": [1, 1, 2]}, "unique"),
+    ],
+)
+def test_what_all_runs_share_is_checked_at_once(y, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        influential_in([], y, **keywords)
+
+
+def test_no_runs():
+    assert list(influential_in([], [0, 1])) == []
