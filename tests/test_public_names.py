@@ -14,7 +14,17 @@ PUBLIC = {
     "maxrr.files": {"sha256_of", "write_atomically"},
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.progress": {"Line", "Report"},
-    "maxrr.svm": {"SEPARATION_BOUND", "Certificate", "LinearSVM", "PlattScaling", "Work", "certify", "fit_platt"},
+    "maxrr.svm": {
+        "SEPARATION_BOUND",
+        "Certificate",
+        "Influence",
+        "LinearSVM",
+        "PlattScaling",
+        "Work",
+        "certify",
+        "fit_platt",
+        "influential_in",
+    },
 }
 
 

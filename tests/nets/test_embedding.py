@@ -18,7 +18,9 @@ from torch import nn
 from maxrr import files
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, embedding, split, train
-from maxrr.nets.embedding import BLOCK
+from maxrr.nets.embedding import BLOCKS
+
+BLOCK = BLOCKS["cpu"]
 
 
 @functools.cache

@@ -100,7 +100,7 @@ def test_ctrl_c_ends_at_once(tmp_path, start, manner):
     assert names(tmp_path) == (["run-0.npz", "runs.json"] if manner == "busy" else ["runs.json"])
 
 
-def test_it_goes_on_after_ctrl_c(tmp_path, monkeypatch):
+def test_it_goes_on_after_ctrl_c(tmp_path):
     """In the same process, as in a notebook."""
     calls = iter(range(3))
 

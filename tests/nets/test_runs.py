@@ -4,6 +4,9 @@ import dataclasses
 import errno
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +65,7 @@ def test_runs_on_the_disk_are_not_repeated(tmp_path, fitted):
     [
         (lambda: LeNet5((1, 8, 8), 3), pictures()), (normalised, table()), (Tied, table()), (WithBuffer, table()),
         (lambda: MLP(6, 3).double(), table()), (lambda: MLP(6, 3).bfloat16(), table()),
-        (lambda: nn.ModuleDict({"file": nn.Linear(6, 3)})["file"], table()),
+        (lambda: nn.Linear(6, 3), table()),
     ],
 )  # fmt: skip
 def test_what_is_read_is_what_was_trained(tmp_path, fitted, make, dataset):
@@ -297,3 +300,18 @@ def test_progress_counts_what_was_there(tmp_path):
     calls.clear()
     go(tmp_path, [0, 1, 2], report=lambda what, done, total, **numbers: calls.append((done, total)))
     assert calls == [(150, 150)]
+
+
+def test_another_process_is_kept_out(tmp_path: Path) -> None:
+    code = "import sys; from maxrr.nets.runs import Runs; Runs(sys.argv[1], {}); print('in', flush=True); input()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "in\n"
+        with pytest.raises(ValueError, match="another process is training into"):
+            stored.Runs(tmp_path, {})
+        other.communicate("\n")
+    stored.Runs(tmp_path, {})
+    stored.Runs(tmp_path, {})  # the same process may, say after an interrupted loop in a notebook

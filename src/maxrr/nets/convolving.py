@@ -14,6 +14,8 @@ from torch.overrides import TorchFunctionMode
 
 from maxrr.nets import convolution
 
+WIDEST = 64  # channels; with more, a grouped convolution has enough to do, and a tile of ours would be too large
+
 
 class ManyConvolutions(TorchFunctionMode):
     """While this is entered, stacked convolutions are done by our kernels."""
@@ -37,7 +39,9 @@ def covered(
     if isinstance(padding, (tuple, list)) and len(set(padding)) == 1:
         padding = padding[0]
     fits = stride in one and dilation in one and groups == 1 and isinstance(padding, int)
-    fits = fits and weight.shape[2] == weight.shape[3] > padding and input.dim() == 4
+    fits = (
+        fits and weight.shape[2] == weight.shape[3] > padding and input.dim() == 4 and max(weight.shape[:2]) <= WIDEST
+    )
     return input, weight, bias, padding if fits else None
 
 

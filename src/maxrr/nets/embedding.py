@@ -25,7 +25,7 @@ from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.nets.threads import restored_threads
 from maxrr.progress import Report
 
-BLOCK = 256  # records; part of the contract: another size may give other bytes
+BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
 
 
 def embed(
@@ -51,23 +51,27 @@ def embed(
         Called with how many records are embedded.
     """
     place = chosen_device(device)
+    size = BLOCKS[place.type]
     if not len(dataset):
         raise ValueError("there are no records to embed")
     network = copy.deepcopy(extractor).to(place).eval()
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
 
     def block(first: int) -> NDArray[Any]:
-        features = as_tensor(np.asarray(dataset.features[first : first + BLOCK]))
-        padded = features.new_zeros(BLOCK, *features.shape[1:])
+        features = as_tensor(np.asarray(dataset.features[first : first + size]))
+        padded = features.new_zeros(size, *features.shape[1:])
         padded[: len(features)] = features
         with torch.inference_mode():
-            result = network(ready(padded.to(place), kind))
-        if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != BLOCK:
+            inputs = ready(padded.to(place), kind)
+            result = network(inputs)
+        if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
             found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-            raise ValueError(f"the extractor should give one vector for each of {BLOCK} records, but gives {found}")
+            raise ValueError(f"the extractor should give one vector for each of {size} records, but gives {found}")
+        if first == 0:
+            check_neighbours(network, inputs, result)
         return result.flatten(1).cpu().numpy()[: len(features)]
 
-    blocks = in_turn(block, range(0, len(dataset), BLOCK), place)
+    blocks = in_turn(block, range(0, len(dataset), size), place)
     if out is None:
         return np.concatenate(list(counted(blocks, len(dataset), report)))
     path = Path(out)
@@ -82,6 +86,17 @@ def embed(
     write_atomically(path, write)
     stored: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return stored
+
+
+def check_neighbours(network: nn.Module, inputs: Tensor, result: Tensor) -> None:
+    """Refuse an extractor for which a record's features depend on the others in its batch."""
+    with torch.inference_mode():
+        alone = network(torch.cat([inputs[:1], torch.zeros_like(inputs[1:])]))[0]
+    if not torch.allclose(alone, result[0], rtol=1e-3, atol=1e-3 * float(result[0].abs().max())):
+        raise ValueError(
+            "the extractor's features of a record depend on its neighbours in the batch (batch normalisation without "
+            "running statistics does that): such features could not be told to belong to one record"
+        )
 
 
 def in_turn(

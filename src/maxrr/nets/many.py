@@ -93,7 +93,7 @@ def train_many(
     if at_once < 1:
         raise ValueError(f"one worker or more, not {at_once}")
     recipe, place = Recipe(epochs, batch_size, lr), chosen_device(device)
-    runs = None if folder is None or not wanted else Runs(folder, kind_of(begin(network, wanted[0]), dataset, recipe))
+    runs = None if folder is None or not wanted else Runs(folder, kind_of(begin(network, 0), dataset, recipe))
     return run_all(Task(network, dataset, recipe, place, 1, runs), wanted, at_once, report)
 
 

@@ -9,6 +9,8 @@ import dataclasses
 import hashlib
 import io
 import json
+import os
+import weakref
 import zipfile
 import zlib
 from pathlib import Path
@@ -23,7 +25,13 @@ from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.recipe import Environment, Recipe, Run
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 KIND = "runs.json"
+LOCK = ".lock"
 ABOUT = "about"  # the array that holds what is not a weight, as JSON
 WEIGHTS = "weights/"  # before the names of the others
 
@@ -40,6 +48,7 @@ class Runs:
     def __init__(self, folder: str | Path, kind: dict[str, Any]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        lock(self.folder / LOCK, owner=self)
         for left_behind in self.folder.glob(".maxrr-*.tmp"):  # by a process that was killed while it wrote
             left_behind.unlink()
         there = self.folder / KIND
@@ -69,8 +78,8 @@ class Runs:
         path = self.path(seed)
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                arrays = {name.removeprefix(WEIGHTS): stored[name] for name in stored.files}
-            about = json.loads(arrays.pop(ABOUT).tobytes())
+                about = json.loads(stored[ABOUT].tobytes())
+                arrays = {name.removeprefix(WEIGHTS): stored[name] for name in stored.files if name != ABOUT}
             kinds = {name: value.dtype for name, value in network.state_dict().items()}
             network.load_state_dict({name: as_tensor(value, kinds.get(name)) for name, value in arrays.items()})
             if about["seed"] != seed:
@@ -88,6 +97,19 @@ class Runs:
             RuntimeError,
         ) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
+
+
+def lock(path: Path, owner: object) -> None:
+    """Let no other process lock this file while the owner lives. The system lets go of it on kill, too."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    weakref.finalize(owner, os.close, descriptor)
+    if fcntl is not None:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ValueError(
+                f"another process is training into {path.parent}: wait for it, or use another folder"
+            ) from error
 
 
 def as_array(value: Tensor) -> NDArray[Any]:

@@ -64,29 +64,37 @@ def begin(network: Network, seed: int) -> nn.Module:
         if isinstance(network, nn.Module):
             started = copy.deepcopy(network).cpu()
             for name, layer in started.named_modules():
-                reset(name, layer)
+                if not is_frozen(started, name):
+                    reset(name, layer)
         else:
             started = copy.deepcopy(network()).cpu()
-    if not any(weights.requires_grad for weights in started.parameters()):
+    if is_frozen(started, ""):
         raise ValueError("the network has no weights to train; a frozen extractor needs no training: use embed")
-    for layer in started.modules():
-        own = list(layer.parameters(recurse=False))
-        layer.training = not own or any(weights.requires_grad for weights in own)
+    for name, layer in started.named_modules():
+        layer.training = not is_frozen(started, name)
     return started
 
 
+def is_frozen(network: nn.Module, name: str) -> bool:
+    """Whether a layer has only frozen weights; one without any goes by the part of the network around it."""
+    layer = network.get_submodule(name)
+    weights = list(layer.parameters(recurse=False)) or list(layer.parameters())
+    if not weights and name:
+        return is_frozen(network, name.rpartition(".")[0])
+    return not any(value.requires_grad for value in weights)
+
+
 def reset(name: str, layer: nn.Module) -> None:
-    """Draw a layer's weights anew, but for frozen ones."""
+    """Draw a layer's weights anew, but for frozen ones, and forget what it counted."""
     own = list(layer.parameters(recurse=False))
-    if not any(weights.requires_grad for weights in own):
-        return
     frozen = [(weights, weights.detach().clone()) for weights in own if not weights.requires_grad]
     renew = getattr(layer, "reset_parameters", None)
-    if not callable(renew):
+    if callable(renew):
+        renew()
+    elif own:
         raise ValueError(
             f"the layer {name or 'at the top'} ({type(layer).__name__}) has weights but no reset_parameters() to draw "
             "them anew for each seed: give it one, or pass a function that makes the network"
         )
-    renew()
     for weights, before in frozen:
         weights.data.copy_(before)

@@ -42,12 +42,17 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], progress: Progres
 
     stack = stacked.Stack(networks, data, task.recipe.lr)
     losses, accuracies = stacked.fit(stack, task.recipe, seeds, seen)
-    runs = []
+    runs, errors = [], []
     for seed, network, state, loss, accuracy in zip(
         seeds, networks, stack.fitted(), losses, accuracies, strict=True
     ):  # fmt: skip
         with torch.no_grad():
             for name, value in chain(network.named_parameters(), network.named_buffers()):
                 value.copy_(state[name])
-        runs.append(task.finish(seed, network, loss, accuracy))
+        try:
+            runs.append(task.finish(seed, network, loss, accuracy))
+        except ValueError as error:  # this one diverged; the others shall not be lost
+            errors.append(error)
+    if errors:
+        raise errors[0]
     return runs

@@ -22,9 +22,10 @@ from numpy.typing import ArrayLike
 
 from maxrr.progress import Report
 from maxrr.svm import classifier, threads, validation
-from maxrr.svm.arrays import Array, Bools, is_torch, on_accelerator, to_numpy
+from maxrr.svm.arrays import Array, Bools, is_numpy, is_torch, on_accelerator, to_numpy
 from maxrr.svm.guess import Guess
 from maxrr.svm.hinge import Certificate
+from maxrr.svm.parcels import Parcel
 from maxrr.svm.problem import Samples
 
 WAITING = 2  # runs prepared beyond those that are being worked on
@@ -117,7 +118,7 @@ def begun(pool: ProcessPoolExecutor, group: list[Array], blank: Samples, C: floa
     guesses = iter(guessed([X for X in checked if not isinstance(X, ValueError)], blank, C))
     return [
         refused(features) if isinstance(features, ValueError)
-        else pool.submit(finish, in_memory(X, features), next(guesses))
+        else sent(pool, in_memory(X, features), next(guesses))
         for X, features in zip(group, checked, strict=True)
     ]  # fmt: skip
 
@@ -148,6 +149,16 @@ def guessed(features: list[Array], blank: Samples, C: float) -> list[Guess | Non
 def in_memory(X: Array, features: Array) -> Array:
     """What is sent to a worker: float32 as it is, half as much and the same numbers."""
     return to_numpy(X if str(X.dtype) == "torch.float32" else features) if is_torch(X) else X
+
+
+def sent(pool: ProcessPoolExecutor, X: Array, guess: Guess | None) -> Future[Influence]:
+    """A run with a worker."""
+    if not is_numpy(X) or X.dtype.hasobject:  # lists and the like: what is wrong with them, the worker says
+        return pool.submit(finish, X, guess)
+    parcel = Parcel.of(X)
+    future = pool.submit(finish, parcel, guess)
+    future.add_done_callback(lambda _: parcel.close())
+    return future
 
 
 def refused(error: ValueError) -> Future[Influence]:
@@ -196,8 +207,10 @@ def settle_in(blank: Samples, C: float) -> None:
     threads.alone()
 
 
-def finish(X: Array, guess: Guess | None) -> Influence:
+def finish(X: Array | Parcel, guess: Guess | None) -> Influence:
     """Solve one run."""
+    if isinstance(X, Parcel):
+        X = X.opened()
     samples = filled(_blank, validation.features(X, None))
     needed = classifier.heads_needed(samples.codes, samples.alive)
     if guess is None:

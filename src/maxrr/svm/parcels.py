@@ -1,0 +1,49 @@
+"""Arrays for worker processes, in memory that both see.
+
+A pipe takes an array in hundreds of small pieces, and a busy interpreter lets each of them wait. Where the system has
+memory without a name (Linux), the array is written there once and its address sent; it is gone with the process that
+made it, however that ends. Elsewhere the array itself is sent.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """An array on its way to another process of the same user."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    sender: int
+    descriptor: int
+    content: NDArray[Any] | None  # where there is no such memory
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "Parcel":
+        """Ready to be sent; to be closed when it has arrived."""
+        if not hasattr(os, "memfd_create") or array.size == 0:
+            return cls(array.shape, array.dtype.str, os.getpid(), -1, array)
+        descriptor = os.memfd_create("maxrr")
+        try:
+            with open(descriptor, "wb", closefd=False) as memory:
+                memory.write(np.ascontiguousarray(array).data)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(array.shape, array.dtype.str, os.getpid(), descriptor, None)
+
+    def opened(self) -> NDArray[Any]:
+        """The array, in the process that it was sent to."""
+        if self.content is not None:
+            return self.content
+        return np.memmap(f"/proc/{self.sender}/fd/{self.descriptor}", self.dtype, "r", shape=self.shape)
+
+    def close(self) -> None:
+        """Let go of the memory, in the process that made it."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
