@@ -214,8 +214,8 @@ def test_only_a_few_blocks_are_ahead():
         ahead.append(len(extractor.calls) - len(taken))
 
     embed(extractor, table(40 * BLOCK), report=report)
-    assert max(ahead) <= 2 * cores
-    assert extractor.calls == [BLOCK] * 40
+    assert max(ahead) <= 2 * cores + 1
+    assert extractor.calls == [BLOCK] * 41  # one more, to see whether neighbours matter
 
 
 def test_progress():

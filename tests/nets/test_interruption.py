@@ -58,7 +58,7 @@ def start(tmp_path):
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
 def go_on(folder, epochs=EPOCHS):

@@ -33,7 +33,7 @@ def fitted(monkeypatch):
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
 def go(folder, seeds, network=None, dataset=None, epochs=1, **options):
@@ -303,7 +303,9 @@ def test_progress_counts_what_was_there(tmp_path):
 
 
 def test_another_process_is_kept_out(tmp_path: Path) -> None:
-    code = "import sys; from maxrr.nets.runs import Runs; Runs(sys.argv[1], {}); print('in', flush=True); input()"
+    code = (
+        "import sys; from maxrr.nets.runs import Runs; runs = Runs(sys.argv[1], {}); print('in', flush=True); input()"
+    )
     other = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

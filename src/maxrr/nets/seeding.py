@@ -68,7 +68,7 @@ def begin(network: Network, seed: int) -> nn.Module:
                     reset(name, layer)
         else:
             started = copy.deepcopy(network()).cpu()
-    if is_frozen(started, ""):
+    if not any(weights.requires_grad for weights in started.parameters()):
         raise ValueError("the network has no weights to train; a frozen extractor needs no training: use embed")
     for name, layer in started.named_modules():
         layer.training = not is_frozen(started, name)
@@ -77,11 +77,11 @@ def begin(network: Network, seed: int) -> nn.Module:
 
 def is_frozen(network: nn.Module, name: str) -> bool:
     """Whether a layer has only frozen weights; one without any goes by the part of the network around it."""
-    layer = network.get_submodule(name)
-    weights = list(layer.parameters(recurse=False)) or list(layer.parameters())
-    if not weights and name:
-        return is_frozen(network, name.rpartition(".")[0])
-    return not any(value.requires_grad for value in weights)
+    weights = list(network.get_submodule(name).parameters(recurse=False))
+    while not weights and name:
+        weights = list(network.get_submodule(name).parameters())
+        name = name.rpartition(".")[0]
+    return not any(value.requires_grad for value in weights or network.parameters())
 
 
 def reset(name: str, layer: nn.Module) -> None:
