@@ -23,6 +23,7 @@ long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: min
 	$(BIN)/python -m pytest tests/long
 
 bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
+	$(BIN)/python benchmarks/training.py --out benchmarks/training.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 

@@ -99,6 +99,7 @@ def on_the_cpu(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict
     target = Path("features.npy")
     embed(extractor, everything, device="cpu", out=target)
     embedding = time.perf_counter() - start
+    growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
     target.unlink()
     return {
         "epochs": epochs,
@@ -114,7 +115,7 @@ def on_the_cpu(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict
         "embedded": len(everything),
         "forward_seconds": forward,
         "embed_seconds": embedding,
-        "embed_memory_growth_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024,
+        "embed_memory_growth_mib": growth,
     }
 
 

@@ -13,7 +13,7 @@ from torch import nn
 class Recipe:
     """Adam on the cross-entropy. The defaults land on the paper's accuracy and support-vector counts for LeNet-5."""
 
-    epochs: int = 15
+    epochs: int = 18
     batch_size: int = 64
     lr: float = 1e-3
 
