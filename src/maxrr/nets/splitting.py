@@ -55,6 +55,7 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
 
     Examples
     --------
+    >>> import torch
     >>> extractor, prediction = split(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)))
     >>> extractor(torch.zeros(5, 4)).shape, prediction
     (torch.Size([5, 3]), Linear(in_features=3, out_features=2, bias=True))
