@@ -5,7 +5,6 @@ by one thread: so a matrix product never has another shape, and its rows do not 
 """
 
 import copy
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +23,7 @@ from maxrr.files import write_atomically
 from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.nets.threads import restored_threads
 from maxrr.progress import Report
+from maxrr.svm.threads import cores
 
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
 
@@ -107,7 +107,7 @@ def in_turn(
         with full_precision():
             yield from map(block, firsts)
         return
-    workers = len(os.sched_getaffinity(0))
+    workers = cores()
     waiting, ahead = deque[Future[NDArray[Any]]](), iter(firsts)
     with (
         restored_threads(),

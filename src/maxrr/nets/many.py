@@ -5,7 +5,6 @@ On CUDA they all step together. Either way each finished run can be put on the d
 already are not repeated.
 """
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Progress, Task
 from maxrr.nets.together import run_together
 from maxrr.progress import Report
+from maxrr.svm.threads import cores
 
 
 def train(
@@ -89,7 +89,7 @@ def train_many(
     wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
-    at_once = len(os.sched_getaffinity(0)) if workers is None else workers
+    at_once = cores() if workers is None else workers
     if at_once < 1:
         raise ValueError(f"one worker or more, not {at_once}")
     recipe, place = Recipe(epochs, batch_size, lr), chosen_device(device)

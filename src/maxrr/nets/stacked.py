@@ -102,29 +102,37 @@ def fit(
 
 
 def stepper(stack: Stack, batches: Tensor) -> Callable[[int], None]:
-    """A function that does step number i on batches[i]; on CUDA it replays a recorded one."""
-    if batches.device.type != "cuda":
-        return lambda number: stack.step(batches[number])
-    position = torch.zeros(1, dtype=torch.int64, device=batches.device)
-    with untouched(stack):
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                stack.step(batches[0])
-        torch.cuda.current_stream().wait_stream(side)
-        stack.optimiser.zero_grad(set_to_none=True)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            stack.step(batches.index_select(0, position)[0])
-            position += 1
-            position %= len(batches)
+    """A function that does step number i on batches[i]."""
+    if batches.device.type == "cuda":
+        return Recorded(stack, batches)
+    return lambda number: stack.step(batches[number])
 
-    def replay(number: int) -> None:
-        graph.replay()
 
-    replay.reads = position  # type: ignore[attr-defined]  # the graph has its address, so it must stay
-    return replay
+class Recorded:
+    """Steps on CUDA as a graph, which reads and moves on the number of the next batch by itself.
+
+    It knows what it reads by address, so that must live as long as it does.
+    """
+
+    def __init__(self, stack: Stack, batches: Tensor) -> None:
+        self.batches = batches
+        self.position = torch.zeros(1, dtype=torch.int64, device=batches.device)
+        self.graph = torch.cuda.CUDAGraph()
+        with untouched(stack):
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                for _ in range(WARM_UP):
+                    stack.step(batches[0])
+            torch.cuda.current_stream().wait_stream(side)
+            stack.optimiser.zero_grad(set_to_none=True)
+            with torch.cuda.graph(self.graph):
+                stack.step(batches.index_select(0, self.position)[0])
+                self.position += 1
+                self.position %= len(batches)
+
+    def __call__(self, number: int) -> None:
+        self.graph.replay()
 
 
 @contextmanager

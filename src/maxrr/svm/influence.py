@@ -7,7 +7,6 @@ the processes finish the runs before; the few numbers that say where it ended tr
 """
 
 import math
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -86,7 +85,7 @@ def without_features(codes: Ints, rank: Ints) -> Samples:
 
 def spread(runs: Iterable[Array], blank: Samples, C: float, report: Report | None) -> Iterator[Influence]:
     """All runs over all cores. `blank` are the samples without features."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = threads.cores()
     total, ahead = length_hint(runs), groups(runs)
     pending: deque[Future[Influence]] = deque()
     shared = Parcel.of(blank.codes), Parcel.of(blank.rank)  # a process starts faster the less it must be told

@@ -15,7 +15,13 @@ R = TypeVar("R")
 
 BLAS = ThreadpoolController()
 
-_threads = os.cpu_count() or 1
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_threads = cores()
 
 
 def alone() -> None:
