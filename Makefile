@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit long bench fashion-mnist format clean
+.PHONY: demo test lint types unit long cuda bench fashion-mnist format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget, compare with a fit from scratch
 	$(BIN)/maxrr demo
@@ -21,6 +21,9 @@ unit: .venv/dev.stamp fashion-mnist
 
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
+
+cuda: .venv/dev.stamp ## what can only be seen on a GPU
+	$(BIN)/python -m pytest tests/cuda
 
 bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
 	$(BIN)/python benchmarks/training.py --out benchmarks/training.json

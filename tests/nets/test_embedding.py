@@ -108,7 +108,7 @@ def test_they_are_the_networks_features():
     """1e-5 is the rounding of batches of another size."""
     dataset = fashion()
     with torch.no_grad():
-        expected = lenet()(torch.from_numpy(np.array(dataset.features[:100])).float() / 255.0)
+        expected = lenet()(torch.from_numpy(np.array(dataset.features[:100])).float() * (1 / 255).0)
     assert np.allclose(whole()[:100], expected, atol=1e-5)
     run = train(MLP(64, 10), digits(), 0, epochs=1)
     extractor, prediction = split(run.network)

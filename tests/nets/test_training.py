@@ -44,7 +44,7 @@ def oracle(network, dataset, seed, epochs, batch_size, lr):
             inputs, labels = [], []
             for row in order[start:end]:
                 values = torch.tensor(np.asarray(dataset.features[row])).to(dtype)
-                inputs.append(values / 255.0 if dataset.features.dtype == np.uint8 else values)
+                inputs.append(values * (1 / 255).0 if dataset.features.dtype == np.uint8 else values)
                 labels.append(int(dataset.labels[row]))
             scores = network(torch.stack(inputs))
             losses = [-scores[at].log_softmax(0)[label] for at, label in enumerate(labels)]

@@ -36,7 +36,8 @@ def ready(features: Tensor, dtype: torch.dtype) -> Tensor:
     tensor([0.0000, 0.2000, 1.0000])
     """
     numbers = features.to(dtype)
-    return numbers / WHITE if features.dtype == torch.uint8 else numbers
+    # A product, because CUDA's quotient is one: the same bytes on every device.
+    return numbers * (1 / WHITE) if features.dtype == torch.uint8 else numbers
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
