@@ -108,7 +108,7 @@ def test_they_are_the_networks_features():
     """1e-5 is the rounding of batches of another size."""
     dataset = fashion()
     with torch.no_grad():
-        expected = lenet()(torch.from_numpy(np.array(dataset.features[:100])).float() * (1 / 255).0)
+        expected = lenet()(torch.from_numpy(np.array(dataset.features[:100])).float() * (1 / 255))
     assert np.allclose(whole()[:100], expected, atol=1e-5)
     run = train(MLP(64, 10), digits(), 0, epochs=1)
     extractor, prediction = split(run.network)
@@ -257,7 +257,7 @@ def test_a_frozen_pretrained_extractor():
     dataset = pictures(300)
     features = embed(body, dataset)
     assert features.shape == (300, 16)  # four channels of 2 × 2, in one row
-    assert embed(nn.Flatten(), dataset).tobytes() == (dataset.features.reshape(300, -1) / np.float32(255)).tobytes()
+    assert embed(nn.Flatten(), dataset).tobytes() == (dataset.features.reshape(300, -1) * np.float32(1 / 255)).tobytes()
     plain = table(30)
     assert embed(nn.Identity(), plain).tobytes() == plain.features.tobytes()
     assert embed(nn.Linear(6, 2).double(), plain).dtype == np.float64

@@ -44,7 +44,7 @@ def oracle(network, dataset, seed, epochs, batch_size, lr):
             inputs, labels = [], []
             for row in order[start:end]:
                 values = torch.tensor(np.asarray(dataset.features[row])).to(dtype)
-                inputs.append(values * (1 / 255).0 if dataset.features.dtype == np.uint8 else values)
+                inputs.append(values * (1 / 255) if dataset.features.dtype == np.uint8 else values)
                 labels.append(int(dataset.labels[row]))
             scores = network(torch.stack(inputs))
             losses = [-scores[at].log_softmax(0)[label] for at, label in enumerate(labels)]
@@ -177,7 +177,7 @@ def test_it_learns():
 
 def test_pixels_in_bytes_are_read_as_0_to_1():
     dataset = pictures()
-    scaled = dataclasses.replace(dataset, features=dataset.features.astype(np.float32) / np.float32(255))
+    scaled = dataclasses.replace(dataset, features=dataset.features.astype(np.float32) * np.float32(1 / 255))
     network = LeNet5((1, 8, 8), 3)
     assert same_run(train(network, dataset, 0, epochs=1), train(network, scaled, 0, epochs=1))
 
