@@ -4,6 +4,7 @@ Long work takes a `report` and calls it as it goes; None is silence. What is dra
 business of whoever calls: `Line` needs nothing but a terminal or a log file.
 """
 
+import math
 import shutil
 import sys
 import time
@@ -39,7 +40,7 @@ class Line:
         now = time.monotonic()
         if what != self.what:
             self.close()
-            self.what, self.started, self.shown, self.first = what, now, now - self.pause, done
+            self.what, self.started, self.shown, self.first = what, now, -math.inf, done
         finished = done >= total
         if not finished and now - self.shown < self.pause:
             return
