@@ -1,6 +1,8 @@
 """Many runs at once: the same influential samples as one fit after the other, in order; errors name the run."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -99,3 +101,17 @@ def test_what_all_runs_share_is_checked_at_once(y, keywords, message):
 
 def test_no_runs():
     assert list(influential_in([], [0, 1])) == []
+
+
+def test_a_script_needs_no_guard(tmp_path):
+    """Worker processes do not run the script that started them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from maxrr.svm import influential_in\n"
+        "print('script')\n"
+        "X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]\n"
+        "print([int(found.mask.sum()) for found in influential_in([X, 2 * X], y)])\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "script\n[3, 2]\n"

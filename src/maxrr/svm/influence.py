@@ -7,6 +7,7 @@ the processes finish the runs before; the few numbers that say where it ended tr
 """
 
 import math
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import get_context
 from operator import length_hint
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,8 +51,6 @@ def influential_in(
     report: Report | None = None,
 ) -> Iterator[Influence]:
     """For each run the samples that `LinearSVM(C).fit(X, y, keys)` finds influential, in the order of the runs.
-
-    Worker processes import the calling script: keep the call of a script under `if __name__ == "__main__":`.
 
     Parameters
     ----------
@@ -162,11 +162,24 @@ def in_memory(X: Array, features: Array) -> Array:
 def sent(pool: ProcessPoolExecutor, X: Array, guess: Guess | None) -> Future[Influence]:
     """A run with a worker."""
     if not is_numpy(X) or X.dtype.hasobject:  # lists and the like: what is wrong with them, the worker says
-        return pool.submit(finish, X, guess)
+        return submitted(pool, X, guess)
     parcel = Parcel.of(X)
-    future = pool.submit(finish, parcel, guess)
+    future = submitted(pool, parcel, guess)
     future.add_done_callback(lambda _: parcel.close())
     return future
+
+
+def submitted(pool: ProcessPoolExecutor, X: Array | Parcel, guess: Guess | None) -> Future[Influence]:
+    """A run in the queue. This may start a process, and that would run the calling script again: Python has it so.
+
+    Ours needs nothing of the script, and one without `if __name__ == "__main__":` would start processes without end.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        return pool.submit(finish, X, guess)
+    finally:
+        sys.modules["__main__"] = script
 
 
 def refused(error: ValueError) -> Future[Influence]:
@@ -194,10 +207,7 @@ def outcome(future: Future[Influence], number: int) -> Influence:
     except ValueError as error:
         raise ValueError(f"run {number}: {error}") from error
     except BrokenProcessPool as error:
-        raise RuntimeError(
-            f"run {number}: a worker process ended early. It may have run out of memory; or the calling script lacks "
-            'an `if __name__ == "__main__":`, without which workers cannot start'
-        ) from error
+        raise RuntimeError(f"run {number}: a worker process ended early; it may have run out of memory") from error
     except Exception as error:
         raise RuntimeError(f"run {number}: {type(error).__name__}: {error}") from error
 
