@@ -241,7 +241,7 @@ def test_interrupted_erasure_is_made_up_for(verb, problem, monkeypatch):
     model = problem.fit()
     rows = model.support_[:3]
     with monkeypatch.context() as patch:
-        interrupt(patch, LinearSVM, "_erase", 1)
+        interrupt(patch, LinearSVM, "erase", 1)
         with pytest.raises(KeyboardInterrupt):
             model.forget(rows)
     kept = np.setdiff1d(np.arange(len(problem.y)), rows)

@@ -1,5 +1,6 @@
 """`LinearSVM`: an exact linear one-vs-rest SVM that can forget samples, in scikit-learn's conventions."""
 
+import copy
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -56,6 +57,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         The dual variables of those samples, in the same order.
     support_
         Rows that are influential in any head.
+    held_
+        Rows that have not been forgotten, and their features.
     work_
         What the last `fit`, `forget` or `insert` cost: passes over the data, rows read, cold solves.
 
@@ -120,6 +123,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         tuple of Certificate
             One a head. A class that loses its last sample loses its head.
         """
+        self._state = self.without(rows)._state
+        self.erase()
+        self._warn()
+        return self.certificate_
+
+    def without(self, rows: ArrayLike) -> Self:
+        """A model as `forget` leaves it, with the samples' contents still in memory; this one stays as it is.
+
+        Both share their memory: `erase` of the new one ends the life of the old.
+        """
         fitted = self._fitted
         samples = fitted.solution.samples
         positions = validation.rows(rows, samples.alive)
@@ -129,11 +142,19 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if len(left) < 2:
             only = f"only class {left[0]!r}" if len(left) else "no samples at all"
             raise ValueError(f"this would leave {only}, and an SVM needs two classes. Nothing was forgotten")
+        model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        self._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
-        self._erase()
-        self._warn()
-        return self.certificate_
+        model._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
+        return model
+
+    def erase(self) -> None:
+        """Overwrite what is left of forgotten samples. Their codes go last: an interrupted erasure starts again."""
+        samples, keys = self._fitted.solution.samples, self._fitted.keys
+        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0))
+        samples.X[like(gone, samples.X)] = 0.0
+        samples.lengths[gone] = 0.0
+        keys[gone] = np.zeros(1, keys.dtype)[0]
+        samples.codes[gone] = -1
 
     def insert(self, X: Array, y: ArrayLike, keys: ArrayLike | None = None) -> tuple[Certificate, ...]:
         """Add samples to the solved problem: the reverse of `forget`. They get the row numbers that come next.
@@ -142,7 +163,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         head of its own, solved from scratch.
         """
         fitted = self._fitted
-        self._erase()
+        self.erase()
         old = fitted.solution.samples
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
@@ -221,6 +242,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return np.flatnonzero(np.any([head.influential() for head in self._fitted.solution.heads], axis=0))
 
     @property
+    def held_(self) -> tuple[Ints, Floats]:
+        rows = np.flatnonzero(self._fitted.solution.samples.alive)
+        return rows, self._fitted.solution.samples.rows(rows)
+
+    @property
     def work_(self) -> Work:
         return self._fitted.solution.work
 
@@ -253,15 +279,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                     ConvergenceWarning,
                     stacklevel=3,
                 )
-
-    def _erase(self) -> None:
-        """Overwrite what is left of forgotten samples. Their codes go last: an interrupted erasure starts again."""
-        samples, keys = self._fitted.solution.samples, self._fitted.keys
-        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0))
-        samples.X[like(gone, samples.X)] = 0.0
-        samples.lengths[gone] = 0.0
-        keys[gone] = np.zeros(1, keys.dtype)[0]
-        samples.codes[gone] = -1
 
 
 def renumbered(solution: Solution, code_of: Ints) -> Solution:
