@@ -7,7 +7,6 @@ the processes finish the runs before; the few numbers that say where it ended tr
 """
 
 import math
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -16,7 +15,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import get_context
 from operator import length_hint
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +26,7 @@ from maxrr.svm.guess import Guess
 from maxrr.svm.hinge import Certificate
 from maxrr.svm.parcels import Parcel
 from maxrr.svm.problem import Samples
+from maxrr.svm.processes import without_the_script
 
 WAITING = 2  # runs prepared beyond those that are being worked on
 TOGETHER = 8  # runs begun together on a graphics processor
@@ -170,16 +169,9 @@ def sent(pool: ProcessPoolExecutor, X: Array, guess: Guess | None) -> Future[Inf
 
 
 def submitted(pool: ProcessPoolExecutor, X: Array | Parcel, guess: Guess | None) -> Future[Influence]:
-    """A run in the queue. This may start a process, and that would run the calling script again: Python has it so.
-
-    Ours needs nothing of the script, and one without `if __name__ == "__main__":` would start processes without end.
-    """
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
+    """A run in the queue, which may start a process."""
+    with without_the_script():
         return pool.submit(finish, X, guess)
-    finally:
-        sys.modules["__main__"] = script
 
 
 def refused(error: ValueError) -> Future[Influence]:

@@ -1,0 +1,28 @@
+"""What a request is promised, in words that are the same on every plan and receipt."""
+
+from enum import StrEnum
+
+
+class Guarantee(StrEnum):
+    """From the cheapest to the dearest."""
+
+    untouched = "exact-untouched"
+    refit = "exact-refit"
+    approximate = "approximate-refit"
+    retrain = "exact-retrain"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the model is the one that training without the records gives."""
+        return self is not Guarantee.approximate
+
+
+MEANING = {
+    Guarantee.untouched: "none of the records shaped the model: it stays as it is, and they are erased",
+    Guarantee.refit: "the head is the one that a fit on the retained records gives; the extractor never saw the others",
+    Guarantee.approximate: (
+        "the head no longer depends on the records, but the model is not the one that training without them gives: "
+        "an audit is due"
+    ),
+    Guarantee.retrain: "the extractor was trained again without the records, with the recorded seed, and then the head",
+}

@@ -1,0 +1,116 @@
+"""What a model holds of its records, beside their features.
+
+Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the head's
+samples) keeps its place, and forgetting costs no copy of the others.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data import DataError, Dataset
+from maxrr.data.hashes import content_hash, hash_rows
+
+Ids = NDArray[Any]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Digests = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Holdings:
+    """Records in the order of their ids, then those that were added later; who of them is still there."""
+
+    features: NDArray[Any]
+    labels: Ints
+    ids: Ids
+    subjects: Ids | None
+    class_names: tuple[str, ...]
+    hashes: Digests  # (n, 32), of the whole record
+    contents: Digests  # (n, 32), of its features alone
+    alive: Bools
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "Holdings":
+        """A copy of the records that nobody else can change, and that can be erased."""
+        ordered = dataset.in_order()
+        return cls(
+            np.array(ordered.features), np.array(ordered.labels), np.array(ordered.ids),
+            None if ordered.subjects is None else np.array(ordered.subjects), ordered.class_names,
+            np.array(ordered.record_hashes()), np.array(hash_rows(ordered.features)),
+            np.ones(len(ordered), dtype=bool),
+        )  # fmt: skip
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self.ids, kind="stable").astype(np.int64)
+
+    def rows(self, ids: Ids) -> Ints:
+        """Where the records with these ids stand, −1 for those that are not here."""
+        found = np.full(len(ids), -1, dtype=np.int64)
+        order = self._order[self.alive[self._order]]
+        if len(order) and len(ids) and ids.dtype.kind == self.ids.dtype.kind:
+            places = order[np.minimum(np.searchsorted(self.ids[order], ids), len(order) - 1)]
+            found[self.ids[places] == ids] = places[self.ids[places] == ids]
+        return found
+
+    def of_subjects(self, subjects: Ids) -> Ints:
+        """The rows of all records about these people. One without records is a `DataError`."""
+        if self.subjects is None:
+            raise DataError("the records do not say whom they are about: they have no subject ids")
+        without = [subject for subject in subjects.tolist() if not (self.alive & (self.subjects == subject)).any()]
+        if without:
+            raise DataError(f"no record is about {', '.join(repr(subject) for subject in without[:5])}")
+        return np.flatnonzero(self.alive & np.isin(self.subjects, subjects))
+
+    def retained(self) -> Dataset:
+        """The records that are there, as a dataset of their own, in the order of their ids."""
+        return self.select(np.flatnonzero(self.alive)).in_order()
+
+    def select(self, rows: Ints) -> Dataset:
+        """Some of them."""
+        subjects = None if self.subjects is None else self.subjects[rows]
+        return Dataset(self.features[rows], self.labels[rows], self.class_names, self.ids[rows], subjects)
+
+    def twins(self, rows: Ints) -> int:
+        """How many other records have the very features of one of these."""
+        others = self.alive.copy()
+        others[rows] = False
+        wanted = {digest.tobytes() for digest in self.contents[rows]}
+        return sum(digest.tobytes() in wanted for digest in self.contents[others])
+
+    def manifest(self) -> str:
+        """One hash for all records that are there: that of the dataset of them."""
+        order = self._order[self.alive[self._order]]
+        return content_hash(self.hashes[order], self.features, self.class_names)
+
+    def without(self, rows: Ints) -> "Holdings":
+        """The same without these; `erase` of the result overwrites them, for this one too."""
+        alive = self.alive.copy()
+        alive[rows] = False
+        return replace(self, alive=alive)
+
+    def with_added(self, dataset: Dataset) -> "Holdings":
+        """The same with more records, which get the rows after the last."""
+        more = Holdings.of(dataset)
+        subjects = None
+        if self.subjects is not None and more.subjects is not None:
+            subjects = np.concatenate([self.subjects, more.subjects])
+        return Holdings(
+            np.concatenate([self.features, more.features]), np.concatenate([self.labels, more.labels]),
+            np.concatenate([self.ids, more.ids]), subjects, self.class_names,
+            np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
+            np.concatenate([self.alive, more.alive]),
+        )  # fmt: skip
+
+    def erase(self) -> None:
+        """Overwrite everything that is left of records that are gone."""
+        gone = ~self.alive
+        for array in (self.features, self.labels, self.hashes, self.contents):
+            array[gone] = 0
+        for keys in (self.ids, self.subjects):
+            if keys is not None:
+                keys[gone] = np.zeros(1, keys.dtype)[0]

@@ -1,0 +1,97 @@
+"""What was done about a request: enough to check it, nothing that tells who asked.
+
+A receipt can be handed out. Records are named by HMACs under the model's key, which it does not contain.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from maxrr.svm import Certificate
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class HeadProof:
+    """How well one head is solved."""
+
+    class_name: str
+    relative_gap: float
+    kkt_violation: float
+    separation: float
+    decided: bool
+
+    @classmethod
+    def of(cls, class_name: str, certificate: Certificate) -> "HeadProof":
+        return cls(
+            class_name, certificate.relative_gap, certificate.kkt_violation,
+            certificate.separation, certificate.decided,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The answer to one request.
+
+    Attributes
+    ----------
+    number : int
+        Requests of a model are counted from 1.
+    guarantee, reason, bytes_claim : str
+        What is promised, why, and whether to the byte or to 1e-10.
+    core_depended_on : str
+        What the choice of the core depended on; with `unconditional` false, exactness holds given the core.
+    record_marks : list of str
+        HMACs of the forgotten records' ids.
+    core_left_in_extractor : int
+        Forgotten core records, of this and earlier requests, that the extractor was trained on.
+    """
+
+    number: int
+    guarantee: str
+    reason: str
+    bytes_claim: str
+    unconditional: bool
+    core_depended_on: str
+    core_details: dict[str, Any]
+    core_policy: str
+    refit: str
+    requested: int
+    core: int
+    influential: int
+    neither: int
+    already_forgotten: int
+    duplicates_left: int
+    core_left_in_extractor: int
+    record_marks: list[str]
+    records_before: int
+    records_after: int
+    manifest_before: str
+    manifest_after: str
+    model_before: str
+    model_after: str
+    heads: list[HeadProof]
+    seed: int
+    recipe: dict[str, Any]
+    C: float
+    environment: dict[str, Any]
+    time: str
+    seconds: float
+    version: int = VERSION
+
+    def to_json(self) -> str:
+        """As text; `from_json` reads it."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Receipt":
+        """A receipt from its text. What is not one is a ValueError."""
+        try:
+            fields = json.loads(text)
+            if fields["version"] != VERSION:
+                raise ValueError(f"it is of version {fields['version']}, and this program knows {VERSION}")
+            fields["heads"] = [HeadProof(**head) for head in fields["heads"]]
+            return cls(**fields)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"this is not a receipt that can be read: {error}") from error
