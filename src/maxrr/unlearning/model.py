@@ -11,6 +11,7 @@ import time
 import warnings
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.unlearning import plans
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.holdings import Holdings, Ids, Ints
+from maxrr.unlearning.holdings import Bools, Holdings, Ids
 from maxrr.unlearning.oblivion import Oblivion, id_mark
 from maxrr.unlearning.plans import Plan, Request, Technique
 from maxrr.unlearning.proof import Bundle
@@ -52,10 +53,18 @@ class Fitted:
     requests: int
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # from head and records, made when asked for
 
-    def core_rows(self) -> Ints:
-        """Where the core records stand."""
+    @cached_property
+    def core(self) -> Bools:
+        """Which rows are core records."""
         rows = self.holdings.rows(self.choice.ids)
-        return rows[rows >= 0]
+        mask = np.zeros(len(self.holdings.ids), dtype=bool)
+        mask[rows[rows >= 0]] = True
+        return mask
+
+    @cached_property
+    def model_hash(self) -> str:
+        """Over extractor and head."""
+        return model_hash(self.extractor, self.head, self.holdings.class_names)
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -179,12 +188,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def model_hash_(self) -> str:
         """Over extractor and head."""
-        return model_hash(self._fitted.extractor, self._fitted.head, self._fitted.holdings.class_names)
+        return self._fitted.model_hash
 
     @property
     def manifest_(self) -> str:
         """Over the retained records: the content hash of a Dataset of these."""
-        return self._fitted.holdings.manifest()
+        return self._fitted.holdings.manifest
 
     def bundle(self) -> Bundle:
         """What is needed to prove the current state by training again: for whoever runs the model, not the public."""
@@ -343,17 +352,18 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             gone = fitted.oblivion.knows(fitted.key, missing)
             unknown, already = missing[~gone].tolist(), int(gone.sum())
             rows = rows[rows >= 0]
-        core = np.intersect1d(rows, fitted.core_rows())
-        return Request(np.sort(rows), core, unknown, already, core_policy, refit)
+        core = rows[fitted.core[rows]]
+        return Request(np.sort(rows), np.sort(core), unknown, already, core_policy, refit)
 
     def _plan(self, request: Request) -> Plan:
         fitted = self._fitted
-        influential = np.intersect1d(request.rows, fitted.head.support_)
-        heads = sum(len(np.intersect1d(request.rows, head)) > 0 for head in fitted.head.influential_)
+        shaped = [np.isin(request.rows, head) for head in fitted.head.influential_]
+        influential = request.rows[np.any(shaped, axis=0)]
+        heads = sum(bool(head.any()) for head in shaped)
         others = np.setdiff1d(influential, request.core_rows)
         guarantee = plans.promise(request, heads)
         anew = request.touches_core and (request.core_policy == plans.RETRAIN or callable(request.core_policy))
-        core_left = len(fitted.core_rows()) - len(request.core_rows)
+        core_left = int(fitted.core.sum()) - len(request.core_rows)
         left = fitted.holdings.alive.copy()
         left[request.rows] = False
         names = [fitted.holdings.class_names[label] for label in np.unique(fitted.holdings.labels[left])]
@@ -374,7 +384,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = self._fitted
         holdings = fitted.holdings.without(request.rows)
         gone = fitted.holdings.ids[request.rows]
-        choice = replace(fitted.choice, ids=np.setdiff1d(fitted.choice.ids, gone))
+        kept_core = fitted.core.copy()
+        kept_core[request.rows] = False
+        choice = replace(fitted.choice, ids=np.sort(fitted.holdings.ids[kept_core]))
         oblivion = fitted.oblivion.with_records(fitted.key, gone, fitted.holdings.contents[request.rows])
         after = replace(
             fitted, holdings=holdings, choice=choice, oblivion=oblivion, requests=fitted.requests + 1, derived={}
@@ -425,9 +437,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,
             duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor, record_marks=marks,
             records_before=int(before.holdings.alive.sum()), records_after=int(after.holdings.alive.sum()),
-            manifest_before=before.holdings.manifest(), manifest_after=after.holdings.manifest(),
-            model_before=model_hash(before.extractor, before.head, names),
-            model_after=model_hash(after.extractor, after.head, names), heads=heads,
+            manifest_before=before.holdings.manifest, manifest_after=after.holdings.manifest,
+            model_before=before.model_hash,
+            model_after=after.model_hash, heads=heads,
             seed=self.seed, recipe=asdict(self._recipe), C=self.C, environment=asdict(environment),
             time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
         )  # fmt: skip

@@ -1,0 +1,102 @@
+"""The records that the extractor may see, and what choosing them depended on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maxrr.data import Dataset
+from maxrr.nets import Recipe
+from maxrr.nets.seeding import Network
+from maxrr.progress import Report
+
+Details = dict[str, int | float | str]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Which records the extractor is trained on.
+
+    That a record is core says something about it: the ids are in no `repr` and no message.
+
+    Attributes
+    ----------
+    ids
+        The core records, sorted; none for a frozen extractor.
+    unconditional
+        Whether exactness holds as it is, or *given the core*, because other records had a say in choosing it.
+    depended_on
+        What the choice depended on, in one sentence for people. Every receipt repeats it.
+    details
+        Numbers and words that can be handed out and written as JSON: `kind`, and how the core came about. Where the
+        extractor will not see some of the classes, `classes_missing` names these.
+    """
+
+    ids: NDArray[Any]
+    unconditional: bool
+    depended_on: str
+    details: Details
+
+    def __repr__(self) -> str:
+        return f"<Choice: {self.details['kind']} core of {len(self.ids):,} records>"
+
+
+class Core(Protocol):
+    """A way to choose the core. Nothing but `Choice` is known of it to those who train and forget."""
+
+    def choose(
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
+        device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+    ) -> Choice:  # fmt: skip
+        """The core among these records.
+
+        Parameters
+        ----------
+        network, recipe, device
+            As the extractor will be trained.
+        dataset
+        C
+            As the head will be fitted.
+        seed
+            The model's. Ways that train networks of their own train them from other seeds, drawn from this one.
+        folder
+            Where long work keeps what it has done, to go on from there after an interruption.
+        report
+            Called as long work goes on.
+        """
+
+
+def chosen(
+    dataset: Dataset, ids: NDArray[Any], *, kind: str, unconditional: bool, depended_on: str, **details: int | float
+) -> Choice:  # fmt: skip
+    """The choice of these records, if a classifier can be trained on them.
+
+    Raises
+    ------
+    ValueError
+        The core is empty, or all of one class.
+    """
+    if not len(ids):
+        raise ValueError("no record is core, so there is nothing to train the extractor on: choose a larger core")
+    names = np.array(dataset.class_names, dtype=object)
+    labels = np.unique(dataset.labels[dataset.rows(ids)])
+    if len(labels) < 2:
+        raise ValueError(
+            f"all {len(ids):,} core records are of class {names[labels[0]]!r}, and the extractor needs two classes to "
+            "tell apart: choose a larger core"
+        )
+    facts: Details = {"kind": kind, "k": len(ids), **details}
+    missing = names[np.setdiff1d(dataset.labels, labels)]
+    if len(missing):
+        facts["classes_missing"] = ", ".join(missing)
+    return Choice(np.sort(ids), unconditional, depended_on, facts)
+
+
+def check_classes(dataset: Dataset) -> None:
+    """Refuse, before long work, records that no core could be chosen from."""
+    found = len(np.unique(dataset.labels))
+    if found < 2:
+        raise ValueError(f"a core is chosen among records of two classes or more, but these have {found}")

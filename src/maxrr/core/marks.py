@@ -1,0 +1,81 @@
+"""Who was influential in each run, in a folder: a run's marks are there whole, or not at all.
+
+The folder is one of `maxrr.nets.runs`: it belongs to one kind of run, here with one C, and refuses others. A finished
+network stays in it only until its marks are on the disk. It was trained on records that may have to be forgotten.
+"""
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.files import write_atomically
+from maxrr.nets.runs import Runs
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """The influential records of one run, in the order of their ids."""
+
+    packed: NDArray[np.uint8]  # eight records a byte, as np.packbits has them
+    gap: float  # the largest relative gap of a head
+
+
+class Marked:
+    """The marks of all runs of one kind, and the networks of runs that are not marked yet.
+
+    Raises
+    ------
+    ValueError
+        The folder holds runs of another kind, or another process works in it.
+    """
+
+    def __init__(self, folder: str | Path, kind: dict[str, Any], count: int) -> None:
+        self.runs = Runs(folder, kind)
+        self.count = count  # of records
+        for network in self.networks():
+            if network.with_name(network.name.replace("run-", "marks-")).exists():  # killed just before it was deleted
+                network.unlink()
+
+    def networks(self) -> list[Path]:
+        return list(self.runs.folder.glob("run-*.npz"))
+
+    def path(self, seed: int) -> Path:
+        return self.runs.folder / f"marks-{seed}.npz"
+
+    def __contains__(self, seed: int) -> bool:
+        return self.path(seed).exists()
+
+    def add(self, seed: int, marks: Marks) -> None:
+        """Store the marks of a run, then delete its network."""
+        content = io.BytesIO()
+        np.savez(content, packed=marks.packed, gap=np.float64(marks.gap), seed=np.str_(seed))
+        write_atomically(self.path(seed), content.getvalue())
+        self.runs.path(seed).unlink(missing_ok=True)
+
+    def get(self, seed: int) -> Marks:
+        path = self.path(seed)
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+                packed, gap, found = stored["packed"], float(stored["gap"]), int(str(stored["seed"]))
+        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError) as error:
+            raise damaged(path, str(error)) from error
+        if found != seed:
+            raise damaged(path, f"it is the run of seed {found}")
+        if packed.dtype != np.uint8 or packed.shape != ((self.count + 7) // 8,):
+            raise damaged(path, f"its marks are not those of {self.count} records")
+        return Marks(packed, gap)
+
+    def finish(self) -> None:
+        """Delete the networks that are left, of seeds that nobody asked for again."""
+        for network in self.networks():
+            network.unlink()
+
+
+def damaged(path: Path, why: str) -> ValueError:
+    return ValueError(f"{path} is damaged ({why}): delete it, and the run is repeated")

@@ -1,0 +1,174 @@
+"""How often each record is influential, over many training runs.
+
+For every seed a network is trained on all records, they are embedded with it, and the SVM on these features says who is
+influential. The three overlap: while some networks train, the solver works on the features of those before.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maxrr.core.choice import check_classes
+from maxrr.core.hashing import KEY, as_key, keyed_hashes
+from maxrr.core.marks import Marked, Marks
+from maxrr.core.steps import Steps
+from maxrr.data import Dataset
+from maxrr.nets import Recipe, embed, split
+from maxrr.nets.many import run_all
+from maxrr.nets.records import chosen_device
+from maxrr.nets.runs import kind_of
+from maxrr.nets.seeding import Network, begin, checked
+from maxrr.nets.task import Task
+from maxrr.progress import Report
+from maxrr.svm import Influence, influential_in
+from maxrr.svm.arrays import Array
+from maxrr.svm.threads import cores
+from maxrr.svm.validation import penalty
+
+USUAL = Recipe()
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Which records were influential in which run. As sensitive as the records: `repr` shows no ids.
+
+    Attributes
+    ----------
+    ids
+        All records, sorted.
+    seeds
+        Of the runs.
+    marks
+        Runs × records, eight records a byte as `numpy.packbits` has them.
+    worst_gap
+        The largest relative gap that the solver left in any head of any run.
+    """
+
+    ids: NDArray[Any]
+    seeds: tuple[int, ...]
+    marks: NDArray[np.uint8]
+    worst_gap: float
+
+    def __repr__(self) -> str:
+        return (
+            f"<Ranking of {len(self.ids):,} records: of {len(self.seeds):,} runs, {self.ever:,} were influential "
+            f"in some, {self.always:,} in all>"
+        )
+
+    def frequency(self) -> NDArray[np.int64]:
+        """In how many runs each record was influential, in the order of `ids`."""
+        counts = np.zeros(len(self.ids), dtype=np.int64)
+        for row in self.marks:  # unpacked one at a time
+            counts += np.unpackbits(row, count=len(self.ids))
+        return counts
+
+    def top(self, k: int, key: bytes | str = KEY) -> NDArray[Any]:
+        """The ids of the k records that were influential most often, these first.
+
+        Ties are broken by a keyed hash of the id, so that neither the order of rows nor of ids matters.
+        """
+        if not 1 <= k <= len(self.ids):
+            raise ValueError(f"the top of {len(self.ids):,} records holds one of them or more, not {k:,}")
+        counts, hashes = self.frequency().tolist(), keyed_hashes(self.ids, as_key(key))
+        order = sorted(range(len(counts)), key=lambda record: (-counts[record], hashes[record]))
+        first: NDArray[Any] = self.ids[order[:k]]
+        return first
+
+    @property
+    def ever(self) -> int:
+        """How many records were influential in some run."""
+        return int(np.count_nonzero(self.frequency()))
+
+    @property
+    def always(self) -> int:
+        """How many records were influential in every run."""
+        return int(np.count_nonzero(self.frequency() == len(self.seeds)))
+
+
+def rank(
+    network: Network, dataset: Dataset, seeds: Iterable[int], *, C: float = 1.0, recipe: Recipe = USUAL,
+    device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+) -> Ranking:  # fmt: skip
+    """Train a network once for each seed, and mark the records that the SVM on its features finds influential.
+
+    Parameters
+    ----------
+    network, dataset, seeds, device
+        As in `maxrr.nets.train_many`.
+    C
+        As in `maxrr.svm.LinearSVM`.
+    recipe
+        How the networks are trained.
+    folder : path, optional
+        Where each run's marks are stored as soon as they are known. Work that was interrupted, or killed, goes on from
+        there and gives the same ranking; on CUDA, up to the last bits of networks that were trained in another company.
+        Networks are there only until they are marked, and none is left in the end. The marks themselves say something
+        about every record: delete the folder when they are no longer needed. Without one, nothing touches the disk.
+    report : optional
+        Called with how far all of it is, with loss and accuracy of the networks and the number of runs marked.
+
+    Raises
+    ------
+    ValueError
+        A network diverged or a head could not be solved: the message names the seed. The folder belongs to another
+        network, recipe, C or other records.
+    """
+    C, place = penalty(C), chosen_device(device)
+    wanted = [checked(seed) for seed in seeds]
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise ValueError("a ranking takes one seed or more, all different: the same one would give the same run again")
+    check_classes(dataset)
+    ordered, example = dataset.in_order(), begin(network, 0)
+    split(example)  # complains now, not after the first training
+    marked = None
+    if folder is not None:
+        marked = Marked(folder, {**kind_of(example, ordered, recipe), "C": C}, len(ordered))
+    known = {seed: marked.get(seed) for seed in wanted if marked is not None and seed in marked}
+    missing = [seed for seed in wanted if seed not in known]
+    steps = Steps(report, len(ordered), recipe.epochs, len(wanted), len(known))
+    steps.show()
+    task = Task(network, ordered, recipe, place, 1, None if marked is None else marked.runs)
+    with closing(marks_of(task, missing, C, steps)) as found:
+        for seed, marks in zip(missing, found, strict=True):
+            if marked is not None:
+                marked.add(seed, marks)
+            known[seed] = marks
+            steps.marked()
+    if marked is not None:
+        marked.finish()
+    return Ranking(
+        ordered.ids, tuple(wanted), np.stack([known[seed].packed for seed in wanted]),
+        max(known[seed].gap for seed in wanted),
+    )  # fmt: skip
+
+
+def marks_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Generator[Marks]:
+    """The marks of each run, in the order of the seeds."""
+    if not seeds:
+        return
+    with closing(features_of(task, seeds, steps)) as features:
+        solved = influential_in(features, task.dataset.labels, C=C, keys=task.dataset.ids)
+        with closing(cast("Generator[Influence]", solved)):  # its processes end now, not when it is collected
+            for seed, found in zip(seeds, solved, strict=True):
+                gap = max(certificate.relative_gap for certificate in found.certificates)
+                if not all(certificate.solved for certificate in found.certificates):
+                    raise ValueError(
+                        f"the SVM on the features of the run with seed {seed} is solved only to a relative gap of "
+                        f"{gap:.1e}, so who is influential is not known: lower C, or scale the records to about 1"
+                    )
+                yield Marks(np.packbits(found.mask), gap)
+
+
+def features_of(task: Task, seeds: Sequence[int], steps: Steps) -> Generator[Array]:
+    """The features of all records in each run, on the device where there is one."""
+    for run in run_all(task, seeds, cores(), steps.trained):
+        features = embed(split(run.network)[0], task.dataset, device=task.device)
+        if not np.isfinite(features).all():
+            raise ValueError(f"the run with seed {run.seed} gives features that are not finite: scale the records")
+        yield torch.from_numpy(features).to(task.device) if task.device.type == "cuda" else features
