@@ -10,10 +10,12 @@ import pytest
 
 PUBLIC = {
     "maxrr": {"LinearSVM", "__version__"},
+    "maxrr.core": {"Choice", "Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "Ranking", "rank"},
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
     "maxrr.files": {"sha256_of", "write_atomically"},
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.progress": {"Line", "Report"},
+    "maxrr.unlearning": {"Bundle", "Guarantee", "HeadProof", "MaxRR", "Plan", "Receipt", "Verdict", "prove"},
     "maxrr.svm": {
         "SEPARATION_BOUND",
         "Certificate",

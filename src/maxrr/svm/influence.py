@@ -26,7 +26,7 @@ from maxrr.svm.guess import Guess
 from maxrr.svm.hinge import Certificate
 from maxrr.svm.parcels import Parcel
 from maxrr.svm.problem import Samples
-from maxrr.svm.processes import without_the_script
+from maxrr.svm.processes import end_with_the_parent, without_the_script
 
 WAITING = 2  # runs prepared beyond those that are being worked on
 TOGETHER = 8  # runs begun together on a graphics processor
@@ -211,7 +211,8 @@ _C: float
 
 
 def settle_in(codes: Parcel, rank: Parcel, C: float) -> None:
-    """What a worker does once: remember what all runs share, and use one thread."""
+    """What a worker does once: remember what all runs share, use one thread, and end when its parent is killed."""
+    end_with_the_parent()
     global _blank, _C
     _blank, _C = without_features(np.array(codes.opened()), np.array(rank.opened())), C
     threads.alone()

@@ -1,6 +1,9 @@
 """Worker processes that do not run the calling script again."""
 
+import multiprocessing
+import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -18,3 +21,15 @@ def without_the_script() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = script
+
+
+def end_with_the_parent() -> None:
+    """Called in a worker: it would wait for work for ever after its parent was killed, with what it holds in memory."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()

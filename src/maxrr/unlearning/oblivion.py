@@ -1,19 +1,26 @@
 """What stays of a forgotten record: that it was, for whoever holds it and the model's key.
 
-For each an HMAC of its id and one of its features. Neither tells anything without the key; with it they recognise a
-request for what is gone already, and a dataset that brings it back.
+For each an HMAC of its id, of the whole record, and of its features. None tells anything without the key; with it they
+recognise a request for what is gone already, and a dataset that brings it back.
 """
 
 import hmac
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data import Dataset
 from maxrr.data.hashes import framed, hash_rows, key_bytes
 
-Names = frozenset[tuple[bytes, bytes]]
+
+class Mark(NamedTuple):
+    """A forgotten record."""
+
+    id: bytes
+    record: bytes
+    content: bytes
 
 
 def id_mark(key: bytes, id_: int | str) -> bytes:
@@ -21,44 +28,46 @@ def id_mark(key: bytes, id_: int | str) -> bytes:
     return hmac.digest(key, framed(b"id", key_bytes(id_)), "sha256")
 
 
-def content_mark(key: bytes, content: bytes) -> bytes:
-    """The HMAC of a record's features, given by their hash."""
-    return hmac.digest(key, framed(b"content", content), "sha256")
+def marks(
+    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8]
+) -> list[Mark]:  # fmt: skip
+    """The marks of records, from their ids and hashes."""
+    return [
+        Mark(
+            id_mark(key, id_),
+            hmac.digest(key, framed(b"record", record.tobytes()), "sha256"),
+            hmac.digest(key, framed(b"content", content.tobytes()), "sha256"),
+        )
+        for id_, record, content in zip(ids.tolist(), hashes, contents, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class Oblivion:
-    """The forgotten records of a model, each a pair of marks."""
+    """The forgotten records of a model."""
 
-    pairs: Names = frozenset()
+    marks: frozenset[Mark] = frozenset()
 
     def __len__(self) -> int:
-        return len(self.pairs)
-
-    def with_records(self, key: bytes, ids: NDArray[Any], contents: NDArray[np.uint8]) -> "Oblivion":
-        """The same and these."""
-        fresh = {
-            (id_mark(key, id_), content_mark(key, digest.tobytes()))
-            for id_, digest in zip(ids.tolist(), contents, strict=True)
-        }
-        return Oblivion(self.pairs | fresh)
+        return len(self.marks)
 
     def knows(self, key: bytes, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these ids were forgotten."""
-        marks = {mark for mark, _ in self.pairs}
-        return np.array([id_mark(key, id_) in marks for id_ in ids.tolist()], dtype=bool)
+        known = {mark.id for mark in self.marks} if len(ids) else set()
+        return np.array([id_mark(key, id_) in known for id_ in ids.tolist()], dtype=bool)
 
-    def brought_back(self, key: bytes, ids: NDArray[Any], features: NDArray[Any]) -> tuple[int, int]:
+    def brought_back(self, key: bytes, dataset: Dataset) -> tuple[int, int]:
         """How many of these records were forgotten, and how many have the features of one under another id."""
-        if not self.pairs:
+        if not self.marks:
             return 0, 0
-        contents = {content for _, content in self.pairs}
+        records = {mark.record for mark in self.marks}
+        owners: dict[bytes, set[bytes]] = {}
+        for mark in self.marks:
+            owners.setdefault(mark.content, set()).add(mark.id)
         same = other = 0
-        for id_, digest in zip(ids.tolist(), hash_rows(features), strict=True):
-            content = content_mark(key, digest.tobytes())
-            if content in contents:
-                if (id_mark(key, id_), content) in self.pairs:
-                    same += 1
-                else:
-                    other += 1
+        for mark in marks(key, dataset.ids, dataset.record_hashes(), hash_rows(dataset.features)):
+            if mark.record in records:
+                same += 1
+            elif mark.content in owners and mark.id not in owners[mark.content]:
+                other += 1
         return same, other

@@ -63,7 +63,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Request:
-    """A request, looked up: the rows of the records to forget, by kind, and what else was asked for."""
+    """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy."""
 
     rows: Ints
     core_rows: Ints
@@ -76,6 +76,16 @@ class Request:
     def touches_core(self) -> bool:
         return len(self.core_rows) > 0
 
+    @property
+    def makes_extractor(self) -> bool:
+        """Whether another extractor takes the place of the present one."""
+        return self.touches_core and (self.core_policy == RETRAIN or callable(self.core_policy))
+
+    @property
+    def policy(self) -> str:
+        """The policy's name."""
+        return self.core_policy if isinstance(self.core_policy, str) else "technique"
+
 
 def check_policy(core_policy: str | Technique, refit: str) -> None:
     """Refuse words that mean nothing."""
@@ -85,34 +95,47 @@ def check_policy(core_policy: str | Technique, refit: str) -> None:
         raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")
 
 
-def promise(request: Request, heads: int) -> Guarantee:
-    """The guarantee that a request ends with; `heads` is how many of them it moves."""
-    if request.touches_core and request.core_policy == RETRAIN:
-        return Guarantee.retrain
-    if not request.touches_core and not heads:
+def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
+    """The guarantee that a request ends with.
+
+    `heads` is how many of them it moves; `on_influential` whether the head stands on influential records alone now.
+    """
+    if not len(request.rows):
         return Guarantee.untouched
-    return Guarantee.approximate if request.touches_core or request.refit == INFLUENTIAL else Guarantee.refit
+    if request.touches_core:
+        return Guarantee.retrain if request.core_policy == RETRAIN else Guarantee.approximate
+    if request.refit == INFLUENTIAL:
+        return Guarantee.approximate if heads or on_influential else Guarantee.untouched
+    return Guarantee.refit if heads or on_influential else Guarantee.untouched
 
 
-def why(guarantee: Guarantee, core: int, influential: int, refit: str) -> str:
+def why(guarantee: Guarantee, request: Request, influential: int, on_influential: bool) -> str:
     """The reason in words."""
-    found = {
-        Guarantee.untouched: "no requested record is core or influential",
-        Guarantee.refit: f"{influential} of the records are influential, none is core",
-        Guarantee.approximate: (
-            f"{core} of the records are core, and the extractor keeps what it learned from them"
-            if core
-            else f"{influential} of the records are influential"
-        ),
-        Guarantee.retrain: f"{core} of the records are core, and the extractor is trained again without them",
-    }[guarantee]
-    if refit == INFLUENTIAL and guarantee is Guarantee.approximate:
+    if not len(request.rows):
+        return "every record asked for was forgotten before: nothing is left to do"
+    core = len(request.core_rows)
+    if guarantee is Guarantee.untouched:
+        found = "no requested record is core or influential"
+    elif guarantee is Guarantee.retrain:
+        found = f"{core} of the records are core, and the extractor is trained again without them"
+    elif core and callable(request.core_policy):
+        found = f"{core} of the records are core, and the caller's technique gave another extractor"
+    elif core:
+        found = f"{core} of the records are core, and the extractor keeps what it learned from them"
+    elif on_influential and request.refit == RETAINED:
+        found = "the head stood on influential records alone, and is fitted on all retained ones again"
+    else:
+        found = f"{influential} of the records are influential, none is core"
+    if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
         found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
     return f"{found}: {MEANING[guarantee]}"
 
 
-def refusal(request: Request, classes_left: list[str], core_left: int) -> str | None:
-    """Why a request cannot be carried out, and what to do instead; None if it can."""
+def refusal(request: Request, classes_left: list[str], classes_fitted: list[str], core_left: int) -> str | None:
+    """Why a request cannot be carried out, and what to do instead; None if it can.
+
+    `classes_left` have records afterwards, `classes_fitted` have records that the head is fitted on.
+    """
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
         return f"no record has id {some}: check the ids; nothing else of the request is done either"
@@ -125,7 +148,9 @@ def refusal(request: Request, classes_left: list[str], core_left: int) -> str | 
         )
     if len(request.rows) and len(classes_left) < 2:
         left = f"only class {classes_left[0]!r}" if classes_left else "no records"
-        return f"this would leave {left}: a classifier needs two. Delete the model instead"
-    if request.touches_core and request.core_policy == RETRAIN and core_left == 0:
+        return f"this would leave {left}: a classifier needs two classes. Delete the model instead"
+    if request.makes_extractor and request.core_policy == RETRAIN and core_left == 0:
         return "this would leave no core to train the extractor on: fit again, with another core"
+    if classes_fitted != classes_left:
+        return f"no influential record of every class would be left: use refit='{RETAINED}'"
     return None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
@@ -18,14 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from maxrr.core import Choice
 from maxrr.data import Dataset
-from maxrr.nets import Environment, Recipe, embed, split, train
+from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
 from maxrr.nets.runs import as_array
-from maxrr.nets.seeding import Network
-from maxrr.svm import LinearSVM
-from maxrr.svm.processes import without_the_script
+from maxrr.svm.processes import end_with_the_parent, without_the_script
+from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.setting import Setting
 
 IDENTICAL, EQUAL, DIFFERENT = "identical", "equal to 1e-10", "different"
 SUPERSEDED, NOT_COMPARABLE = "superseded", "not comparable here"
@@ -36,29 +37,24 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """What whoever runs the model keeps to prove its state: the recipe, and what to compare with. Not for the public:
+    """What whoever runs the model keeps to prove its state: the setting, and what to compare with. Not for the public:
     it names the core records.
     """
 
-    network: Network
-    frozen: bool  # the network is the extractor, and was not trained here
-    core_ids: NDArray[Any]
-    seed: int
-    recipe: Recipe
-    C: float
-    device: str | None
-    environment: Environment
+    setting: Setting
+    choice: Choice
     manifest: str
     model_hash: str
     extractor: nn.Module
-    weights: NDArray[np.float64]  # of the head
+    classes: tuple[str, ...]  # of the head
+    weights: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     core_left_in_extractor: int
-    technique: bool  # the extractor was changed by somebody's function
+    technique: bool  # the extractor was changed by a caller's function
     on_influential: bool
 
     def __repr__(self) -> str:
-        return f"<Bundle of model {self.model_hash[:12]}…, {len(self.core_ids)} core records>"
+        return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
 
 
 @dataclass(frozen=True)
@@ -112,16 +108,19 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
             "the records are not those that the model retains: their content hash differs from its manifest. Bring "
             "every retained record, unchanged, and none of the forgotten ones"
         )
+    if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
+        raise ValueError("the bundle is damaged: its weights do not have the hash that it names")
     superseded = receipt.manifest_after != bundle.manifest or receipt.model_after != bundle.model_hash
-    here = Environment.here(chosen_device(bundle.device), bundle.environment.threads)
-    comparable = here == bundle.environment
-    remains = what_remains(bundle)
-    rebuilds = comparable and not bundle.frozen and not bundle.core_left_in_extractor and not bundle.technique
-    importable = type(bundle.network).__module__ != "__main__"
+    setting = bundle.setting
+    comparable = Environment.here(chosen_device(setting.device), setting.threads) == setting.environment
+    seen = bundle.core_left_in_extractor or bundle.technique
+    rebuilds = comparable and not setting.frozen and not seen
+    importable = type(setting.network).__module__ != "__main__"
     with without_the_script() if importable else nullcontext():
-        pool = ProcessPoolExecutor(1, get_context("spawn"))
+        pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
-            found = pool.submit(rebuild, bundle if not rebuilds else untrained(bundle), dataset, rebuilds).result()
+            extractor = None if rebuilds else bundle.extractor
+            found = pool.submit(rebuild, setting, bundle.choice, dataset, extractor).result()
         finally:
             pool.shutdown(cancel_futures=True)
     expected = {"head weights": bundle.weights, "head intercepts": bundle.intercepts}
@@ -130,12 +129,12 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     result, where, largest = compared(expected, found)
     verdict = NOT_COMPARABLE if not comparable else SUPERSEDED if superseded else result
     proved = "extractor and head" if rebuilds else "head"
-    return Verdict(verdict, proved, result, where, largest, remains, time.perf_counter() - started)
+    return Verdict(verdict, proved, result, where, largest, what_remains(bundle), time.perf_counter() - started)
 
 
 def what_remains(bundle: Bundle) -> str:
     """What doing it again cannot show."""
-    if bundle.frozen:
+    if bundle.setting.frozen:
         return "the extractor was trained elsewhere: that it never saw the records is its owner's word"
     if bundle.technique:
         return "the extractor was changed by a technique of the caller's: what remains in it is for an audit to say"
@@ -147,27 +146,15 @@ def what_remains(bundle: Bundle) -> str:
     return ""
 
 
-def untrained(bundle: Bundle) -> Bundle:
-    """The bundle without a single weight of the model: those the other process shall find by itself."""
-    nothing = np.zeros(0)
-    return replace(bundle, extractor=nn.Identity(), weights=nothing, intercepts=nothing)
-
-
-def rebuild(bundle: Bundle, dataset: Dataset, train_extractor: bool) -> dict[str, NDArray[Any]]:
-    """In the fresh process: the weights of extractor and head, from the records."""
+def rebuild(
+    setting: Setting, choice: Choice, dataset: Dataset, extractor: nn.Module | None
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """In the fresh process: the weights of extractor and head, from the records; of the head alone if one is given."""
     ordered = dataset.in_order()
-    extractor = bundle.extractor
-    if train_extractor:
-        core = ordered.select(np.intersect1d(bundle.core_ids, ordered.ids))
-        run = train(
-            bundle.network, core, bundle.seed, epochs=bundle.recipe.epochs, batch_size=bundle.recipe.batch_size,
-            lr=bundle.recipe.lr, device=bundle.device, threads=bundle.environment.threads,
-        )  # fmt: skip
-        extractor = split(run.network)[0]
-    features = embed(extractor, ordered, device=bundle.device)
-    head = LinearSVM(C=bundle.C).fit(features, ordered.labels, keys=ordered.ids)
+    trained = setting.extractor(ordered, choice) if extractor is None else extractor
+    head = setting.head(trained, ordered)
     found: dict[str, NDArray[Any]] = {"head weights": head.coef_, "head intercepts": head.intercept_}
-    return found | state_of(extractor) if train_extractor else found
+    return found | state_of(trained) if extractor is None else found
 
 
 def state_of(extractor: nn.Module) -> dict[str, NDArray[Any]]:
@@ -188,7 +175,8 @@ def compared(expected: Arrays, found: Arrays) -> tuple[str, str, float]:
             return DIFFERENT, name, np.inf
         if array.tobytes() != other.tobytes():
             same = False
-            difference = float(np.max(np.abs(array.astype(np.float64) - other.astype(np.float64)), initial=0.0))
+            gaps = np.abs(array.astype(np.float64) - other.astype(np.float64))
+            difference = float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0.0))
             if difference >= worst:
                 worst, where = difference, name
     return (IDENTICAL if same else EQUAL if worst <= TOLERANCE else DIFFERENT), where, worst

@@ -1,0 +1,152 @@
+"""What a fitted model is, and what it becomes without some records.
+
+States are never changed. A request computes the next one beside the present one, and the model takes it over by one
+assignment, so an error or an interruption leaves it as it was. States share memory: what the old one still held of the
+forgotten records is overwritten afterwards, by `erase`.
+"""
+
+import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from maxrr.core import Choice
+from maxrr.data import Dataset
+from maxrr.progress import Report
+from maxrr.svm import LinearSVM, PlattScaling, fit_platt
+from maxrr.unlearning import plans
+from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.holdings import Bools, Holdings, Ints
+from maxrr.unlearning.oblivion import Oblivion, marks
+from maxrr.unlearning.plans import Request
+from maxrr.unlearning.setting import Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """All that a model is after `fit`."""
+
+    setting: Setting
+    extractor: nn.Module
+    head: LinearSVM  # its samples stand where the holdings' records do
+    holdings: Holdings
+    choice: Choice
+    labels: NDArray[Any]  # what callers call the classes
+    key: bytes
+    oblivion: Oblivion
+    on_influential: bool = False  # the head was fitted on influential records alone, and holds no others
+    left_in_extractor: int = 0  # forgotten core records that the extractor was trained on
+    technique: bool = False  # the extractor is the work of a caller's function
+    requests: int = 0
+    derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
+
+    @cached_property
+    def core(self) -> Bools:
+        """Which rows are core records."""
+        rows = self.holdings.rows(self.choice.ids)
+        mask = np.zeros(len(self.holdings.ids), dtype=bool)
+        mask[rows[rows >= 0]] = True
+        return mask
+
+    @cached_property
+    def head_classes(self) -> tuple[str, ...]:
+        """The names of the classes that the head tells apart."""
+        return tuple(self.holdings.class_names[label] for label in self.head.classes_)
+
+    @cached_property
+    def model_hash(self) -> str:
+        """Over extractor and head."""
+        return model_hash(self.extractor, self.head_classes, self.head.coef_, self.head.intercept_)
+
+    def platt(self) -> PlattScaling:
+        """Probabilities' parameters, from the retained records."""
+        if "platt" not in self.derived:
+            if self.on_influential:
+                retained = self.holdings.retained()
+                features, labels = self.setting.features(self.extractor, retained), retained.labels
+            else:
+                rows, features = self.head.held_
+                labels = self.holdings.labels[rows]
+            known = np.isin(labels, self.head.classes_)
+            scores = self.head.decision_function(features[known])
+            self.derived["platt"] = fit_platt(scores, labels[known], self.head.classes_)
+        return self.derived["platt"]
+
+    def influenced(self, rows: Ints) -> tuple[Ints, int]:
+        """Which of these rows are influential, and how many heads they shape."""
+        shaped = [np.isin(rows, head) for head in self.head.influential_]
+        return rows[np.any(shaped, axis=0)], sum(bool(head.any()) for head in shaped)
+
+
+def without(now: Fitted, request: Request, added: Dataset | None, report: Report | None) -> Fitted:
+    """The model without the requested records, and with those added. What it holds of the former is not erased yet."""
+    gone = now.holdings.ids[request.rows]
+    kept_core = now.core.copy()
+    kept_core[request.rows] = False
+    forgotten = marks(now.key, gone, now.holdings.hashes[request.rows], now.holdings.contents[request.rows])
+    then = replace(
+        now,
+        holdings=now.holdings.without(request.rows),
+        choice=replace(now.choice, ids=np.sort(now.holdings.ids[kept_core])),
+        oblivion=Oblivion(now.oblivion.marks | set(forgotten)),
+        left_in_extractor=now.left_in_extractor + len(request.core_rows),
+        requests=now.requests + 1,
+        derived={},
+    )
+    if not len(request.rows):
+        return then
+    if request.makes_extractor:
+        then = with_extractor(now, then, request, report)
+    if added is not None:
+        then = with_added(then, added)
+    if request.makes_extractor or added is not None:
+        return with_head(then, report)
+    if request.refit == plans.INFLUENTIAL:
+        return on_influential(now, then, request)
+    if now.on_influential:  # the head knows too little to go on from
+        return with_head(then, report)
+    return replace(then, head=now.head.without(request.rows))
+
+
+def with_extractor(now: Fitted, then: Fitted, request: Request, report: Report | None) -> Fitted:
+    """Another extractor: trained without the records, or by the caller's technique."""
+    retained = then.holdings.retained()
+    if not callable(request.core_policy):
+        extractor = now.setting.extractor(retained, then.choice, report)
+        return replace(then, extractor=extractor, left_in_extractor=0, technique=False)
+    core, leaving = retained.select(then.choice.ids), now.holdings.select(request.core_rows)
+    extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
+    if not isinstance(extractor, nn.Module):
+        raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
+    return replace(then, extractor=extractor.cpu().eval(), technique=True)
+
+
+def with_added(then: Fitted, added: Dataset) -> Fitted:
+    """More records in the holdings. What was forgotten and is brought back knowingly is not forgotten any more."""
+    holdings = then.holdings.with_added(added)
+    new = Holdings.of(added)
+    back = {mark.record for mark in marks(then.key, new.ids, new.hashes, new.contents)}
+    oblivion = Oblivion(frozenset(mark for mark in then.oblivion.marks if mark.record not in back))
+    return replace(then, holdings=holdings, oblivion=oblivion)
+
+
+def with_head(then: Fitted, report: Report | None) -> Fitted:
+    """A head fitted from scratch on all records that are there, which then stand in the order of their ids again."""
+    retained = then.holdings.retained()
+    head = then.setting.head(then.extractor, retained, report)
+    return replace(then, holdings=Holdings.of(retained), head=head, on_influential=False)
+
+
+def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:
+    """The paper's cheap variant: the head on what is left of the last full fit's influential records."""
+    _, heads = now.influenced(request.rows)
+    held, _ = now.head.held_
+    if not now.on_influential and not heads:
+        return replace(then, head=now.head.without(request.rows))
+    basis = held if now.on_influential else now.head.support_
+    leaving = np.setdiff1d(held, np.setdiff1d(basis, request.rows))
+    return replace(then, head=now.head.without(leaving) if len(leaving) else now.head, on_influential=True)

@@ -1,0 +1,20 @@
+"""What can only be seen on a GPU: a ranking there is that of fits on the features of the same networks."""
+
+import numpy as np
+
+from maxrr.core import rank
+from maxrr.data import load
+from maxrr.nets import LeNet5, Recipe, embed, split, train_many
+from maxrr.svm import LinearSVM
+
+
+def test_marks_on_cuda(tmp_path) -> None:
+    dataset, _ = load("digits")
+    network, recipe, seeds = LeNet5((1, 8, 8)), Recipe(epochs=5), range(3)
+    found = rank(network, dataset, seeds, recipe=recipe, device="cuda", folder=tmp_path)
+    assert not list(tmp_path.glob("run-*.npz"))
+    for row, run in enumerate(train_many(network, dataset, seeds, epochs=5, device="cuda")):
+        features = embed(split(run.network)[0], dataset, device="cuda")
+        support = LinearSVM().fit(features, dataset.labels, dataset.ids).support_
+        marks = np.unpackbits(found.marks[row], count=len(dataset)).astype(bool)
+        assert np.array_equal(found.ids[marks], np.sort(dataset.ids[support]))

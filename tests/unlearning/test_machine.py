@@ -1,0 +1,204 @@
+"""Requests in any order and grouping, mixed with questions, against the oracle after every step."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.unlearning.problems import core_of, everything, fit_again, parts, parts_of, table, table_model, train_again
+
+from maxrr.data import Dataset
+from maxrr.nets import embed
+from maxrr.svm import fit_platt
+
+IDS = np.sort(table().ids).tolist()
+SUBJECTS = np.unique(table().subjects).tolist()
+LEAST = 12  # requests stop here: what leaves too little is for the tests of refusals
+
+
+class Books:
+    """What the model shall know, kept by hand."""
+
+    def __init__(self, core):
+        data = table()
+        self.records = {
+            id_: (features, label, subject)
+            for id_, features, label, subject in zip(
+                data.ids.tolist(), data.features, data.labels.tolist(), data.subjects.tolist(), strict=True
+            )
+        }
+        self.core = set(core.tolist())
+        self.trained_on = set(self.core)
+
+    def drop(self, ids, policy):
+        """Returns how many of them were core."""
+        core = self.core & set(ids)
+        self.core -= core
+        if core and policy == "retrain":
+            self.trained_on = set(self.core)
+        for id_ in ids:
+            del self.records[id_]
+        return len(core)
+
+    def dataset(self):
+        ids = list(self.records)
+        features, labels, subjects = (list(column) for column in zip(*self.records.values(), strict=True))
+        return Dataset(np.stack(features), np.array(labels), table().class_names, np.array(ids), np.array(subjects))
+
+    def allows(self, ids, policy):
+        """Whether enough is left."""
+        left = [record for id_, record in self.records.items() if id_ not in ids]
+        return len(left) >= LEAST and len({label for _, label, _ in left}) == 3 and len(self.core - set(ids)) >= 4
+
+
+EXTRACTORS = {}  # by model, core and records: training is what takes time
+
+
+class Requests(RuleBasedStateMachine):
+    """Under one policy."""
+
+    policy = "head"
+    core = "hash"
+
+    def __init__(self):
+        super().__init__()
+        self.model = table_model(self.core)
+        self.books = Books(core_of(self.model))
+        self.forgotten, self.requests = set(), 0
+
+    def forget(self, gone, **request):
+        already = set(request.get("ids", [])) & self.forgotten - set(gone)
+        core = self.books.drop(gone, self.policy)
+        plan = self.model.plan(**request, core_policy=self.policy)
+        receipt = self.model.unlearn(**request, core_policy=self.policy)
+        self.forgotten |= set(gone)
+        self.requests += 1
+        assert (receipt.core, receipt.already_forgotten, receipt.number) == (core, len(already), self.requests)
+        assert receipt.records_before - receipt.records_after == len(gone) == len(receipt.record_marks)
+        assert receipt.guarantee == plan.guarantee
+        assert (receipt.guarantee in ("exact-retrain", "approximate-refit")) == (core > 0)
+
+    @rule(ids=st.sets(st.sampled_from(IDS), min_size=1, max_size=6))
+    def unlearn_records(self, ids):
+        """Some of them may be gone already."""
+        known = ids & set(self.books.records)
+        if ids <= set(self.books.records) | self.forgotten and self.books.allows(known, self.policy):
+            self.forget(known, ids=list(ids))
+
+    @rule(subject=st.sampled_from(SUBJECTS))
+    def unlearn_a_person(self, subject):
+        ids = {id_ for id_, (_, _, whose) in self.books.records.items() if whose == subject}
+        if ids and self.books.allows(ids, self.policy):
+            self.forget(ids, subjects=[subject])
+
+    @rule(id_=st.sampled_from(IDS), seed=st.integers(0, 3), label=st.sampled_from([None, 0, 1, 2]))
+    def rectify(self, id_, seed, label):
+        if id_ not in self.books.records or not self.books.allows({id_}, self.policy):
+            return
+        _, old, subject = self.books.records[id_]
+        features = np.random.default_rng(seed).normal(size=5).astype(np.float32)
+        self.books.drop({id_}, self.policy)
+        self.books.records[id_] = (features, old if label is None else label, subject)
+        self.forgotten.add(id_)
+        self.requests += 1
+        receipt = self.model.replace(id_, features, label, core_policy=self.policy)
+        assert receipt.records_before == receipt.records_after
+        assert receipt.number == self.requests
+
+    @rule()
+    def ask(self):
+        assert self.model.predict(table()).shape == (80,)
+        assert np.allclose(self.model.predict_proba(table()).sum(axis=1), 1.0)
+
+    @rule(ids=st.sets(st.sampled_from(IDS), min_size=1, max_size=5), policy=st.sampled_from(["head", "retrain"]))
+    def plan_changes_nothing(self, ids, policy):
+        before = everything(self.model)
+        self.model.plan(list(ids), core_policy=policy)
+        assert everything(self.model) == before
+
+    @precondition(lambda self: self.forgotten - set(self.books.records))
+    @rule(data=st.data())
+    def what_is_gone_stays_gone(self, data):
+        gone = sorted(self.forgotten - set(self.books.records))
+        id_ = data.draw(st.sampled_from(gone))
+        before = parts_of(self.model)
+        receipt = self.model.unlearn([id_], core_policy=self.policy)
+        self.requests += 1
+        assert (receipt.already_forgotten, receipt.requested, receipt.record_marks) == (1, 1, [])
+        assert parts_of(self.model) == before
+
+    @invariant()
+    def is_the_oracle(self):
+        retained = self.books.dataset()
+        assert self.model.manifest_ == retained.content_hash()
+        assert core_of(self.model).tolist() == sorted(self.books.core)
+        extractor = self.extractor(retained)
+        head = fit_again(extractor, retained)
+        assert parts_of(self.model) == parts(extractor, head, retained.class_names)
+        ordered = retained.in_order()
+        scores = head.decision_function(embed(extractor, ordered, device="cpu"))
+        scaling = fit_platt(scores, ordered.labels, head.classes_)
+        expected = scaling.probabilities(self.model.decision_function(table()))
+        assert self.model.predict_proba(table()).tobytes() == expected.tobytes()
+
+    def extractor(self, retained):
+        """That of the last training; with policy 'head' the first."""
+        names = tuple(sorted(self.books.trained_on))
+        if (self.core, names) not in EXTRACTORS:
+            EXTRACTORS[self.core, names] = train_again(self.model, table(), names)
+        return EXTRACTORS[self.core, names]
+
+
+class Retraining(Requests):
+    policy = "retrain"
+
+
+class RetrainingAll(Requests):
+    policy, core = "retrain", "full"
+
+
+class Frequently(Requests):
+    core = "frequency"
+
+
+few = settings(max_examples=6, stateful_step_count=8)
+TestHead, TestRetrain, TestFull, TestFrequency = (
+    machine.TestCase for machine in (Requests, Retraining, RetrainingAll, Frequently)
+)
+for case in (TestHead, TestRetrain, TestFull, TestFrequency):
+    case.settings = few
+del case
+
+
+@pytest.mark.parametrize("policy", ["head", "retrain"])
+@settings(max_examples=12)
+@given(ids=st.lists(st.sampled_from(IDS), min_size=2, max_size=14, unique=True), data=st.data())
+def test_any_order_and_grouping_ends_in_the_same_bytes(policy, ids, data):
+    other = data.draw(st.permutations(ids))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(ids) - 1), max_size=3)))
+    at_once, in_parts = table_model(), table_model()
+    at_once.unlearn(ids, core_policy=policy)
+    for group in np.split(np.array(other), cuts):
+        in_parts.unlearn(group, core_policy=policy)
+    assert everything(at_once) == everything(in_parts)
+    assert at_once.predict_proba(table()).tobytes() == in_parts.predict_proba(table()).tobytes()
+    receipts = [model.unlearn(ids, core_policy=policy) for model in (at_once, in_parts)]
+    assert [receipt.already_forgotten for receipt in receipts] == [len(ids)] * 2
+
+
+@pytest.mark.parametrize("policy", ["head", "retrain"])
+def test_the_order_of_rectifying_and_forgetting_does_not_matter(policy):
+    core, others = core_of(table_model()), np.setdiff1d(IDS, core_of(table_model()))
+    rectified, forgotten = [core[0], others[0], core[1]], [core[2], others[1], core[3], others[2]]
+    new = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
+    ends = []
+    for first in ("replace", "forget", "mixed"):
+        model = table_model()
+        steps = [(model.replace, id_, (new[k],)) for k, id_ in enumerate(rectified)]
+        steps += [(model.unlearn, id_, ()) for id_ in forgotten]
+        order = {"replace": range(7), "forget": range(6, -1, -1), "mixed": (3, 0, 5, 2, 6, 1, 4)}[first]
+        for step in order:
+            verb, id_, rest = steps[step]
+            verb(id_, *rest, core_policy=policy)
+        ends.append(everything(model))
+    assert ends[0] == ends[1] == ends[2]
