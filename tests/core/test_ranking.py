@@ -125,7 +125,9 @@ def test_features_that_are_not_finite_name_the_seed():
             x = x.flatten(1) if self.training else x.flatten(1) + torch.inf
             return self.head(x)
 
-    with pytest.raises(ValueError, match="run with seed 4 gives features that are not finite"):
+    with pytest.raises(
+        ValueError, match="run with seed 4: the extractor gives features of record 0 that are not finite"
+    ):
         rank(Overflowing(), records(40), [4], recipe=Recipe(epochs=1), device="cpu")
 
 

@@ -13,7 +13,6 @@ from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import model_hash
 
-KEY = b"the key of these tests, 32 bytes."
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
 
@@ -61,7 +60,7 @@ def fresh(core, dataset, network=None, **settings):
         network = MLP(dataset.shape[0], classes, hidden=(12,)) if is_table else LeNet5((1, 8, 8))
         if isinstance(core, Frozen) and not is_table:
             network = frozen_extractor()
-    chosen = {"C": C, "seed": SEED, "epochs": EPOCHS, "batch_size": BATCH, "lr": LR, "device": "cpu", "key": KEY}
+    chosen = {"C": C, "seed": SEED, "epochs": EPOCHS, "batch_size": BATCH, "lr": LR, "device": "cpu"}
     return MaxRR(network, core, **{**chosen, **settings})
 
 
@@ -113,11 +112,16 @@ def fit_again(extractor, records, C=C):
     return LinearSVM(C=C).fit(embed(extractor, turned, device="cpu"), turned.labels, keys=turned.ids)
 
 
+def hash_of(extractor, head, class_names):
+    """The hash of a model of these two."""
+    return model_hash(extractor, [class_names[label] for label in head.classes_], head.coef_, head.intercept_)
+
+
 def parts(extractor, head, class_names):
     """All that is compared: hash, extractor and head in bytes."""
     state = {name: value.numpy().tobytes() for name, value in extractor.state_dict().items()}
     return (
-        model_hash(extractor, head, class_names), state, head.classes_.tolist(),
+        hash_of(extractor, head, class_names), state, head.classes_.tolist(),
         head.coef_.tobytes(), head.intercept_.tobytes(),
     )  # fmt: skip
 

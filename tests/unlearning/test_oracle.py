@@ -110,7 +110,6 @@ def test_approximate_refit_moves_the_head_alone(kind):
     receipt = model.unlearn(ids, core_policy="head")
     check(model, receipt, ids, "approximate-refit", expected, before)
     assert receipt.core_left_in_extractor == receipt.core == 5
-    assert not receipt.unconditional
     assert not np.isin(ids, core_of(model)).any()
 
 

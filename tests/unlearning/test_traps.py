@@ -6,14 +6,13 @@ import json
 import numpy as np
 import pytest
 from tests.unlearning.problems import (
-    CORES, KEY, core_of, digits, fit_again, fitted, fresh, kinds, parts, parts_of, probe, table, table_model,
+    CORES, core_of, digits, fit_again, fitted, fresh, hash_of, kinds, parts, parts_of, probe, table, table_model,
     train_again,
 )  # fmt: skip
 from tests.unlearning.search import holds_bytes, holds_ids, reachable
 
 from maxrr.core import HashCore
 from maxrr.nets import embed
-from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.oblivion import id_mark
 
 POLICIES = [{"core_policy": "head"}, {"core_policy": "retrain"}, {"core_policy": "head", "refit": "influential"}]
@@ -127,7 +126,7 @@ def test_a_receipt_has_the_hashes_of_both_models(hashed):
     ids = kinds(hashed, digits())[1][:2]
     receipt = hashed.unlearn(ids)
     assert receipt.model_before == before
-    assert receipt.model_after == model_hash(hashed.extractor_, hashed.head_, digits().class_names)
+    assert receipt.model_after == hash_of(hashed.extractor_, hashed.head_, digits().class_names)
     assert receipt.model_before != receipt.model_after
 
 
@@ -140,14 +139,14 @@ def test_the_hash_is_over_every_part_of_the_model(hashed):
         other = copy.deepcopy(extractor)
         values = other.state_dict()[name].view(-1)
         values[-1] = np.nextafter(values[-1].item(), np.float32(np.inf))
-        found.add(model_hash(other, head, names))
+        found.add(hash_of(other, head, names))
     for part in ("w", "b"):
         other = copy.deepcopy(head)
         solved = other._state.solution.heads[-1]
         changed = solved.w + np.eye(len(solved.w))[-1] * 1e-12 if part == "w" else np.nextafter(solved.b, np.inf)
         object.__setattr__(solved, part, changed)
-        found.add(model_hash(extractor, other, names))
-    found.add(model_hash(extractor, head, (*names[:-1], "another name")))
+        found.add(hash_of(extractor, other, names))
+    found.add(hash_of(extractor, head, (*names[:-1], "another name")))
     assert len(found) == 1 + len(state) + 2 + 1
 
 
@@ -163,31 +162,31 @@ def test_the_core_is_never_printed(model):
 
 
 def test_the_key_is_never_shown(model):
+    key = model._fitted.key
     bundle = model.bundle()
     receipt = model.unlearn(digits().ids[:2])
     for text in (repr(model), str(model), repr(bundle), receipt.to_json(), repr(model.core_)):
-        assert KEY.decode() not in text
-        assert KEY.hex() not in text
-    assert holds_bytes(receipt, [KEY, KEY.hex().encode()]) == []
-    assert holds_bytes(bundle, [KEY]) == []
+        assert repr(key) not in text
+        assert key.hex() not in text
+    assert holds_bytes(receipt, [key, key.hex().encode()]) == []
+    assert holds_bytes(bundle, [key]) == []
 
 
 def test_receipts_name_records_by_keyed_hashes_alone(hashed):
     ids = mixture(hashed, digits())
     receipt = hashed.unlearn(ids)
-    assert receipt.record_marks == sorted(id_mark(KEY, int(id_)).hex() for id_ in ids)
+    assert receipt.record_marks == sorted(id_mark(hashed._fitted.key, int(id_)).hex() for id_ in ids)
     assert holds_ids(receipt, ids.tolist()) == []
     assert holds_ids(json.loads(receipt.to_json()), ids.tolist()) == []
-    other = fresh(CORES["hash"], digits(), key=b"another").fit(digits())
+    other = fresh(CORES["hash"], digits()).fit(digits())
     assert not set(other.unlearn(ids).record_marks) & set(receipt.record_marks)
 
 
-def test_a_key_is_drawn_where_none_is_given(records):
-    one, two = (fresh(HashCore(0.5, key="k"), records, key=None).fit(records) for _ in range(2))
+def test_a_key_is_drawn_for_each_model(records):
+    one, two = (fresh(HashCore(0.5, key="k"), records).fit(records) for _ in range(2))
     ids = records.ids[:3]
     assert not set(one.unlearn(ids).record_marks) & set(two.unlearn(ids).record_marks)
     assert parts_of(one) == parts_of(two)
-    assert one.key is None
 
 
 def test_the_choice_by_ranking_is_said_on_the_receipt():

@@ -168,7 +168,8 @@ def marks_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Genera
 def features_of(task: Task, seeds: Sequence[int], steps: Steps) -> Generator[Array]:
     """The features of all records in each run, on the device where there is one."""
     for run in run_all(task, seeds, cores(), steps.trained):
-        features = embed(split(run.network)[0], task.dataset, device=task.device)
-        if not np.isfinite(features).all():
-            raise ValueError(f"the run with seed {run.seed} gives features that are not finite: scale the records")
+        try:
+            features = embed(split(run.network)[0], task.dataset, device=task.device)
+        except ValueError as error:
+            raise ValueError(f"the run with seed {run.seed}: {error}") from error
         yield torch.from_numpy(features).to(task.device) if task.device.type == "cuda" else features

@@ -69,8 +69,8 @@ def embed(
             raise ValueError(f"the extractor should give one vector for each of {size} records, but gives {found}")
         finite = result.flatten(1).isfinite().all(1)
         if not bool(finite[: len(features)].all()):
-            unusable = dataset.ids[first + int(finite[: len(features)].logical_not().nonzero()[0])]
-            raise ValueError(f"the extractor gives features of record {unusable!r} that are not finite numbers")
+            unusable = dataset.ids[first + int(finite[: len(features)].logical_not().nonzero()[0])].item()
+            raise ValueError(f"the extractor gives features of record {unusable!r} that are not finite: scale the data")
         if first == 0:
             check_neighbours(network, inputs, result)
         return result.flatten(1).cpu().numpy()[: len(features)]
