@@ -19,7 +19,7 @@ def reachable(root):
         seen[id(thing)] = thing
         waiting += gc.get_referents(thing)
         if isinstance(thing, torch.Tensor):
-            waiting.append(thing.detach().cpu().numpy())
+            waiting.append(np.array(thing.detach().cpu().numpy()))  # a copy, with no tensor behind it
         if isinstance(thing, np.ndarray) and thing.base is not None:
             waiting.append(thing.base)
         if hasattr(thing, "__dict__"):
