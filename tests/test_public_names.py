@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 PUBLIC = {
-    "maxrr": {"LinearSVM", "__version__"},
+    "maxrr": {"LinearSVM", "MaxRR", "__version__"},
     "maxrr.core": {"Choice", "Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "Ranking", "rank"},
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
     "maxrr.files": {"sha256_of", "write_atomically"},

@@ -4,8 +4,9 @@ import typing
 
 if typing.TYPE_CHECKING:
     from maxrr.svm import LinearSVM
+    from maxrr.unlearning import MaxRR
 
-__all__ = ["LinearSVM", "__version__"]
+__all__ = ["LinearSVM", "MaxRR", "__version__"]
 
 __version__ = "0.1.0.dev0"
 
@@ -16,4 +17,8 @@ def __getattr__(name: str) -> object:
         from maxrr.svm import LinearSVM
 
         return LinearSVM
+    if name == "MaxRR":
+        from maxrr.unlearning import MaxRR
+
+        return MaxRR
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

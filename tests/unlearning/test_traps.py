@@ -210,5 +210,5 @@ def test_what_was_recorded_counts_not_what_was_set_since(records):
     assert [receipt.seed for receipt in receipts] == [kept.seed] * 2
     assert receipts[0].recipe == receipts[1].recipe
     assert receipts[0].C == receipts[1].C
-    assert changed.bundle().seed == kept.seed
-    assert changed.bundle().recipe == kept.bundle().recipe
+    assert changed.bundle().setting.seed == kept.seed
+    assert changed.bundle().setting.recipe == kept.bundle().setting.recipe

@@ -4,7 +4,8 @@ A receipt can be handed out. Records are named by HMACs under the model's key, w
 """
 
 import json
-from dataclasses import asdict, dataclass
+import typing
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
 from maxrr.svm import Certificate
@@ -95,3 +96,21 @@ class Receipt:
             return cls(**fields)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a receipt, as published in docs/receipt.schema.json."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "MaxRR receipt", **schema_of(Receipt)}
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The schema of a type that receipts use."""
+    if is_dataclass(kind):
+        types = typing.get_type_hints(kind)
+        names = [field.name for field in fields(kind)]
+        parts = {name: schema_of(types[name]) for name in names}
+        return {"type": "object", "properties": parts, "required": names, "additionalProperties": False}
+    if typing.get_origin(kind) is list:
+        return {"type": "array", "items": schema_of(typing.get_args(kind)[0])}
+    simple = {str: "string", bool: "boolean", int: "integer", float: "number"}
+    return {"type": simple.get(kind, "object")}
