@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 Digests = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Holdings:
     """Records in the order of their ids, then those that were added later; who of them is still there."""
 

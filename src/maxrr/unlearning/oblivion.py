@@ -42,7 +42,7 @@ def marks(
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Oblivion:
     """The forgotten records of a model."""
 

@@ -26,9 +26,9 @@ from maxrr.unlearning.plans import Request
 from maxrr.unlearning.setting import Setting
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fitted:
-    """All that a model is after `fit`."""
+    """All that a model is after `fit`. Never shown: it holds the key and the records."""
 
     setting: Setting
     extractor: nn.Module

@@ -1,0 +1,203 @@
+"""Proofs: what they answer, and what they cannot be talked into."""
+
+import functools
+from concurrent.futures import Future
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
+
+from maxrr.nets.seeding import begin
+from maxrr.unlearning import prove
+from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.proof import compared
+
+
+@functools.cache
+def retrained():
+    """A request that made the extractor train again: receipt, bundle, retained records."""
+    model = table_model()
+    ids = np.concatenate([core_of(model)[:2], kinds(model, table())[1][:2]])
+    return model.unlearn(ids, core_policy="retrain"), model.bundle(), table().without(ids)
+
+
+class Here:
+    """In place of a pool of processes: does what it is given at once, in this one."""
+
+    def __init__(self, *_, **__): ...
+
+    def submit(self, function, *arguments):
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+    def shutdown(self, **_): ...
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Proofs without a fresh process, which takes seconds to start; two tests have one."""
+    monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Here)
+
+
+def hashed_again(bundle):
+    """The bundle with the hash of the weights that it has: as a forger would hand it in."""
+    return replace(
+        bundle, model_hash=model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
+    )  # fmt: skip
+
+
+def test_identical():
+    receipt, bundle, retained = retrained()
+    verdict = prove(receipt, bundle, retained)
+    assert (verdict.verdict, verdict.result, verdict.proved) == ("identical", "identical", "extractor and head")
+    assert verdict
+    assert (verdict.where, verdict.largest_difference, verdict.remains) == ("", 0.0, "")
+
+
+def test_superseded_proves_the_current_state(here):
+    model = table_model()
+    _, influential, _ = kinds(model, table())
+    first = model.unlearn(influential[:1])
+    second = model.unlearn(influential[1:2])
+    retained = table().without(influential[:2])
+    verdict = prove(first, model.bundle(), retained)
+    assert (verdict.verdict, verdict.result, bool(verdict)) == ("superseded", "identical", True)
+    assert prove(second, model.bundle(), retained).verdict == "identical"
+
+
+def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said():
+    model = table_model()
+    ids = core_of(model)[:3]
+    receipt = model.unlearn(ids, core_policy="head")
+    verdict = prove(receipt, model.bundle(), table().without(ids))
+    assert (verdict.verdict, verdict.proved) == ("identical", "head")
+    assert "3 forgotten core records" in verdict.remains
+
+
+def test_of_a_technique_too(here):
+    model = table_model()
+    ids = core_of(model)[:1]
+    receipt = model.unlearn(ids, core_policy=lambda extractor, core, forgotten: extractor)
+    verdict = prove(receipt, model.bundle(), table().without(ids))
+    assert (verdict.verdict, verdict.proved) == ("identical", "head")
+    assert "technique" in verdict.remains
+
+
+def test_a_head_on_influential_records_alone_is_not_that_of_all(here):
+    model = table_model()
+    ids = kinds(model, table())[1][:1]
+    receipt = model.unlearn(ids, refit="influential")
+    verdict = prove(receipt, model.bundle(), table().without(ids))
+    assert "influential records alone" in verdict.remains
+
+
+def test_one_bit_of_one_weight_is_found(here):
+    """In the extractor: by its last bit, which is above 1e-10."""
+    receipt, bundle, retained = retrained()
+    forged = hashed_again(replace(bundle, extractor=weights_changed(bundle.extractor)))
+    verdict = prove(replace(receipt, model_after=forged.model_hash), forged, retained)
+    assert verdict.result != "identical"
+    assert verdict.where.startswith("extractor")
+    assert verdict.largest_difference > 0.0
+
+
+def test_a_model_of_another_seed_is_different(here):
+    receipt, bundle, retained = retrained()
+    forged = replace(bundle, setting=replace(bundle.setting, seed=bundle.setting.seed + 1))
+    verdict = prove(receipt, forged, retained)
+    assert (verdict.verdict, bool(verdict)) == ("different", False)
+    assert verdict.where
+    assert verdict.largest_difference > 1e-3
+
+
+def test_a_model_that_kept_a_forgotten_record_is_different(here):
+    """The whole point: an operator who did nothing, and wrote a receipt."""
+    receipt, bundle, retained = retrained()
+    lazy = table_model().bundle()
+    forged = hashed_again(replace(bundle, extractor=lazy.extractor, weights=lazy.weights, intercepts=lazy.intercepts))
+    verdict = prove(replace(receipt, model_after=forged.model_hash), forged, retained)
+    assert (verdict.verdict, bool(verdict)) == ("different", False)
+
+
+def test_weights_that_do_not_have_the_hash_are_refused():
+    """Or honest weights would prove a receipt about another model."""
+    receipt, bundle, retained = retrained()
+    other = "0" * 64
+    with pytest.raises(ValueError, match="hash"):
+        prove(replace(receipt, model_after=other), replace(bundle, model_hash=other), retained)
+    with pytest.raises(ValueError, match="hash"):
+        prove(receipt, replace(bundle, extractor=weights_changed(bundle.extractor)), retained)
+    with pytest.raises(ValueError, match="hash"):
+        prove(receipt, replace(bundle, weights=bundle.weights + 1e-12), retained)
+
+
+def test_other_records_are_refused():
+    receipt, bundle, retained = retrained()
+    features = retained.features.copy()
+    features[0, 0] = np.nextafter(features[0, 0], np.float32(9.0))
+    for wrong in (table(), retained.without(retained.ids[:1]), replace(retained, features=features)):
+        with pytest.raises(ValueError, match="not those that the model retains"):
+            prove(receipt, bundle, wrong)
+
+
+def test_elsewhere_the_head_alone_is_proved(here):
+    receipt, bundle, retained = retrained()
+    setting = replace(bundle.setting, environment=replace(bundle.setting.environment, torch_version="1.0"))
+    verdict = prove(receipt, replace(bundle, setting=setting), retained)
+    assert (verdict.verdict, verdict.proved, verdict.result) == ("not comparable here", "head", "identical")
+
+
+def test_the_rebuilding_process_gets_no_weights(monkeypatch):
+    """What is sent to it has none of the model's."""
+    receipt, bundle, retained = retrained()
+    sent = []
+
+    class Pool(Here):
+        def submit(self, function, *arguments):
+            sent.append(arguments)
+            raise InterruptedError
+
+    monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Pool)
+    with pytest.raises(InterruptedError):
+        prove(receipt, bundle, retained)
+    ((setting, choice, dataset, extractor),) = sent
+    assert extractor is None
+    assert dataset is retained
+    assert choice.ids.tolist() == bundle.choice.ids.tolist()
+    blank = begin(setting.network, 0).state_dict()
+    trained = bundle.extractor.state_dict()
+    held = setting.network.state_dict()
+    assert not any(np.array_equal(held[name].numpy(), value.numpy()) for name, value in trained.items() if name in held)
+    assert blank.keys() == held.keys()
+
+
+ONE = np.array([1.0, -2.0])
+
+
+@pytest.mark.parametrize(
+    ("other", "result", "largest"),
+    [
+        (ONE.copy(), "identical", 0.0),
+        (ONE + 5e-11, "equal to 1e-10", 5e-11),
+        (ONE + [0.0, 3e-10], "different", 3e-10),
+        (np.array([1.0, np.nan]), "different", np.inf),
+        (np.array([1.0, np.inf]), "different", np.inf),
+        (ONE.astype(np.float32), "different", np.inf),
+        (ONE[:1], "different", np.inf),
+        (ONE[:, None], "different", np.inf),
+    ],
+)
+def test_the_rule_of_equality(other, result, largest):
+    for pair in ((ONE, other), (other, ONE)):
+        found, where, difference = compared({"a": pair[0], "same": ONE}, {"a": pair[1], "same": ONE})
+        assert found == result
+        assert where == ("" if result == "identical" else "a")
+        assert difference == pytest.approx(largest, rel=1e-4)
+
+
+def test_signs_of_zero_and_other_layers():
+    assert compared({"a": np.zeros(1)}, {"a": -np.zeros(1)})[0] == "equal to 1e-10"
+    assert compared({"a": ONE}, {"b": ONE})[0] == "different"
+    assert compared({"a": ONE, "b": ONE}, {"a": ONE + 1e-11, "b": ONE + 1.0})[1:] == ("b", 1.0)

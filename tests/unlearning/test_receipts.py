@@ -1,0 +1,78 @@
+"""Receipts as text."""
+
+import dataclasses
+import json
+
+import pytest
+from tests.unlearning.problems import core_of, kinds, table, table_model
+
+from maxrr.unlearning import Receipt
+
+
+@pytest.fixture(scope="module")
+def receipt():
+    return table_model().unlearn(core_of(table_model())[:2], core_policy="retrain")
+
+
+def standard(text):
+    """JSON as the standard has it: no NaN, no Infinity."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_there_and_back(receipt):
+    assert Receipt.from_json(receipt.to_json()) == receipt
+    assert Receipt.from_json(receipt.to_json()).to_json() == receipt.to_json()
+    assert standard(receipt.to_json())["guarantee"] == "exact-retrain"
+
+
+def test_every_kind_is_standard_json():
+    for kind in ("hash", "frequency", "full"):
+        model = table_model(kind)
+        core, influential, neither = kinds(model, table())
+        for ids in (core[:1], influential[:1], neither[:1]):
+            if len(ids):
+                receipt = model.unlearn(ids)
+                standard(receipt.to_json())
+                assert Receipt.from_json(receipt.to_json()) == receipt
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "[]", "3", '"receipt"', "{}", '{"version": 1}', '{"version": 1, "heads": 3}', "\x00"]
+)
+def test_what_is_no_receipt_is_refused(text):
+    with pytest.raises(ValueError, match="not a receipt"):
+        Receipt.from_json(text)
+
+
+def test_damage_is_refused(receipt):
+    fields = json.loads(receipt.to_json())
+    for name in fields:
+        less = {key: value for key, value in fields.items() if key != name}
+        with pytest.raises(ValueError, match="not a receipt"):
+            Receipt.from_json(json.dumps(less))
+    for more in ({"unheard_of": 1}, {"version": 2}, {"heads": [{}]}, {"heads": ["a"]}, {"heads": None}):
+        with pytest.raises(ValueError, match="not a receipt"):
+            Receipt.from_json(json.dumps(fields | more))
+    with pytest.raises(ValueError, match="not a receipt"):
+        Receipt.from_json(receipt.to_json()[:-20])
+
+
+def test_values_of_another_type_are_refused(receipt):
+    fields = json.loads(receipt.to_json())
+    for name, wrong in {"number": "x", "guarantee": 3, "record_marks": 5, "model_after": None, "core": []}.items():
+        with pytest.raises(ValueError, match="not a receipt"):
+            Receipt.from_json(json.dumps(fields | {name: wrong}))
+
+
+def test_it_says_all_that_the_design_asks_for(receipt):
+    names = {field.name for field in dataclasses.fields(receipt)}
+    assert {"guarantee", "reason", "core_depended_on", "manifest_before", "manifest_after", "heads", "seed"} <= names
+    assert {"device", "threads", "torch_version", "numpy_version"} <= receipt.environment.keys()
+    assert receipt.recipe == {"epochs": 12, "batch_size": 32, "lr": 5e-3}
+    assert receipt.time.endswith("+00:00")
+    assert receipt.seconds > 0.0
+    assert all(head.relative_gap < 1e-10 and head.decided for head in receipt.heads)

@@ -1,0 +1,111 @@
+"""As an estimator among scikit-learn's, on arrays."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.unlearning.problems import table, table_model
+
+from maxrr.core import FullCore, HashCore
+from maxrr.nets import MLP
+from maxrr.unlearning import MaxRR
+
+
+def arrays(classes=10):
+    X, y = load_digits(n_class=classes, return_X_y=True)
+    return X[:240] / 16.0, y[:240]
+
+
+def estimator(classes=10, core=None, **settings):
+    network = MLP(64, classes, hidden=(24,))
+    chosen = {"epochs": 10, "batch_size": 32, "lr": 1e-2, "device": "cpu", **settings}
+    return MaxRR(network, core or HashCore(0.7, key="k"), **chosen)
+
+
+def test_cross_validation():
+    X, y = arrays()
+    assert cross_val_score(estimator(), X, y, cv=3).min() > 0.7
+    assert cross_val_score(estimator(), X, y, cv=2, scoring="neg_log_loss").min() > -1.5
+
+
+def test_in_a_pipeline():
+    X, y = arrays()
+    pipeline = make_pipeline(StandardScaler(), estimator()).fit(X, y)
+    assert pipeline.score(X, y) > 0.9
+    assert pipeline.predict_proba(X).shape == (240, 10)
+    pipeline[-1].unlearn([0, 5])
+    assert pipeline.score(X, y) > 0.9
+    assert cross_val_score(make_pipeline(StandardScaler(), estimator()), X, y, cv=2).min() > 0.7
+
+
+def test_parameters_and_clones():
+    model = estimator(C=2.0, seed=3)
+    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads"}
+    assert set(model.get_params(deep=False)) == names
+    X, y = arrays()
+    copied = clone(model.fit(X, y))
+    with pytest.raises(NotFittedError):
+        copied.predict(X)
+    assert copied.fit(X, y).model_hash_ == model.model_hash_
+    model.unlearn([0])
+    clone(model).fit(X, y)  # knows of nothing forgotten
+    with pytest.raises(ValueError, match="1 of the records were forgotten"):
+        model.fit(X, y)
+
+
+def test_unfitted_models_say_so():
+    for act in ("predict", "predict_proba", "decision_function", "unlearn", "plan"):
+        with pytest.raises(NotFittedError):
+            getattr(estimator(), act)(np.zeros((1, 64)))
+
+
+def test_words_as_labels_and_ids_are_row_numbers():
+    X, y = arrays()
+    words = np.array([f"digit {label}" for label in y])
+    model, numbers = estimator().fit(X, words), estimator().fit(X, y)
+    assert model.classes_.tolist() == sorted(set(words))
+    assert model.score(X, words) == numbers.score(X, y) > 0.9
+    assert np.array_equal(model.predict(X), np.array([f"digit {label}" for label in numbers.predict(X)]))
+    assert model.head_.coef_.tobytes() == numbers.head_.coef_.tobytes()
+    assert model.model_hash_ != numbers.model_hash_  # the names are part of the model
+    assert model.unlearn([0, 239]).records_after == 238
+    model.replace(3, X[4], "digit 4")
+    with pytest.raises(ValueError, match="no record has id 240"):
+        model.unlearn([240])
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [-1, 1], [False, True]])
+def test_two_classes(labels):
+    X, y = arrays(2)
+    names = np.array(labels)[y]
+    model = estimator(2, FullCore()).fit(X, names)
+    assert model.decision_function(X).shape == (240,)
+    assert model.predict_proba(X).shape == (240, 2)
+    assert model.score(X, names) == 1.0
+    assert np.array_equal(model.classes_, np.sort(labels))
+    receipt = model.unlearn([0, 1, 2], core_policy="retrain")
+    kept = np.arange(240) >= 3
+    never = estimator(2, FullCore()).fit(X[kept], names[kept], ids=np.flatnonzero(kept))
+    assert receipt.model_after == model.model_hash_ == never.model_hash_
+    assert len(receipt.heads) == 1
+
+
+def test_arrays_and_a_dataset_of_them_are_the_same():
+    data = table()
+    names = np.array(data.class_names)[data.labels]
+    on_dataset = table_model()
+    on_arrays = clone(on_dataset).fit(data.features, names, ids=data.ids, subjects=data.subjects)
+    assert on_arrays.model_hash_ == on_dataset.model_hash_
+    assert on_arrays.manifest_ == on_dataset.manifest_
+    assert on_arrays.score(data.features, names) == on_dataset.score(data)
+    weights = np.zeros(80)
+    weights[:5] = 1.0
+    assert on_arrays.score(data.features, names, weights) == np.mean(on_arrays.predict(data.features)[:5] == names[:5])
+    with pytest.raises(ValueError, match="leave y, ids and subjects out"):
+        on_arrays.fit(data, names)
+    with pytest.raises(ValueError, match="labels"):
+        on_arrays.fit(data.features)
