@@ -1,4 +1,4 @@
-"""Draws docs/img/unlearning.svg from benchmarks/unlearning.json: who is core, influential or neither, and what it costs."""
+"""Draws docs/img/unlearning.svg from benchmarks/unlearning.json: who is core or influential, and what that costs."""
 
 import json
 import sys

@@ -50,7 +50,7 @@ def holds_ids(root, ids):
     for thing in reachable(root):
         if isinstance(thing, int | float | np.generic) and not isinstance(thing, np.str_ | np.bytes_):
             found |= {id_ for id_ in ids if not isinstance(id_, str) and thing == id_}
-        elif (isinstance(thing, np.ndarray) and thing.dtype.kind in "iuf" and not isinstance(ids[0], str)) or (isinstance(thing, np.ndarray) and thing.dtype.kind in "U" and isinstance(ids[0], str)):
+        elif isinstance(thing, np.ndarray) and thing.dtype.kind in ("U" if isinstance(ids[0], str) else "iuf"):
             found |= set(np.intersect1d(thing, ids).tolist())
         elif isinstance(thing, str):
             found |= {id_ for id_ in ids if str(id_) in thing}

@@ -181,7 +181,7 @@ ONE = np.array([1.0, -2.0])
     [
         (ONE.copy(), "identical", 0.0),
         (ONE + 5e-11, "equal to 1e-10", 5e-11),
-        (ONE + [0.0, 3e-10], "different", 3e-10),
+        (ONE + np.array([0.0, 3e-10]), "different", 3e-10),
         (np.array([1.0, np.nan]), "different", np.inf),
         (np.array([1.0, np.inf]), "different", np.inf),
         (ONE.astype(np.float32), "different", np.inf),

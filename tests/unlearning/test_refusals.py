@@ -1,5 +1,6 @@
 """What is refused, in words, and leaves the model as it was to the byte; and interruptions, which do the same."""
 
+import contextlib
 import copy
 
 import numpy as np
@@ -73,10 +74,8 @@ REQUESTS = {
 def test_a_bad_request_is_refused_and_nothing_changes(model, name):
     request, words = REQUESTS[name]
     unchanged_after(model, lambda: model.unlearn(**request), match=words)
-    try:
+    with contextlib.suppress(ValueError):  # what cannot be looked up cannot be planned either
         assert model.plan(**request).refusal
-    except ValueError:
-        pass  # what cannot be looked up cannot be planned either
 
 
 def test_ids_may_come_in_any_array_that_means_the_same(model):
@@ -110,7 +109,7 @@ def test_one_class_left_is_refused(model):
 def test_an_empty_core_cannot_be_trained_on(model):
     ids = core_of(model)
     words = unchanged_after(model, lambda: model.unlearn(ids, core_policy="retrain"))
-    assert "no core" in words
+    assert "a core of fewer than two classes" in words
     assert model.plan(ids, core_policy="retrain").refusal == words
     assert model.unlearn(ids, core_policy="head").core_left_in_extractor == len(ids)
 

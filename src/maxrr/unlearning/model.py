@@ -294,7 +294,7 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
     core_left = int(fitted.core.sum()) - count
     anew = request.makes_extractor or added is not None or (fitted.on_influential and request.refit == plans.RETAINED)
     return Plan(
-        guarantee, plans.why(guarantee, request, others, fitted.on_influential),
+        guarantee, plans.why(guarantee, request, others, fitted.on_influential, fitted.left_in_extractor),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=count, influential=others, neither=len(request.rows) - count - others,
         unknown=len(request.unknown), already_forgotten=request.already_forgotten,
@@ -304,7 +304,7 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
         embeds=int(left.sum()) if anew else 0,
         refusal=plans.refusal(
             request, [holdings.class_names[label] for label in labels_left],
-            [holdings.class_names[label] for label in fitted_on], core_left,
+            [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
         ),
     )  # fmt: skip
 
@@ -317,7 +317,7 @@ def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, st
     return Receipt(
         number=after.requests, guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim="identical" if all(head.decided for head in heads) else "equal to 1e-10",
-        unconditional=before.choice.unconditional,
+        unconditional=before.choice.unconditional and plan.guarantee.exact and not after.left_in_extractor,
         core_depended_on=before.choice.depended_on, core_details=dict(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
         influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,

@@ -109,8 +109,8 @@ def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
     return Guarantee.refit if heads or on_influential else Guarantee.untouched
 
 
-def why(guarantee: Guarantee, request: Request, influential: int, on_influential: bool) -> str:
-    """The reason in words."""
+def why(guarantee: Guarantee, request: Request, influential: int, on_influential: bool, earlier: int) -> str:
+    """The reason in words; `earlier` forgotten core records are in the extractor still."""
     if not len(request.rows):
         return "every record asked for was forgotten before: nothing is left to do"
     core = len(request.core_rows)
@@ -128,13 +128,19 @@ def why(guarantee: Guarantee, request: Request, influential: int, on_influential
         found = f"{influential} of the records are influential, none is core"
     if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
         found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
-    return f"{found}: {MEANING[guarantee]}"
+    said = f"{found}: {MEANING[guarantee]}"
+    if earlier and guarantee.exact and guarantee is not Guarantee.retrain:
+        said += (
+            f"; that is so for these records, while {earlier} core records forgotten earlier remain in the extractor"
+        )
+    return said
 
 
-def refusal(request: Request, classes_left: list[str], classes_fitted: list[str], core_left: int) -> str | None:
+def refusal(request: Request, classes_left: list[str], classes_fitted: list[str], core_classes: int) -> str | None:
     """Why a request cannot be carried out, and what to do instead; None if it can.
 
-    `classes_left` have records afterwards, `classes_fitted` have records that the head is fitted on.
+    `classes_left` have records afterwards, `classes_fitted` have records that the head is fitted on, and so many
+    `core_classes` have core records.
     """
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
@@ -149,8 +155,10 @@ def refusal(request: Request, classes_left: list[str], classes_fitted: list[str]
     if len(request.rows) and len(classes_left) < 2:
         left = f"only class {classes_left[0]!r}" if classes_left else "no records"
         return f"this would leave {left}: a classifier needs two classes. Delete the model instead"
-    if request.makes_extractor and request.core_policy == RETRAIN and core_left == 0:
-        return "this would leave no core to train the extractor on: fit again, with another core"
+    if request.makes_extractor and request.core_policy == RETRAIN and core_classes < 2:
+        return (
+            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
+        )
     if classes_fitted != classes_left:
         return f"no influential record of every class would be left: use refit='{RETAINED}'"
     return None

@@ -176,7 +176,7 @@ def compared(expected: Arrays, found: Arrays) -> tuple[str, str, float]:
         if array.tobytes() != other.tobytes():
             same = False
             gaps = np.abs(array.astype(np.float64) - other.astype(np.float64))
-            difference = float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0.0))
+            difference = float(np.max(np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), initial=0.0))
             if difference >= worst:
                 worst, where = difference, name
     return (IDENTICAL if same else EQUAL if worst <= TOLERANCE else DIFFERENT), where, worst

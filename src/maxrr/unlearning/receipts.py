@@ -93,9 +93,29 @@ class Receipt:
             if fields["version"] != VERSION:
                 raise ValueError(f"it is of version {fields['version']}, and this program knows {VERSION}")
             fields["heads"] = [HeadProof(**head) for head in fields["heads"]]
-            return cls(**fields)
+            receipt = cls(**fields)
+            wrong = [
+                name for name, kind in typing.get_type_hints(cls).items() if not fits(getattr(receipt, name), kind)
+            ]
+            if wrong:
+                raise ValueError(f"{', '.join(wrong)} has the wrong type")
+            return receipt
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type that receipts use. Truth is not a number here, and a whole number is one."""
+    if is_dataclass(kind):
+        types = typing.get_type_hints(kind)
+        return isinstance(value, kind) and all(fits(getattr(value, name), types[name]) for name in types)  # type: ignore[arg-type]
+    if typing.get_origin(kind) is list:
+        return isinstance(value, list) and all(fits(item, typing.get_args(kind)[0]) for item in value)
+    if typing.get_origin(kind) is dict:
+        return isinstance(value, dict)
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def schema() -> dict[str, Any]:
