@@ -27,6 +27,8 @@ cuda: .venv/dev.stamp ## what can only be seen on a GPU
 
 bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
 	$(BIN)/python benchmarks/training.py --out benchmarks/training.json
+	$(BIN)/python benchmarks/unlearning.py --out benchmarks/unlearning.json
+	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 
