@@ -3,13 +3,17 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 
 plt.rcParams["svg.hashsalt"] = "maxrr"  # the same file from the same numbers
 KINDS = {"free": "neither: erased", "exact": "influential: head moves", "core": "core: a policy decides"}
 COLOURS = {"free": "#9ecae1", "exact": "#fdae6b", "core": "#bcbddc"}
-NAMES = {"hash": "core by hash", "frequency": "core by frequency"}
+
+
+def named(core: dict[str, Any]) -> str:
+    return f"core by {core['kind']}" + (f", {core['runs']} runs" if "runs" in core else "")
 
 
 def main(source: Path, target: Path) -> None:
@@ -22,7 +26,7 @@ def main(source: Path, target: Path) -> None:
             shares.barh(place, count, left=left, color=COLOURS[kind], label=label if place == 0 else None)
             shares.text(left + count / 2, place, f"{count:,}", ha="center", va="center", fontsize=9)
             left += count
-    shares.set_yticks(range(len(results)), [NAMES[name.split(",")[0]] for name in results])
+    shares.set_yticks(range(len(results)), [named(result["core"]) for result in results.values()])
     shares.set_xlabel("records of Fashion-MNIST")
     shares.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=9, columnspacing=1.0)
     result = next(iter(results.values()))
