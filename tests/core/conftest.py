@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 from tests.core.problems import RECIPE, SEEDS, C, network, records
+from tests.small_networks import one_thread  # noqa: F401
 
 from maxrr.core import rank
 
@@ -17,15 +17,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 settings.load_profile("core")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """On networks as small as these, two would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

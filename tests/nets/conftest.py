@@ -1,8 +1,7 @@
 """How Hypothesis runs here: few cases, the same ones every time, and no deadline on a shared machine."""
 
-import pytest
-import torch
 from hypothesis import HealthCheck, settings
+from tests.small_networks import one_thread  # noqa: F401
 
 settings.register_profile(
     "nets",
@@ -10,12 +9,3 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 settings.load_profile("nets")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Unless a test says otherwise: on networks as small as these, two would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

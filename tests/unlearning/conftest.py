@@ -3,8 +3,8 @@
 import copy
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
+from tests.small_networks import one_thread  # noqa: F401
 from tests.unlearning.problems import CORES, fitted, table
 
 settings.register_profile(
@@ -13,15 +13,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 settings.load_profile("unlearning")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """On networks as small as these, two would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=list(CORES))

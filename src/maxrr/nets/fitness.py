@@ -4,11 +4,11 @@ import copy
 
 import torch
 from torch import nn
-from torch.func import functional_call, stack_module_state, vmap
 
 from maxrr.data import Dataset
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import DRAWS, drawing
+from maxrr.nets.stacked import Stack
 
 FEW = 2  # records to try with
 
@@ -58,11 +58,9 @@ def random_state(device: torch.device) -> torch.Tensor:
 def why_not_stacked(network: nn.Module, records: Records) -> str | None:
     """What PyTorch says to many of these networks in one step; None if it can do it."""
     inputs = inputs_for(records, FEW)
-    copies = [copy.deepcopy(network).to(inputs.device) for _ in range(2)]
     try:
-        weights, state = stack_module_state(copies)
-        stacked = inputs.expand(2, *inputs.shape)
-        vmap(lambda *stack: functional_call(copies[0], stack[:2], stack[2:]))(weights, state, stacked)
+        stack = Stack([network, network], records, lr=1.0)
+        stack.forward(stack.weights, stack.state, inputs.expand(2, *inputs.shape))
     except Exception as error:  # whatever it is, it says that one at a time is the way
         return str(error).splitlines()[0]
     return None

@@ -49,7 +49,7 @@ class Stack:
         count = len(networks)
         self.loss_sum = torch.zeros(count, dtype=torch.float64, device=device)
         self.correct = torch.zeros(count, dtype=torch.int64, device=device)
-        self.forward = vmap(self._scores, randomness="different")
+        self.forward = vmap(self._scores)
 
     def _scores(self, weights: dict[str, Tensor], state: dict[str, Tensor], inputs: Tensor) -> Tensor:
         scores: Tensor = functional_call(self.template, (weights, state), (inputs,))

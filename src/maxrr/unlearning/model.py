@@ -103,8 +103,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choice = self.core.choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, report=report
         )
-        holdings = Holdings.of(dataset)
-        ordered = holdings.retained()
+        ordered = dataset.in_order()
+        holdings = Holdings.of(ordered)
         extractor = setting.extractor(ordered, choice, report)
         head = setting.head(extractor, ordered, report)
         requests = 0 if before is None else before.requests

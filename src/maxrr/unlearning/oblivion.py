@@ -48,9 +48,6 @@ class Oblivion:
 
     marks: frozenset[Mark] = frozenset()
 
-    def __len__(self) -> int:
-        return len(self.marks)
-
     def knows(self, key: bytes, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these ids were forgotten."""
         known = {mark.id for mark in self.marks} if len(ids) else set()
