@@ -162,8 +162,10 @@ def test_the_rebuilding_process_gets_no_weights(monkeypatch):
     monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
         prove(receipt, bundle, retained)
-    ((setting, choice, dataset, extractor),) = sent
+    ((setting, choice, dataset, fitted_on, extractor, stored),) = sent
     assert extractor is None
+    assert stored is None
+    assert fitted_on.tolist() == np.sort(retained.ids).tolist()
     assert dataset is retained
     assert choice.ids.tolist() == bundle.choice.ids.tolist()
     blank = begin(setting.network, 0).state_dict()

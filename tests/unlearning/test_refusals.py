@@ -22,8 +22,7 @@ from torch import nn
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
-from maxrr.unlearning import MaxRR, state
-from maxrr.unlearning import model as model_module
+from maxrr.unlearning import MaxRR, forgetting, state
 from maxrr.unlearning import setting as setting_module
 
 IDS = np.sort(table().ids)
@@ -176,7 +175,7 @@ PLACES = {
     "training": (setting_module, "train"),
     "embedding": (setting_module, "embed"),
     "the head": (setting_module, "LinearSVM"),
-    "the receipt": (model_module, "Receipt"),
+    "the receipt": (forgetting, "Receipt"),
     "the state": (state, "with_extractor"),
 }
 
@@ -206,7 +205,7 @@ def test_an_interruption_while_the_head_moves(model, monkeypatch):
 
     influential = kinds(model, table())[1]
     with monkeypatch.context() as patch:
-        patch.setattr(model_module, "make_receipt", interrupt)
+        patch.setattr(forgetting, "make_receipt", interrupt)
         unchanged_after(model, lambda: model.unlearn(influential[:2]), KeyboardInterrupt)
         patch.setattr("maxrr.svm.classifier.move", interrupt)
         unchanged_after(model, lambda: model.unlearn(influential[:2]), KeyboardInterrupt)

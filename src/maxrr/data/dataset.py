@@ -136,7 +136,8 @@ class Dataset:
 
     def content_hash(self) -> str:
         """One hash in hexadecimal, which any change of a record or class changes, and the order of rows does not."""
-        return hashes.content_hash(self.record_hashes()[self._order], self.features, self.class_names)
+        ordered = self.record_hashes()[self._order]
+        return hashes.content_hash(ordered, self.features.dtype, self.shape, self.class_names)
 
     def _take(self, rows: NDArray[np.int64]) -> "Dataset":
         subjects = None if self.subjects is None else self.subjects[rows]

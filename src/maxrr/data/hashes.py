@@ -26,9 +26,9 @@ def key_bytes(key: int | str | None) -> bytes:
     return b"int:%d" % key if isinstance(key, int) else b"str:" + key.encode("utf-8", "surrogatepass")
 
 
-def layout(features: NDArray[Any]) -> bytes:
+def layout(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """Type and shape of one record."""
-    return framed(features.dtype.name.encode(), *(str(size).encode() for size in features.shape[1:]))
+    return framed(dtype.name.encode(), *(str(size).encode() for size in shape))
 
 
 def hash_rows(features: NDArray[Any], prefixes: list[bytes] | None = None) -> NDArray[np.uint8]:
@@ -48,7 +48,7 @@ def record_hashes(
     features: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
 ) -> NDArray[np.uint8]:
     """One hash a record, over its id, its subject, the name of its class, and its features with type and shape."""
-    each = layout(features)
+    each = layout(features.dtype, features.shape[1:])
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     prefixes = [
         framed(key_bytes(id_), key_bytes(subject), key_bytes(name), each)
@@ -57,7 +57,9 @@ def record_hashes(
     return hash_rows(features, prefixes)
 
 
-def content_hash(ordered: NDArray[np.uint8], features: NDArray[Any], class_names: tuple[str, ...]) -> str:
-    """One hash over the class names and the hashes of all records, given in the order of their ids."""
+def content_hash(
+    ordered: NDArray[np.uint8], dtype: np.dtype[Any], shape: tuple[int, ...], class_names: tuple[str, ...]
+) -> str:
+    """One hash over the class names, type and shape of a record, and the hashes of all in the order of their ids."""
     names = framed(*map(key_bytes, class_names))
-    return hashlib.sha256(framed(names, layout(features), ordered.tobytes())).hexdigest()
+    return hashlib.sha256(framed(names, layout(dtype, shape), ordered.tobytes())).hexdigest()

@@ -2,5 +2,6 @@
 
 from maxrr.files.atomic import write_atomically
 from maxrr.files.hashes import sha256_of
+from maxrr.files.locking import Lock
 
-__all__ = ["sha256_of", "write_atomically"]
+__all__ = ["Lock", "sha256_of", "write_atomically"]

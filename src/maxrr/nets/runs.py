@@ -9,8 +9,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
-import weakref
 import zipfile
 import zlib
 from pathlib import Path
@@ -22,13 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.files import write_atomically
+from maxrr.files import Lock, write_atomically
 from maxrr.nets.recipe import Environment, Recipe, Run
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 KIND = "runs.json"
 LOCK = ".lock"
@@ -48,7 +41,12 @@ class Runs:
     def __init__(self, folder: str | Path, kind: dict[str, Any]) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock(self.folder / LOCK, owner=self)
+        try:
+            self.lock = Lock(self.folder / LOCK)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"another process is training into {folder}: wait for it, or use another folder"
+            ) from error
         for left_behind in self.folder.glob(".maxrr-*.tmp"):  # by a process that was killed while it wrote
             left_behind.unlink()
         there = self.folder / KIND
@@ -97,19 +95,6 @@ class Runs:
             RuntimeError,
         ) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
-
-
-def lock(path: Path, owner: object) -> None:
-    """Let no other process lock this file while the owner lives. The system lets go of it on kill, too."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-    weakref.finalize(owner, os.close, descriptor)
-    if fcntl is not None:
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ValueError(
-                f"another process is training into {path.parent}: wait for it, or use another folder"
-            ) from error
 
 
 def as_array(value: Tensor) -> NDArray[Any]:

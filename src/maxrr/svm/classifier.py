@@ -80,17 +80,21 @@ def remove(solution: Solution, C: float, positions: Ints) -> Solution:
     return move(replace(solution.samples, alive=alive), C, solution, positions)
 
 
-def add(solution: Solution, C: float, X: Array, lengths: Floats, codes: Ints, rank: Ints) -> Solution:
-    """The solution with more samples; `rank` is that of all samples, old ones first."""
+def exchange(
+    solution: Solution, C: float, leaving: Ints, X: Array, lengths: Floats, codes: Ints, rank: Ints
+) -> Solution:  # fmt: skip
+    """The solution without some samples and with others; `rank` is that of all samples, old ones first."""
     old = solution.samples
+    alive = old.alive.copy()
+    alive[leaving] = False
     samples = Samples(
         namespace(old.X).concat([old.X, X]),
         np.concatenate([old.lengths, lengths]),
         np.concatenate([old.codes, codes]),
         rank,
-        np.concatenate([old.alive, np.ones(len(codes), dtype=bool)]),
+        np.concatenate([alive, np.ones(len(codes), dtype=bool)]),
     )
-    return move(samples, C, solution, np.arange(len(old.codes), len(samples.codes)))
+    return move(samples, C, solution, np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))]))
 
 
 def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solution:

@@ -57,8 +57,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         The dual variables of those samples, in the same order.
     support_
         Rows that are influential in any head.
-    held_
-        Rows that have not been forgotten, and their features.
+    rows_, held_
+        Rows that have not been forgotten; the same with their features.
     work_
         What the last `fit`, `forget` or `insert` cost: passes over the data, rows read, cold solves.
 
@@ -147,10 +147,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         model._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
         return model
 
-    def erase(self) -> None:
-        """Overwrite what is left of forgotten samples. Their codes go last: an interrupted erasure starts again."""
+    def erase(self, rows: ArrayLike | None = None) -> None:
+        """Overwrite what is left of forgotten samples, or these rows of a model that is not needed any more.
+
+        Their codes go last: an interrupted erasure starts again.
+        """
         samples, keys = self._fitted.solution.samples, self._fitted.keys
-        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0))
+        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0)) if rows is None else np.asarray(rows)
         samples.X[like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
         keys[gone] = np.zeros(1, keys.dtype)[0]
@@ -162,23 +165,34 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Keys must not be in use; that of a forgotten sample may be used again. A class seen for the first time gets a
         head of its own, solved from scratch.
         """
-        fitted = self._fitted
         self.erase()
+        self._state = self.with_more(X, y, keys)._state
+        self._warn()
+        return self.certificate_
+
+    def with_more(
+        self, X: Array, y: ArrayLike, keys: ArrayLike | None = None, *, instead_of: ArrayLike = ()
+    ) -> Self:  # fmt: skip
+        """A model as `insert` leaves it, perhaps after forgetting some rows; this one stays as it is."""
+        fitted = self._fitted
         old = fitted.solution.samples
+        leaving = validation.rows(instead_of, old.alive) if np.size(instead_of) else np.empty(0, dtype=np.int64)
+        staying = old.alive.copy()
+        staying[leaving] = False
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
         validation.same_kind(fitted.classes, labels)
         fresh = validation.keys(keys, len(features), first=len(fitted.keys))
-        names = validation.join(fitted.keys, fresh, old.alive)
+        names = validation.join(fitted.keys, fresh, staying)
         classes, codes = np.unique(np.concatenate([fitted.classes, labels]), return_inverse=True)
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
-        added = classifier.add(
-            solution, fitted.C, like(to_numpy(features), old.X), validation.lengths(features),
+        added = classifier.exchange(
+            solution, fitted.C, leaving, like(to_numpy(features), old.X), validation.lengths(features),
             codes[len(fitted.classes) :].astype(np.int64), np.argsort(np.argsort(names, kind="stable")),
         )  # fmt: skip
-        self._state = Fitted(fitted.C, classes, names, added)
-        self._warn()
-        return self.certificate_
+        model = copy.copy(self)
+        model._state = Fitted(fitted.C, classes, names, added)
+        return model
 
     def certify(self, X: Array, y: ArrayLike) -> tuple[Certificate, ...]:
         """Recompute all certificates from weights and multipliers alone, trusting nothing the solver kept.
@@ -242,9 +256,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return np.flatnonzero(np.any([head.influential() for head in self._fitted.solution.heads], axis=0))
 
     @property
+    def rows_(self) -> Ints:
+        return np.flatnonzero(self._fitted.solution.samples.alive)
+
+    @property
     def held_(self) -> tuple[Ints, Floats]:
-        rows = np.flatnonzero(self._fitted.solution.samples.alive)
-        return rows, self._fitted.solution.samples.rows(rows)
+        return self.rows_, self._fitted.solution.samples.rows(self.rows_)
 
     @property
     def work_(self) -> Work:

@@ -1,9 +1,21 @@
 """MaxRR in memory: fit, predict, plan, unlearn, and receipts of what was done."""
 
+from maxrr.unlearning.export import Exported, export_onnx
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.proof import Bundle, Verdict, prove
 from maxrr.unlearning.receipts import HeadProof, Receipt
 
-__all__ = ["Bundle", "Guarantee", "HeadProof", "MaxRR", "Plan", "Receipt", "Verdict", "prove"]
+__all__ = [
+    "Bundle",
+    "Exported",
+    "Guarantee",
+    "HeadProof",
+    "MaxRR",
+    "Plan",
+    "Receipt",
+    "Verdict",
+    "export_onnx",
+    "prove",
+]

@@ -1,4 +1,4 @@
-"""What a model holds of its records, beside their features.
+"""What a model holds of its records, beside what the extractor makes of them.
 
 Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the head's
 samples) keeps its place, and forgetting costs no copy of the others.
@@ -24,7 +24,9 @@ Digests = NDArray[np.uint8]
 class Holdings:
     """Records in the order of their ids, then those that were added later; who of them is still there."""
 
-    features: NDArray[Any]
+    features: NDArray[Any] | None  # the raw records; None where their owner keeps them, as for a model on a disk
+    dtype: np.dtype[Any]  # of a raw record
+    shape: tuple[int, ...]
     labels: Ints
     ids: Ids
     subjects: Ids | None
@@ -38,7 +40,8 @@ class Holdings:
         """A copy of the records that nobody else can change, and that can be erased."""
         ordered = dataset.in_order()
         return cls(
-            np.array(ordered.features), np.array(ordered.labels), np.array(ordered.ids),
+            np.array(ordered.features), ordered.features.dtype, ordered.shape,
+            np.array(ordered.labels), np.array(ordered.ids),
             None if ordered.subjects is None else np.array(ordered.subjects), ordered.class_names,
             np.array(ordered.record_hashes()), np.array(hash_rows(ordered.features)),
             np.ones(len(ordered), dtype=bool),
@@ -76,6 +79,8 @@ class Holdings:
 
     def select(self, rows: Ints) -> Dataset:
         """Some of them."""
+        if self.features is None:
+            raise DataError("this needs the raw records, which are not kept here: say where they come from")
         subjects = None if self.subjects is None else self.subjects[rows]
         return Dataset(self.features[rows], self.labels[rows], self.class_names, self.ids[rows], subjects)
 
@@ -95,7 +100,7 @@ class Holdings:
     @cached_property
     def manifest(self) -> str:
         """One hash for all records that are there: that of the dataset of them."""
-        return content_hash(self.hashes[self._living_order], self.features, self.class_names)
+        return content_hash(self.hashes[self._living_order], self.dtype, self.shape, self.class_names)
 
     def without(self, rows: Ints) -> "Holdings":
         """The same without these; `erase` of the result overwrites them, for this one too."""
@@ -111,18 +116,46 @@ class Holdings:
         subjects = None
         if self.subjects is not None and more.subjects is not None:
             subjects = np.concatenate([self.subjects, more.subjects])
+        features = None
+        if self.features is not None and more.features is not None:
+            features = np.concatenate([self.features, more.features])
         return Holdings(
-            np.concatenate([self.features, more.features]), np.concatenate([self.labels, more.labels]),
+            features, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
             np.concatenate([self.alive, more.alive]),
         )  # fmt: skip
 
+    def with_records(self, dataset: Dataset) -> "Holdings":
+        """The same with the raw records at hand, from a dataset that has every one of them unchanged.
+
+        It may have others, such as those that were forgotten: they are not looked at.
+        """
+        order = self._living_order
+        known = np.isin(self.ids[order], dataset.ids)
+        if not known.all():
+            raise DataError(
+                f"{int((~known).sum()):,} of the {len(order):,} records of the model are not in this data: "
+                "bring the data that it was fitted on"
+            )
+        retained = dataset.select(self.ids[order])
+        if retained.content_hash() != self.manifest:
+            changed = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
+            raise DataError(
+                f"{changed:,} of the {len(order):,} records of the model differ from those in this data"
+                + ("" if changed else " in the names of their classes")
+                + ": bring them as they were fitted, and replaced ones as they are now"
+            )
+        features = np.zeros((len(self.ids), *self.shape), self.dtype)
+        features[order] = retained.features
+        return replace(self, features=features)
+
     def erase(self) -> None:
         """Overwrite everything that is left of records that are gone."""
         gone = ~self.alive
         for array in (self.features, self.labels, self.hashes, self.contents):
-            array[gone] = 0
+            if array is not None:
+                array[gone] = 0
         for keys in (self.ids, self.subjects):
             if keys is not None:
                 keys[gone] = np.zeros(1, keys.dtype)[0]

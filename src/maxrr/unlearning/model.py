@@ -4,8 +4,7 @@ import copy
 import secrets
 import time
 import warnings
-from dataclasses import asdict
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,20 +14,21 @@ from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from maxrr.core import Choice, Core, Frozen
-from maxrr.data import DataError, Dataset
-from maxrr.data.checks import check_keys
+from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM
-from maxrr.unlearning import plans, state
-from maxrr.unlearning.guarantees import Guarantee
+from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.holdings import Holdings
-from maxrr.unlearning.oblivion import Oblivion, id_mark
-from maxrr.unlearning.plans import Plan, Request, Technique
+from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.oblivion import Oblivion
+from maxrr.unlearning.pace import Pace
+from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.proof import Bundle
-from maxrr.unlearning.receipts import HeadProof, Receipt
+from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
 
@@ -83,12 +83,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self, X: Dataset | ArrayLike, y: ArrayLike | None = None, ids: ArrayLike | None = None,
-        subjects: ArrayLike | None = None, report: Report | None = None,
+        subjects: ArrayLike | None = None, *, folder: str | Path | None = None, report: Report | None = None,
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the head on every record.
 
         `X` is a Dataset, or an array with labels `y`, record ids (row numbers if not given) and perhaps subject ids.
         Records that this model has forgotten are refused; their features under another id are warned about.
+        In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
         """
         dataset, labels = as_dataset(X, y, ids, subjects)
         before = vars(self).get("_state")
@@ -101,14 +102,23 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.threads, Environment.here(chosen_device(self.device), self.threads),
         )  # fmt: skip
         choice = self.core.choose(
-            self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, report=report
-        )
+            self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
+            report=report,
+        )  # fmt: skip
         ordered = dataset.in_order()
         holdings = Holdings.of(ordered)
+        clock = [time.perf_counter()]
         extractor = setting.extractor(ordered, choice, report)
-        head = setting.head(extractor, ordered, report)
-        requests = 0 if before is None else before.requests
-        self._state = Fitted(setting, extractor, head, holdings, choice, labels, key, oblivion, requests=requests)
+        clock.append(time.perf_counter())
+        features = setting.features(extractor, ordered, report)
+        clock.append(time.perf_counter())
+        head = setting.head(features, ordered)
+        clock.append(time.perf_counter())
+        pace = Pace.measured(np.diff(clock).tolist(), len(choice.ids), len(ordered), len(head.certificate_))
+        requests, layouts = (0, 0) if before is None else (before.requests, before.layouts + 1)
+        self._state = Fitted(
+            setting, extractor, head, holdings, choice, labels, key, oblivion, pace, requests=requests, layouts=layouts
+        )  # fmt: skip
         return self
 
     def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
@@ -119,7 +129,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             array = np.asarray(X)
             records = Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
-        expected = fitted.holdings.features.shape[1:]
+        expected = fitted.holdings.shape
         if records.shape != expected:
             raise ValueError(f"the records have shape {records.shape}, but the model was fitted on {expected}")
         return np.asarray(fitted.head.decision_function(fitted.setting.features(fitted.extractor, records)))
@@ -177,24 +187,25 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def bundle(self) -> Bundle:
         """What is needed to prove the current state by training again: for whoever runs the model, not the public."""
         fitted = self._fitted
+        rows, features = fitted.in_order()
         return Bundle(
             fitted.setting, fitted.choice, fitted.holdings.manifest, fitted.model_hash,
             copy.deepcopy(fitted.extractor), fitted.head_classes, fitted.head.coef_, fitted.head.intercept_,
-            fitted.left_in_extractor, fitted.technique, fitted.on_influential,
+            fitted.left_in_extractor, fitted.technique, fitted.on_influential, fitted.holdings.ids[rows], features,
         )  # fmt: skip
 
     # Forgetting
 
     def plan(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = plans.HEAD, refit: str = plans.RETAINED,
+        core_policy: str | Technique = HEAD, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """What `unlearn` would do with this request. Changes nothing."""
         return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), None)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = plans.HEAD, refit: str = plans.RETAINED, report: Report | None = None,
+        core_policy: str | Technique = HEAD, refit: str = RETAINED, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by id or all of some subjects.
 
@@ -210,35 +221,22 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "retained" fits the head on all retained records, "influential" on those that were influential in the
             last full fit: cheaper, and not the same.
         """
-        return self._carry_out(look_up(self._fitted, ids, subjects, core_policy, refit), None, report)
+        request = look_up(self._fitted, ids, subjects, core_policy, refit)
+        return forget(self._fitted, request, None, self._take_over, report)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = plans.HEAD, report: Report | None = None,
+        core_policy: str | Technique = HEAD, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
         The new record enters the head, and never the core before the next `fit`. Without a label it keeps the old one.
         """
-        request = look_up(self._fitted, [id], None, core_policy, plans.RETAINED)
-        if request.already_forgotten:
-            raise ValueError(f"the record {id!r} was forgotten: there is nothing to replace")
-        added = rectified(self._fitted, request, features, label) if len(request.rows) else None
-        return self._carry_out(request, added, report)
+        request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
+        return forget(self._fitted, request, added, self._take_over, report)
 
-    def _carry_out(self, request: Request, added: Dataset | None, report: Report | None) -> Receipt:
-        started = time.perf_counter()
-        before = self._fitted
-        plan = make_plan(before, request, added)
-        if plan.refusal:
-            raise ValueError(plan.refusal)
-        after = state.without(before, request, added, report)
-        receipt = make_receipt(request, plan, before, after, started)
+    def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
-        # From here on the records are gone; what is left is to overwrite what they were.
-        after.head.erase()
-        before.holdings.without(request.rows).erase()
-        return receipt
 
     @property
     def _fitted(self) -> Fitted:
@@ -250,104 +248,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
-
-
-def look_up(
-    fitted: Fitted, ids: ArrayLike | None, subjects: ArrayLike | None, core_policy: str | Technique, refit: str
-) -> Request:
-    """Rows and kinds of the records that a request names."""
-    plans.check_policy(core_policy, refit)
-    if (ids is None) == (subjects is None):
-        raise ValueError("a request names records by ids, or people by subjects: one of the two")
-    if subjects is not None:
-        people = np.unique(keys_of(subjects, "subject ids"))
-        rows = np.sort(fitted.holdings.of_subjects(people))
-        return Request(rows, rows[fitted.core[rows]], [], 0, core_policy, refit)
-    wanted = np.unique(keys_of(ids, "record ids"))
-    found = fitted.holdings.rows(wanted)
-    missing, rows = wanted[found < 0], np.sort(found[found >= 0])
-    gone = fitted.oblivion.knows(fitted.key, missing)
-    return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), int(gone.sum()), core_policy, refit)
-
-
-def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
-    """Ids as a request may give them: one or many, also in a column of objects."""
-    array = np.atleast_1d(np.asarray(given))
-    return check_keys(np.asarray(array.tolist()) if array.dtype.kind == "O" else array, what)
-
-
-def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
-    """What a request will do. With records added, the head is fitted again whatever else."""
-    holdings, count = fitted.holdings, len(request.core_rows)
-    influential, heads = fitted.influenced(request.rows)
-    others = int((~np.isin(influential, request.core_rows)).sum())
-    guarantee = plans.promise(request, heads, fitted.on_influential)
-    if added is not None and guarantee is Guarantee.untouched:
-        guarantee = Guarantee.refit
-    left = holdings.alive.copy()
-    left[request.rows] = False
-    labels_left = np.unique(np.concatenate([holdings.labels[left], [] if added is None else added.labels])).astype(int)
-    fitted_on = labels_left
-    if request.refit == plans.INFLUENTIAL and not request.makes_extractor and (heads or fitted.on_influential):
-        basis = fitted.head.held_[0] if fitted.on_influential else fitted.head.support_
-        fitted_on = np.unique(holdings.labels[np.setdiff1d(basis, request.rows)])
-    core_left = int(fitted.core.sum()) - count
-    anew = request.makes_extractor or added is not None or (fitted.on_influential and request.refit == plans.RETAINED)
-    return Plan(
-        guarantee, plans.why(guarantee, request, others, fitted.on_influential, fitted.left_in_extractor),
-        requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
-        core=count, influential=others, neither=len(request.rows) - count - others,
-        unknown=len(request.unknown), already_forgotten=request.already_forgotten,
-        duplicates_left=holdings.twins(request.rows),
-        heads=len(labels_left) if anew else heads,
-        trains=core_left if request.core_policy == plans.RETRAIN and count else 0,
-        embeds=int(left.sum()) if anew else 0,
-        refusal=plans.refusal(
-            request, [holdings.class_names[label] for label in labels_left],
-            [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
-        ),
-    )  # fmt: skip
-
-
-def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, started: float) -> Receipt:
-    """What was done."""
-    classes = after.head_classes if len(after.head_classes) > 2 else after.head_classes[1:]
-    heads = [HeadProof.of(*pair) for pair in zip(classes, after.head.certificate_, strict=True)]
-    setting, ids = before.setting, before.holdings.ids[request.rows].tolist()
-    return Receipt(
-        number=after.requests, guarantee=plan.guarantee.value, reason=plan.reason,
-        bytes_claim="identical" if all(head.decided for head in heads) else "equal to 1e-10",
-        unconditional=before.choice.unconditional and plan.guarantee.exact and not after.left_in_extractor,
-        core_depended_on=before.choice.depended_on, core_details=dict(before.choice.details),
-        core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
-        influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,
-        duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        record_marks=sorted(id_mark(before.key, id_).hex() for id_ in ids),
-        records_before=int(before.holdings.alive.sum()), records_after=int(after.holdings.alive.sum()),
-        manifest_before=before.holdings.manifest, manifest_after=after.holdings.manifest,
-        model_before=before.model_hash, model_after=after.model_hash, heads=heads,
-        seed=setting.seed, recipe=asdict(setting.recipe), C=setting.C, environment=asdict(setting.environment),
-        time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
-    )  # fmt: skip
-
-
-def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any) -> Dataset:
-    """The record that takes the place of the requested one."""
-    old = fitted.holdings.select(request.rows)
-    given = np.asarray(features)
-    if given.shape != old.shape:
-        raise DataError(f"the new record has shape {given.shape}, but the model's records have {old.shape}")
-    content = given.astype(old.features.dtype)
-    if old.features.dtype.kind in "iu" and not np.array_equal(content, given):
-        raise DataError(f"the new record does not fit into {old.features.dtype}, which the model's records are of")
-    labels = old.labels
-    if label is not None:
-        found = np.flatnonzero(fitted.labels == label) if np.ndim(label) == 0 else np.zeros(0, dtype=int)
-        if not len(found):
-            known = ", ".join(map(repr, fitted.labels.tolist()))
-            raise DataError(f"there is no class {label!r}; the classes are {known}")
-        labels = found[:1]
-    return Dataset(content[None], labels, old.class_names, old.ids, old.subjects)
 
 
 def as_dataset(

@@ -1,23 +1,13 @@
 """What a request will do, to which guarantee, at what cost: said before anything is touched."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.unlearning.guarantees import MEANING, Guarantee
-
-Ints = NDArray[np.int64]
-
-Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
-"""Extractor, the core records that stay and those to forget → a new extractor: a stricter way than leaving it alone."""
-
-HEAD, RETRAIN, REFUSE = "head", "retrain", "refuse"
-RETAINED, INFLUENTIAL = "retained", "influential"
+from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN, Request
+from maxrr.unlearning.state import Fitted
 
 
 @dataclass(frozen=True)
@@ -38,6 +28,8 @@ class Plan:
         How many heads move to another optimum.
     trains, embeds : int
         How many records the extractor is trained on again, and how many are embedded again.
+    seconds : float
+        About how long that takes, going by how long `fit` took. A technique of the caller's own is not counted.
     refusal : str or None
         Why `unlearn` would refuse, and what to do instead.
     """
@@ -54,6 +46,7 @@ class Plan:
     heads: int
     trains: int
     embeds: int
+    seconds: float
     refusal: str | None
 
     def __str__(self) -> str:
@@ -61,38 +54,41 @@ class Plan:
         return f"refused: {self.refusal}" if self.refusal else said
 
 
-@dataclass(frozen=True)
-class Request:
-    """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy."""
-
-    rows: Ints
-    core_rows: Ints
-    unknown: list[Any]
-    already_forgotten: int
-    core_policy: str | Technique
-    refit: str
-
-    @property
-    def touches_core(self) -> bool:
-        return len(self.core_rows) > 0
-
-    @property
-    def makes_extractor(self) -> bool:
-        """Whether another extractor takes the place of the present one."""
-        return self.touches_core and (self.core_policy == RETRAIN or callable(self.core_policy))
-
-    @property
-    def policy(self) -> str:
-        """The policy's name."""
-        return self.core_policy if isinstance(self.core_policy, str) else "technique"
-
-
-def check_policy(core_policy: str | Technique, refit: str) -> None:
-    """Refuse words that mean nothing."""
-    if not callable(core_policy) and core_policy not in (HEAD, RETRAIN, REFUSE):
-        raise ValueError(f"core_policy is '{HEAD}', '{RETRAIN}', '{REFUSE}' or a function, not {core_policy!r}")
-    if refit not in (RETAINED, INFLUENTIAL):
-        raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")
+def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
+    """What a request will do. With records added, the head is fitted again whatever else."""
+    holdings, count = fitted.holdings, len(request.core_rows)
+    influential, heads = fitted.influenced(request.rows)
+    others = int((~np.isin(influential, request.core_rows)).sum())
+    guarantee = promise(request, heads, fitted.on_influential)
+    if added is not None and guarantee is Guarantee.untouched:
+        guarantee = Guarantee.refit
+    left = holdings.alive.copy()
+    left[request.rows] = False
+    labels_left = np.unique(np.concatenate([holdings.labels[left], [] if added is None else added.labels])).astype(int)
+    fitted_on = labels_left
+    if request.refit == INFLUENTIAL and not request.makes_extractor and (heads or fitted.on_influential):
+        basis = fitted.head.held_[0] if fitted.on_influential else fitted.head.support_
+        fitted_on = np.unique(holdings.labels[np.setdiff1d(basis, request.rows)])
+    core_left = int(fitted.core.sum()) - count
+    anew = len(request.rows) > 0 and (
+        request.makes_extractor or (fitted.on_influential and (added is not None or request.refit == RETAINED))
+    )
+    moved = len(labels_left) if anew or added is not None else heads
+    trains = core_left if request.core_policy == RETRAIN and count else 0
+    embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
+    return Plan(
+        guarantee, why(guarantee, request, others, fitted.on_influential, fitted.left_in_extractor),
+        requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
+        core=count, influential=others, neither=len(request.rows) - count - others,
+        unknown=len(request.unknown), already_forgotten=request.already_forgotten,
+        duplicates_left=holdings.twins(request.rows),
+        heads=moved, trains=trains, embeds=embeds,
+        seconds=fitted.pace.expected(len(request.rows), moved, trains, embeds, anew),
+        refusal=refusal(
+            request, [holdings.class_names[label] for label in labels_left],
+            [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
+        ),
+    )  # fmt: skip
 
 
 def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:

@@ -52,6 +52,8 @@ class Bundle:
     core_left_in_extractor: int
     technique: bool  # the extractor was changed by a caller's function
     on_influential: bool
+    fitted_on: NDArray[Any]  # the ids of the records that the head was fitted on, in order
+    features: NDArray[np.float64]  # theirs; looked at only where embedding cannot give the same bytes
 
     def __repr__(self) -> str:
         return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
@@ -65,7 +67,8 @@ class Verdict:
     ----------
     verdict : str
         "identical", "equal to 1e-10", "different", "superseded" (later requests changed the model, and the proof is of
-        its current state) or "not comparable here" (other hardware, versions or threads: the head alone is proved).
+        its current state) or "not comparable here" (other hardware, versions or threads: the head alone is proved,
+        from the stored features).
     proved : str
         "extractor and head", or "head".
     result : str
@@ -119,8 +122,11 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     with without_the_script() if importable else nullcontext():
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
-            extractor = None if rebuilds else bundle.extractor
-            found = pool.submit(rebuild, setting, bundle.choice, dataset, extractor).result()
+            given = None if rebuilds else bundle.extractor
+            stored = None if comparable else bundle.features
+            found, apart = pool.submit(
+                rebuild, setting, bundle.choice, dataset, bundle.fitted_on, given, stored
+            ).result()  # fmt: skip
         finally:
             pool.shutdown(cancel_futures=True)
     expected = {"head weights": bundle.weights, "head intercepts": bundle.intercepts}
@@ -128,8 +134,17 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
         expected |= state_of(bundle.extractor)
     result, where, largest = compared(expected, found)
     verdict = NOT_COMPARABLE if not comparable else SUPERSEDED if superseded else result
+    remains = list(filter(None, [what_remains(bundle), "" if comparable else as_stored(apart)]))
     proved = "extractor and head" if rebuilds else "head"
-    return Verdict(verdict, proved, result, where, largest, what_remains(bundle), time.perf_counter() - started)
+    return Verdict(verdict, proved, result, where, largest, "; ".join(remains), time.perf_counter() - started)
+
+
+def as_stored(apart: float) -> str:
+    """What it means that the head was proved from features that this machine did not make."""
+    return (
+        "the features are the stored ones, because this machine, its versions or threads are not those of the model: "
+        f"made here by the stored extractor they differ by at most {apart:.1e} of the largest"
+    )
 
 
 def what_remains(bundle: Bundle) -> str:
@@ -139,7 +154,10 @@ def what_remains(bundle: Bundle) -> str:
     if bundle.technique:
         return "the extractor was changed by a technique of the caller's: what remains in it is for an audit to say"
     if bundle.on_influential:
-        return "the head was fitted on influential records alone: fitting on all retained ones gives another"
+        return (
+            "the head was fitted on what is left of influential records alone, as this proof did: fitting on all "
+            "retained ones gives another"
+        )
     if bundle.core_left_in_extractor:
         count = bundle.core_left_in_extractor
         return f"the extractor was trained on {count} forgotten core records, and keeps what it learned from them"
@@ -147,14 +165,21 @@ def what_remains(bundle: Bundle) -> str:
 
 
 def rebuild(
-    setting: Setting, choice: Choice, dataset: Dataset, extractor: nn.Module | None
-) -> dict[str, NDArray[Any]]:  # fmt: skip
-    """In the fresh process: the weights of extractor and head, from the records; of the head alone if one is given."""
+    setting: Setting, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
+    stored: NDArray[np.float64] | None,
+) -> tuple[dict[str, NDArray[Any]], float]:  # fmt: skip
+    """In the fresh process: the weights of extractor and head, from the records; of the head alone if one is given.
+
+    With stored features it is fitted on those. Also returns how far they are from the ones made here.
+    """
     ordered = dataset.in_order()
     trained = setting.extractor(ordered, choice) if extractor is None else extractor
-    head = setting.head(trained, ordered)
+    records = ordered if len(fitted_on) == len(ordered) else ordered.select(fitted_on)
+    features = setting.features(trained, records)
+    apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
+    head = setting.head(features if stored is None else stored, records)
     found: dict[str, NDArray[Any]] = {"head weights": head.coef_, "head intercepts": head.intercept_}
-    return found | state_of(trained) if extractor is None else found
+    return (found | state_of(trained) if extractor is None else found), apart
 
 
 def state_of(extractor: nn.Module) -> dict[str, NDArray[Any]]:

@@ -18,11 +18,11 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
-from maxrr.unlearning import plans
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.holdings import Bools, Holdings, Ints
 from maxrr.unlearning.oblivion import Oblivion, marks
-from maxrr.unlearning.plans import Request
+from maxrr.unlearning.pace import Pace
+from maxrr.unlearning.requests import INFLUENTIAL, Request
 from maxrr.unlearning.setting import Setting
 
 
@@ -38,10 +38,12 @@ class Fitted:
     labels: NDArray[Any]  # what callers call the classes
     key: bytes
     oblivion: Oblivion
+    pace: Pace
     on_influential: bool = False  # the head was fitted on influential records alone, and holds no others
     left_in_extractor: int = 0  # forgotten core records that the extractor was trained on
     technique: bool = False  # the extractor is the work of a caller's function
     requests: int = 0
+    layouts: int = 0  # how often the records were given other rows
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
 
     @cached_property
@@ -69,12 +71,18 @@ class Fitted:
                 retained = self.holdings.retained()
                 features, labels = self.setting.features(self.extractor, retained), retained.labels
             else:
-                rows, features = self.head.held_
+                rows, features = self.in_order()
                 labels = self.holdings.labels[rows]
             known = np.isin(labels, self.head.classes_)
             scores = self.head.decision_function(features[known])
             self.derived["platt"] = fit_platt(scores, labels[known], self.head.classes_)
         return self.derived["platt"]
+
+    def in_order(self) -> tuple[Ints, NDArray[np.float64]]:
+        """The rows that the head holds and their features, in the order of the records' ids."""
+        rows, features = self.head.held_
+        order = np.argsort(self.holdings.ids[rows], kind="stable")
+        return (rows, features) if np.array_equal(order, np.arange(len(rows))) else (rows[order], features[order])
 
     def influenced(self, rows: Ints) -> tuple[Ints, int]:
         """Which of these rows are influential, and how many heads they shape."""
@@ -103,9 +111,12 @@ def without(now: Fitted, request: Request, added: Dataset | None, report: Report
         then = with_extractor(now, then, request, report)
     if added is not None:
         then = with_added(then, added)
-    if request.makes_extractor or added is not None:
+    if request.makes_extractor or (added is not None and now.on_influential):
         return with_head(then, report)
-    if request.refit == plans.INFLUENTIAL:
+    if added is not None:
+        features = then.setting.features(then.extractor, added)
+        return replace(then, head=now.head.with_more(features, added.labels, added.ids, instead_of=request.rows))
+    if request.refit == INFLUENTIAL:
         return on_influential(now, then, request)
     if now.on_influential:  # the head knows too little to go on from
         return with_head(then, report)
@@ -137,8 +148,10 @@ def with_added(then: Fitted, added: Dataset) -> Fitted:
 def with_head(then: Fitted, report: Report | None) -> Fitted:
     """A head fitted from scratch on all records that are there, which then stand in the order of their ids again."""
     retained = then.holdings.retained()
-    head = then.setting.head(then.extractor, retained, report)
-    return replace(then, holdings=Holdings.of(retained), head=head, on_influential=False)
+    head = then.setting.head(then.setting.features(then.extractor, retained, report), retained)
+    return replace(
+        then, holdings=Holdings.of(retained), head=head, on_influential=False, layouts=then.layouts + 1
+    )  # fmt: skip
 
 
 def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:

@@ -1,0 +1,85 @@
+"""Networks by name: what makes them, and with which arguments. So a file can say which network it is without pickle."""
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from maxrr.nets.lenet import LeNet5
+from maxrr.nets.mlp import MLP
+from maxrr.nets.seeding import Network
+
+OUR_OWN = "maxrr.nets"
+
+
+@dataclass(frozen=True)
+class NamedNetwork:
+    """A function that makes a network, known by where it is imported from.
+
+    Parameters
+    ----------
+    maker : str
+        As in `package.module:function`.
+    arguments : tuple
+        That it is called with: numbers, strings, and tuples of them.
+    """
+
+    maker: str
+    arguments: tuple[Any, ...] = ()
+
+    @classmethod
+    def for_records(cls, maker: str, shape: tuple[int, ...], classes: int) -> "NamedNetwork":
+        """The network for such records. A maker that takes arguments gets their shape and the number of classes."""
+        takes = [
+            parameter
+            for parameter in inspect.signature(found(maker)).parameters.values()
+            if parameter.kind is not parameter.KEYWORD_ONLY
+        ]
+        return cls(maker, (shape, classes) if takes else ())
+
+    @property
+    def our_own(self) -> bool:
+        """Whether it is of this library; anything else is somebody's code."""
+        return self.maker.partition(":")[0] == OUR_OWN
+
+    def __call__(self) -> nn.Module:
+        network = found(self.maker)(*map(as_tuple, self.arguments))
+        if not isinstance(network, nn.Module):
+            raise ValueError(f"{self.maker} should make a torch.nn.Module, not a {type(network).__name__}")
+        return network
+
+
+def name_of(network: Network) -> NamedNetwork | None:
+    """What makes this network, if that can be imported anywhere; None otherwise, as for any network of many layers."""
+    if isinstance(network, NamedNetwork):
+        return network
+    if isinstance(network, nn.Module):
+        if type(network) not in (LeNet5, MLP) or not all(weights.requires_grad for weights in network.parameters()):
+            return None
+        return NamedNetwork(f"{OUR_OWN}:{type(network).__name__}", tuple(vars(network)["arguments"]))
+    maker = f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
+    try:
+        return NamedNetwork(maker) if found(maker) is network and not maker.startswith("__main__") else None
+    except ValueError:
+        return None
+
+
+def found(maker: str) -> Any:
+    """What a name such as `package.module:function` stands for."""
+    module, colon, name = maker.partition(":")
+    if not (module and colon and name.isidentifier()):
+        raise ValueError(f"a network is named as in package.module:function, not {maker!r}")
+    try:
+        thing = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{maker} cannot be imported: {error}") from error
+    if not callable(thing):
+        raise ValueError(f"{maker} is not a function that makes a network")
+    return thing
+
+
+def as_tuple(value: Any) -> Any:
+    """JSON has lists where we have tuples."""
+    return tuple(map(as_tuple, value)) if isinstance(value, list) else value

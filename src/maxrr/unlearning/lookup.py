@@ -1,0 +1,65 @@
+"""From what callers name to rows: requests by id or subject, and records that take the place of others."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxrr.data import DataError, Dataset
+from maxrr.data.checks import check_keys
+from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
+from maxrr.unlearning.state import Fitted
+
+
+def look_up(
+    fitted: Fitted, ids: ArrayLike | None, subjects: ArrayLike | None, core_policy: str | Technique, refit: str
+) -> Request:
+    """Rows and kinds of the records that a request names."""
+    check_policy(core_policy, refit)
+    if (ids is None) == (subjects is None):
+        raise ValueError("a request names records by ids, or people by subjects: one of the two")
+    if subjects is not None:
+        people = np.unique(keys_of(subjects, "subject ids"))
+        rows = np.sort(fitted.holdings.of_subjects(people))
+        return Request(rows, rows[fitted.core[rows]], [], 0, core_policy, refit)
+    wanted = np.unique(keys_of(ids, "record ids"))
+    found = fitted.holdings.rows(wanted)
+    missing, rows = wanted[found < 0], np.sort(found[found >= 0])
+    gone = fitted.oblivion.knows(fitted.key, missing)
+    return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), int(gone.sum()), core_policy, refit)
+
+
+def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
+    """Ids as a request may give them: one or many, also in a column of objects."""
+    array = np.atleast_1d(np.asarray(given))
+    return check_keys(np.asarray(array.tolist()) if array.dtype.kind == "O" else array, what)
+
+
+def look_up_for_replacing(
+    fitted: Fitted, id_: int | str, features: ArrayLike, label: Any, core_policy: str | Technique
+) -> tuple[Request, Dataset | None]:
+    """The request to forget one record, and the one that takes its place; None if there is no such record."""
+    request = look_up(fitted, [id_], None, core_policy, RETAINED)
+    if request.already_forgotten:
+        raise ValueError(f"the record {id_!r} was forgotten: there is nothing to replace")
+    return request, rectified(fitted, request, features, label) if len(request.rows) else None
+
+
+def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any) -> Dataset:
+    """The record that takes the place of the requested one."""
+    holdings, rows = fitted.holdings, request.rows
+    given = np.asarray(features)
+    if given.shape != holdings.shape:
+        raise DataError(f"the new record has shape {given.shape}, but the model's records have {holdings.shape}")
+    content = given.astype(holdings.dtype)
+    if holdings.dtype.kind in "iu" and not np.array_equal(content, given):
+        raise DataError(f"the new record does not fit into {holdings.dtype}, which the model's records are of")
+    labels = holdings.labels[rows]
+    if label is not None:
+        found = np.flatnonzero(fitted.labels == label) if np.ndim(label) == 0 else np.zeros(0, dtype=int)
+        if not len(found):
+            known = ", ".join(map(repr, fitted.labels.tolist()))
+            raise DataError(f"there is no class {label!r}; the classes are {known}")
+        labels = found[:1]
+    subjects = None if holdings.subjects is None else holdings.subjects[rows]
+    return Dataset(content[None], labels, holdings.class_names, holdings.ids[rows], subjects)

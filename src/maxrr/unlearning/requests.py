@@ -1,0 +1,53 @@
+"""What is asked for: which records to forget, and what to do if they are core."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from maxrr.data import Dataset
+
+Ints = NDArray[np.int64]
+
+Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
+"""Extractor, the core records that stay and those to forget → a new extractor: a stricter way than leaving it alone."""
+
+HEAD, RETRAIN, REFUSE = "head", "retrain", "refuse"
+RETAINED, INFLUENTIAL = "retained", "influential"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy."""
+
+    rows: Ints
+    core_rows: Ints
+    unknown: list[Any]
+    already_forgotten: int
+    core_policy: str | Technique
+    refit: str
+
+    @property
+    def touches_core(self) -> bool:
+        return len(self.core_rows) > 0
+
+    @property
+    def makes_extractor(self) -> bool:
+        """Whether another extractor takes the place of the present one."""
+        return self.touches_core and (self.core_policy == RETRAIN or callable(self.core_policy))
+
+    @property
+    def policy(self) -> str:
+        """The policy's name."""
+        return self.core_policy if isinstance(self.core_policy, str) else "technique"
+
+
+def check_policy(core_policy: str | Technique, refit: str) -> None:
+    """Refuse words that mean nothing."""
+    if not callable(core_policy) and core_policy not in (HEAD, RETRAIN, REFUSE):
+        raise ValueError(f"core_policy is '{HEAD}', '{RETRAIN}', '{REFUSE}' or a function, not {core_policy!r}")
+    if refit not in (RETAINED, INFLUENTIAL):
+        raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")

@@ -1,0 +1,207 @@
+"""From a fitted model to what the files hold, and back. Nothing here touches a file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+import safetensors.torch
+from numpy.typing import NDArray
+from torch import nn
+
+from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.nets import Environment, Recipe, split
+from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.seeding import Network
+from maxrr.svm import Certificate
+from maxrr.svm.snapshot import HeadState, restored, taken
+from maxrr.unlearning.holdings import Holdings
+from maxrr.unlearning.oblivion import Mark, Oblivion
+from maxrr.unlearning.pace import Pace
+from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.state import Fitted
+from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
+
+CORES = {kind.__name__: kind for kind in (FrequencyCore, HashCore, FullCore, Frozen)}
+EXTRACTOR, HEAD, FORGOTTEN, SECRETS = "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json"
+
+
+def layout_of(fitted: Fitted) -> Layout:
+    """The leanest rows that hold everything of the records exactly."""
+    holdings = fitted.holdings
+    _, features = fitted.head.held_
+    small = np.array_equal(features.astype(np.float32), features)
+    subjects = None if holdings.subjects is None else as_stored(holdings.subjects)
+    return Layout(as_stored(holdings.ids), subjects, "<f4" if small else "<f8", features.shape[1])
+
+
+def as_stored(keys: NDArray[Any]) -> str:
+    return keys.dtype.newbyteorder("<").str if keys.dtype.kind == "U" else "<i8"
+
+
+def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
+    """The rows of the records, from some row on."""
+    holdings = fitted.holdings
+    table = np.zeros(len(holdings.ids) - first, layout.row)
+    held, features = fitted.head.held_
+    kinds = np.full(len(holdings.ids), ALIVE, np.uint8)
+    kinds[held] |= HELD
+    kinds[fitted.core] |= CORE
+    table["is"], table["label"], table["id"] = kinds[first:], holdings.labels[first:], holdings.ids[first:]
+    table["record"], table["content"] = holdings.hashes[first:], holdings.contents[first:]
+    if holdings.subjects is not None:
+        table["subject"] = holdings.subjects[first:]
+    later = held >= first
+    table["features"][held[later] - first] = features[later]
+    table[~holdings.alive[first:]] = np.zeros(1, layout.row)[0]
+    return table
+
+
+def head_bytes(fitted: Fitted) -> bytes:
+    """The heads' weights, and where they came from."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for number, head in enumerate(taken(fitted.head)):
+        arrays |= {
+            f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.free": head.free,
+            f"{number}.bounded": head.bounded, f"{number}.multipliers": head.multipliers,
+        }  # fmt: skip
+    return safetensors.numpy.save({name: np.ascontiguousarray(value) for name, value in arrays.items()})
+
+
+def extractor_bytes(fitted: Fitted) -> bytes:
+    """The extractor's weights."""
+    state = fitted.extractor.state_dict()
+    return safetensors.torch.save({name: value.detach().cpu().contiguous().clone() for name, value in state.items()})
+
+
+def forgotten_bytes(fitted: Fitted) -> bytes:
+    """The HMACs of forgotten records, 96 bytes each, in an order that says nothing about when."""
+    return b"".join(b"".join(mark) for mark in sorted(fitted.oblivion.marks))
+
+
+def secret_bytes(fitted: Fitted, core: Core) -> bytes:
+    """The model's key, and that of the core."""
+    key = getattr(core, "key", None)
+    return json.dumps({"key": fitted.key.hex(), "core": key.hex() if isinstance(key, bytes) else None}).encode()
+
+
+def facts_of(fitted: Fitted, core: Core) -> dict[str, Any]:
+    """All else."""
+    setting, choice, holdings = fitted.setting, fitted.choice, fitted.holdings
+    named = name_of(setting.network)
+    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}  # type: ignore[arg-type]
+    return {
+        "network": None if named is None else asdict(named),
+        "layers": str(fitted.extractor),
+        "core": {"kind": type(core).__name__, **plain} if type(core).__name__ in CORES else None,
+        "setting": {
+            "frozen": setting.frozen, "seed": setting.seed, "recipe": asdict(setting.recipe), "C": setting.C,
+            "device": setting.device, "threads": setting.threads, "environment": asdict(setting.environment),
+        },
+        "choice": {
+            "unconditional": choice.unconditional, "depended_on": choice.depended_on, "details": choice.details,
+        },
+        "records": {"dtype": holdings.dtype.str, "shape": list(holdings.shape), "classes": list(holdings.class_names)},
+        "labels": {"dtype": fitted.labels.dtype.str, "values": fitted.labels.tolist()},
+        "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.head)],
+        "pace": asdict(fitted.pace),
+        "layouts": fitted.layouts,
+        "on_influential": fitted.on_influential,
+        "left_in_extractor": fitted.left_in_extractor,
+        "technique": fitted.technique,
+        "model_hash": fitted.model_hash,
+        "manifest": holdings.manifest,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model from its files, and the core that it would choose if it were fitted again."""
+
+    fitted: Fitted
+    core: Core | None
+
+
+def loaded(
+    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], requests: int, network: Network
+) -> Loaded:
+    """The model that the files hold. The caller has checked their hashes."""
+    secrets = json.loads(parts[SECRETS])
+    setting = setting_of(facts["setting"], network)
+    extractor = extractor_of(setting, facts["layers"], parts[EXTRACTOR])
+    holdings = holdings_of(facts["records"], table)
+    held = (table["is"] & HELD) > 0
+    head = restored(
+        setting.C, np.ascontiguousarray(table["features"], dtype=np.float64), holdings.labels, holdings.ids, held,
+        heads_of(facts["heads"], parts[HEAD]),
+    )  # fmt: skip
+    core_ids = np.sort(holdings.ids[(table["is"] & CORE) > 0])
+    forgotten = parts[FORGOTTEN]
+    marks = frozenset(
+        Mark(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
+        for at in range(0, len(forgotten), 96)
+    )
+    fitted = Fitted(
+        setting, extractor, head, holdings, Choice(core_ids, **facts["choice"]),
+        np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
+        Oblivion(marks), Pace(**facts["pace"]), on_influential=facts["on_influential"],
+        left_in_extractor=facts["left_in_extractor"], technique=facts["technique"], requests=requests,
+        layouts=facts["layouts"],
+    )  # fmt: skip
+    return Loaded(fitted, core_of(facts["core"], secrets["core"]))
+
+
+def setting_of(facts: Mapping[str, Any], network: Network) -> Setting:
+    recipe, environment = Recipe(**facts["recipe"]), Environment(**facts["environment"])
+    return Setting(network=network, **{**facts, "recipe": recipe, "environment": environment})
+
+
+def extractor_of(setting: Setting, layers: str, weights: bytes) -> nn.Module:
+    """The extractor: the network's layers with the stored weights."""
+    network = setting.network if isinstance(setting.network, nn.Module) else setting.network()
+    extractor = network.cpu().eval() if setting.frozen else split(network)[0]
+    if str(extractor) != layers:
+        raise ValueError("the network has other layers than the one that was fitted: name the network that was")
+    extractor.load_state_dict(safetensors.torch.load(weights))
+    return extractor
+
+
+def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:
+    """The records, without their raw features."""
+    names = table.dtype.names or ()
+    subjects = np.array(table["subject"]) if "subject" in names else None
+    return Holdings(
+        None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
+        subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
+        (table["is"] & ALIVE) > 0,
+    )  # fmt: skip
+
+
+def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:
+    arrays = safetensors.numpy.load(content)
+    return [
+        HeadState(
+            head["label"], arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.free"],
+            arrays[f"{number}.bounded"], arrays[f"{number}.multipliers"], Certificate(**head["certificate"]),
+        )
+        for number, head in enumerate(facts)
+    ]  # fmt: skip
+
+
+def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
+    if facts is None:
+        return None
+    given = {name: value for name, value in facts.items() if name != "kind"}
+    if key is not None:
+        given["key"] = bytes.fromhex(key)
+    core: Core = CORES[facts["kind"]](**given)
+    return core
+
+
+def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
+    """What makes the network, as far as the workspace knows."""
+    named = facts["network"]
+    return None if named is None else NamedNetwork(named["maker"], tuple(named["arguments"]))

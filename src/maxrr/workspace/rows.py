@@ -1,0 +1,158 @@
+"""The table of records: one packed row for each, in a file in which rows can be erased in place.
+
+A row holds all that the workspace knows of one record, so that forgetting it is overwriting one stretch of the file
+with zeros. Hashes are kept for blocks of rows: an erasure computes those of the blocks it touches, and no others.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.files import write_atomically
+from maxrr.workspace.damage import damaged
+
+BLOCK = 256  # rows
+ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the head was fitted on; core
+
+Ints = NDArray[np.int64]
+Table = NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a row is made of: NumPy's names for the types of ids, subject ids and features, and how many features."""
+
+    ids: str
+    subjects: str | None
+    features: str
+    width: int
+
+    @property
+    def row(self) -> np.dtype[Any]:
+        whose = [] if self.subjects is None else [("subject", self.subjects)]
+        return np.dtype(
+            [
+                ("is", "u1"), ("label", "<i4"), ("id", self.ids), *whose, ("record", "u1", (32,)),
+                ("content", "u1", (32,)), ("features", self.features, (self.width,)),
+            ]
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table in a file: its name, its layout, how many rows it has, their hashes, and which are to be zero.
+
+    `erased` are the rows that the last request forgot. Whoever opens the file overwrites them before anything else:
+    so it does not matter whether the process that forgot them came to that.
+    """
+
+    file: str
+    layout: Layout
+    count: int
+    blocks: tuple[str, ...]
+    erased: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, file: str, layout: Layout, table: Table) -> "Rows":
+        """As it will be, once the table is in the file."""
+        return cls(file, layout, len(table), tuple(block_hashes(table, range(-(-len(table) // BLOCK)))))
+
+    def write(self, folder: Path, table: Table) -> None:
+        """Write the file whole."""
+        write_atomically(folder / self.file, table.tobytes())
+
+    def append(self, folder: Path, table: Table) -> None:
+        """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
+        with open(folder / self.file, "r+b") as file:
+            file.truncate(self.count * self.layout.row.itemsize)
+            file.seek(0, os.SEEK_END)
+            file.write(table[self.count :].tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def after(self, table: Table, erased: Ints) -> "Rows":
+        """As it will be without these rows, and with those that the table has more."""
+        grown = range(self.count // BLOCK, -(-len(table) // BLOCK)) if len(table) > self.count else range(0)
+        changed = sorted({int(row) // BLOCK for row in erased} | set(grown))
+        known = dict(enumerate(self.blocks))
+        known.update(zip(changed, block_hashes(table, changed, erased), strict=True))
+        blocks = tuple(known[block] for block in sorted(known))
+        return replace(self, count=len(table), blocks=blocks, erased=tuple(erased.tolist()))
+
+    def erase(self, folder: Path) -> None:
+        """Overwrite what must be zero, and drop what no commit counted; nothing if that was done already."""
+        path, size = folder / self.file, self.layout.row.itemsize
+        if not path.exists():
+            return  # which whoever reads it will complain about
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            changed = os.fstat(descriptor).st_size > self.count * size
+            if changed:
+                os.ftruncate(descriptor, self.count * size)
+            for first, length in stretches(self.erased):
+                if any(os.pread(descriptor, length * size, first * size)):
+                    overwrite(descriptor, first * size, length * size)
+                    changed = True
+            if changed:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self, folder: Path) -> Table:
+        """The table, if it is the one that was written."""
+        path = folder / self.file
+        size = self.layout.row.itemsize
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise damaged(path, "it is missing") from None
+        if len(content) < self.count * size:
+            raise damaged(path, f"it ends after {len(content):,} of {self.count * size:,} bytes")
+        table: Table = np.frombuffer(bytearray(content[: self.count * size]), dtype=self.layout.row)
+        table[list(self.erased)] = np.zeros(1, self.layout.row)[0]
+        for number, digest in enumerate(block_hashes(table, range(len(self.blocks)))):
+            if digest != self.blocks[number]:
+                first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
+                raise damaged(path, f"rows {first:,} to {last - 1:,} are not those that were written")
+        return table
+
+
+def block_hashes(table: Table, blocks: Iterable[int], erased: Ints | None = None) -> list[str]:
+    """Of these blocks of a table, as they are without some rows."""
+    hashes = []
+    for block in blocks:
+        rows = table[block * BLOCK : (block + 1) * BLOCK]
+        if erased is not None:
+            gone = erased[erased // BLOCK == block] % BLOCK
+            rows = rows.copy()
+            rows[gone] = np.zeros(1, table.dtype)[0]
+        hashes.append(hashlib.sha256(rows.tobytes()).hexdigest())
+    return hashes
+
+
+def overwrite(descriptor: int, start: int, length: int) -> None:
+    """With zeros; a single call may write less than it was given."""
+    written = 0
+    while written < length:
+        written += os.pwrite(descriptor, bytes(length - written), start + written)
+
+
+def stretches(rows: Iterable[int]) -> list[tuple[int, int]]:
+    """Rows that follow each other, as first row and length.
+
+    >>> stretches([5, 3, 4, 9])
+    [(3, 3), (9, 1)]
+    """
+    found: list[tuple[int, int]] = []
+    for row in sorted(set(rows)):
+        if found and found[-1][0] + found[-1][1] == row:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        else:
+            found.append((row, 1))
+    return found
