@@ -1,5 +1,6 @@
 """The README and the pages in docs are true: their Python runs, their links lead somewhere, their commands exist."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -55,3 +56,15 @@ def test_commands_exist() -> None:
     assert targets
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE)] == []
+
+
+def test_the_accuracies_are_those_that_were_measured() -> None:
+    page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
+    measured = json.loads((ROOT / "benchmarks" / "core_accuracy.json").read_text(encoding="utf-8"))["lines"]
+    lines = {(line["ranking_runs"], line["epochs"], line["batch_size"]): line for line in measured}
+    for epochs, named in ((18, "18 epochs, batches of 64 (default)"), (36, "36 epochs")):
+        line = lines[100, epochs, 64]
+        accuracy = f"{line['accuracy']:.3f} ± {line['standard_error']:.3f}"
+        assert f"| {named} | {accuracy} | {line['not_free']:,.0f} |" in page
+    ten = lines[10, 18, 64]
+    assert f"does as well as one by a hundred ({ten['accuracy']:.3f} ± {ten['standard_error']:.3f})" in page

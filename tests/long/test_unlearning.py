@@ -5,11 +5,12 @@ import copy
 import numpy as np
 import pytest
 
-from maxrr.core import HashCore
+from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import load
 from maxrr.nets import LeNet5, embed, split, train
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
+from maxrr.workspace import Workspace
 
 EPOCHS, SEED = 2, 1
 
@@ -20,9 +21,12 @@ def some():
     return training.select(training.ids[:10_000])
 
 
-@pytest.fixture(scope="module")
-def fitted(some):
-    model = MaxRR(LeNet5(), HashCore(0.5, key="long"), epochs=EPOCHS, seed=SEED, device="cpu").fit(some)
+CORES = {"hash": HashCore(0.5, key="long"), "frequency": FrequencyCore(5_000, runs=2)}
+
+
+@pytest.fixture(scope="module", params=CORES)
+def fitted(some, request):
+    model = MaxRR(LeNet5(), CORES[request.param], epochs=EPOCHS, seed=SEED, device="cpu").fit(some)
     assert 4_500 < len(model.core_.ids) < 5_500
     return model
 
@@ -58,8 +62,53 @@ def test_exact_retrain_is_the_model_that_never_saw_them(some, fitted):
     core = model.core_.ids.copy()
     ids = np.concatenate([core[:10], np.setdiff1d(some.ids, core)[:10]])
     receipt = model.unlearn(ids, core_policy="retrain")
-    assert (receipt.guarantee, receipt.bytes_claim, receipt.unconditional) == ("exact-retrain", "identical", True)
+    by_hash = isinstance(model.core, HashCore)
+    assert (receipt.guarantee, receipt.bytes_claim, receipt.unconditional) == ("exact-retrain", "identical", by_hash)
     retained = some.without(ids)
     check(model, trained(retained, np.setdiff1d(core, ids)), retained)
-    never = MaxRR(LeNet5(), HashCore(0.5, key="long"), epochs=EPOCHS, seed=SEED, device="cpu").fit(retained)
+    if by_hash:  # nothing is given: fitting anew on the retained records is the same model
+        never = MaxRR(LeNet5(), model.core, epochs=EPOCHS, seed=SEED, device="cpu").fit(retained)
+        assert model.model_hash_ == never.model_hash_
+
+
+def test_exact_untouched_is_the_model_that_never_saw_them(some, fitted):
+    model = copy.deepcopy(fitted)
+    shaping = np.union1d(np.sort(some.ids)[model.head_.support_], model.core_.ids)
+    ids = np.setdiff1d(some.ids, shaping)[:500]
+    before = model.model_hash_
+    receipt = model.unlearn(ids)
+    assert (receipt.guarantee, receipt.bytes_claim, model.model_hash_) == ("exact-untouched", "identical", before)
+    retained = some.without(ids)
+    check(model, trained(retained, model.core_.ids), retained)
+
+
+def test_every_record_core(some):
+    model = MaxRR(LeNet5(), FullCore(), epochs=1, seed=SEED, device="cpu").fit(some)
+    ids = some.ids[:7]
+    assert model.unlearn(ids, core_policy="retrain").guarantee == "exact-retrain"
+    never = MaxRR(LeNet5(), FullCore(), epochs=1, seed=SEED, device="cpu").fit(some.without(ids))
     assert model.model_hash_ == never.model_hash_
+
+
+def test_an_extractor_from_elsewhere(some):
+    elsewhere, _ = load("fashion-mnist")
+    extractor = split(train(LeNet5(), elsewhere.select(elsewhere.ids[20_000:25_000]), 3, epochs=1).network)[0]
+    model = MaxRR(extractor, Frozen(), device="cpu").fit(some)
+    ids = np.random.default_rng(0).choice(some.ids, 300, replace=False)
+    assert model.unlearn(ids).guarantee == "exact-refit"
+    never = MaxRR(extractor, Frozen(), device="cpu").fit(some.without(ids))
+    assert model.model_hash_ == never.model_hash_
+
+
+def test_a_workspace_on_the_disk_ends_in_the_same_bytes(some, fitted, tmp_path):
+    model = copy.deepcopy(fitted)
+    core = model.core_.ids.copy()
+    others = np.setdiff1d(some.ids, core)
+    Workspace.create(tmp_path / "ws", fitted, some).close()
+    for ids, policy in ((others[:300], "head"), (core[:5], "retrain"), (others[300:330], "head")):
+        model.unlearn(ids, core_policy=policy)
+        with Workspace.open(tmp_path / "ws") as workspace:
+            receipt = workspace.unlearn(ids, core_policy=policy, records=some)
+            assert receipt.model_after == model.model_hash_
+    with Workspace.open(tmp_path / "ws", read_only=True) as workspace:
+        assert workspace.prove(receipt, some).verdict == "identical"
