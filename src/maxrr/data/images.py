@@ -75,10 +75,10 @@ def _pictures(folder: Path, prefix: str) -> Iterator[Picture]:
 
 def _pixels(pictures: list[Picture], report: Report | None) -> NDArray[np.uint8]:
     """All images, which must be alike, as (n, channels, height, width)."""
-    first = _decoded(pictures[0].path)
+    first = decoded(pictures[0].path)
     pixels = np.empty((len(pictures), *first.shape), dtype=np.uint8)
     for row, picture in enumerate(pictures):
-        image = _decoded(picture.path)
+        image = decoded(picture.path)
         if image.shape != first.shape:
             one, other = f"{pictures[0].path}: is {_described(first)}", f"{picture.path} is {_described(image)}"
             raise DataError(f"{one}, but {other}: all images must be of one size and all grey or all in colour")
@@ -88,7 +88,7 @@ def _pixels(pictures: list[Picture], report: Report | None) -> NDArray[np.uint8]
     return pixels
 
 
-def _decoded(path: Path) -> NDArray[np.uint8]:
+def decoded(path: Path) -> NDArray[np.uint8]:
     """One image as (channels, height, width)."""
     try:
         from PIL import Image, UnidentifiedImageError

@@ -51,4 +51,4 @@ class LeNet5(Layers):
             nn.ReLU(),
             nn.Linear(84, classes),
         )
-        self.arguments = (shape, classes)
+        self.arguments = (tuple(map(int, shape)), int(classes))

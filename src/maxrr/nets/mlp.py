@@ -27,4 +27,4 @@ class MLP(Layers):
         for before, after in zip((inputs, *hidden), hidden, strict=False):
             layers += [nn.Linear(before, after), nn.ReLU()]
         super().__init__(*layers, nn.Linear(hidden[-1], classes))
-        self.arguments = (inputs, classes, hidden)
+        self.arguments = (int(inputs), int(classes), tuple(map(int, hidden)))

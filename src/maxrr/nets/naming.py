@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ from torch import nn
 
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
-from maxrr.nets.seeding import Network
+from maxrr.nets.seeding import WEIGHTS, Network, drawing
 
-OUR_OWN = "maxrr.nets"
+OUR_OWN = (LeNet5, MLP)
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,18 @@ class NamedNetwork:
     @classmethod
     def for_records(cls, maker: str, shape: tuple[int, ...], classes: int) -> "NamedNetwork":
         """The network for such records. A maker that takes arguments gets their shape and the number of classes."""
-        takes = [
-            parameter
-            for parameter in inspect.signature(found(maker)).parameters.values()
-            if parameter.kind is not parameter.KEYWORD_ONLY
-        ]
-        return cls(maker, (shape, classes) if takes else ())
+        thing = found(maker)
+        if thing is MLP:
+            return cls(maker, (math.prod(shape), classes))
+        kinds = {parameter.kind for parameter in inspect.signature(thing).parameters.values()}
+        named_only = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+        return cls(maker, (shape, classes) if kinds - named_only else ())
 
     @property
     def our_own(self) -> bool:
         """Whether it is of this library; anything else is somebody's code."""
-        return self.maker.partition(":")[0] == OUR_OWN
+        module, _, name = self.maker.partition(":")
+        return any(name == kind.__name__ and module in ("maxrr.nets", kind.__module__) for kind in OUR_OWN)
 
     def __call__(self) -> nn.Module:
         network = found(self.maker)(*map(as_tuple, self.arguments))
@@ -56,9 +58,11 @@ def name_of(network: Network) -> NamedNetwork | None:
     if isinstance(network, NamedNetwork):
         return network
     if isinstance(network, nn.Module):
-        if type(network) not in (LeNet5, MLP) or not all(weights.requires_grad for weights in network.parameters()):
+        if type(network) not in OUR_OWN:
             return None
-        return NamedNetwork(f"{OUR_OWN}:{type(network).__name__}", tuple(vars(network)["arguments"]))
+        named = NamedNetwork(f"maxrr.nets:{type(network).__name__}", tuple(vars(network)["arguments"]))
+        with drawing(0, WEIGHTS):  # whose numbers nobody misses
+            return named if described(named()) == described(network) else None
     maker = f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
     try:
         return NamedNetwork(maker) if found(maker) is network and not maker.startswith("__main__") else None
@@ -66,10 +70,17 @@ def name_of(network: Network) -> NamedNetwork | None:
         return None
 
 
+def described(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:
+    """Layers and the kinds of weights, which may have been changed since the network was made."""
+    return str(network), [
+        (name, str(weights.dtype), weights.requires_grad) for name, weights in network.named_parameters()
+    ]
+
+
 def found(maker: str) -> Any:
     """What a name such as `package.module:function` stands for."""
     module, colon, name = maker.partition(":")
-    if not (module and colon and name.isidentifier()):
+    if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
         raise ValueError(f"a network is named as in package.module:function, not {maker!r}")
     try:
         thing = getattr(importlib.import_module(module), name)

@@ -1,8 +1,9 @@
 """From a fitted model to what the files hold, and back. Nothing here touches a file."""
 
+import copy
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import safetensors
 import safetensors.numpy
 import safetensors.torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.nets import Environment, Recipe, split
@@ -23,19 +24,35 @@ from maxrr.unlearning.oblivion import Mark, Oblivion
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
+from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
 
-CORES = {kind.__name__: kind for kind in (FrequencyCore, HashCore, FullCore, Frozen)}
-EXTRACTOR, HEAD, FORGOTTEN, SECRETS = "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json"
+CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, HashCore, FullCore, Frozen)}
 
 
 def layout_of(fitted: Fitted) -> Layout:
     """The leanest rows that hold everything of the records exactly."""
     holdings = fitted.holdings
     _, features = fitted.head.held_
-    small = np.array_equal(features.astype(np.float32), features)
+    small = is_small(features)
     subjects = None if holdings.subjects is None else as_stored(holdings.subjects)
     return Layout(as_stored(holdings.ids), subjects, "<f4" if small else "<f8", features.shape[1])
+
+
+def is_small(features: NDArray[np.float64]) -> bool:
+    """Whether float32 holds them exactly."""
+    return np.array_equal(features.astype(np.float32), features)
+
+
+def fits(fitted: Fitted, layout: Layout) -> bool:
+    """Whether rows of this layout hold everything of the last record exactly."""
+    _, features = fitted.head.held_
+    ids, subjects = fitted.holdings.ids, fitted.holdings.subjects
+    return (
+        (layout.features == "<f8" or is_small(features[-1:]))
+        and as_stored(ids) == layout.ids
+        and (subjects is None or as_stored(subjects) == layout.subjects)
+    )
 
 
 def as_stored(keys: NDArray[Any]) -> str:
@@ -82,21 +99,31 @@ def forgotten_bytes(fitted: Fitted) -> bytes:
     return b"".join(b"".join(mark) for mark in sorted(fitted.oblivion.marks))
 
 
-def secret_bytes(fitted: Fitted, core: Core) -> bytes:
+def secret_bytes(fitted: Fitted, core: Core | None) -> bytes:
     """The model's key, and that of the core."""
     key = getattr(core, "key", None)
     return json.dumps({"key": fitted.key.hex(), "core": key.hex() if isinstance(key, bytes) else None}).encode()
 
 
-def facts_of(fitted: Fitted, core: Core) -> dict[str, Any]:
+def network_facts(fitted: Fitted) -> dict[str, Any]:
+    """What is needed to make the network again."""
+    named = name_of(fitted.setting.network)
+    return {"network": None if named is None else asdict(named), "layers": str(fitted.extractor)}
+
+
+def core_facts(core: Core | None) -> dict[str, Any] | None:
+    """What is needed to choose a core again in the same way; None for ways that are not ours."""
+    if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen):
+        return None
+    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}
+    return {"kind": type(core).__name__, **plain}
+
+
+def facts_of(fitted: Fitted, core: Core | None) -> dict[str, Any]:
     """All else."""
     setting, choice, holdings = fitted.setting, fitted.choice, fitted.holdings
-    named = name_of(setting.network)
-    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}  # type: ignore[arg-type]
     return {
-        "network": None if named is None else asdict(named),
-        "layers": str(fitted.extractor),
-        "core": {"kind": type(core).__name__, **plain} if type(core).__name__ in CORES else None,
+        "core": core_facts(core),
         "setting": {
             "frozen": setting.frozen, "seed": setting.seed, "recipe": asdict(setting.recipe), "C": setting.C,
             "device": setting.device, "threads": setting.threads, "environment": asdict(setting.environment),
@@ -126,12 +153,22 @@ class Loaded:
 
 
 def loaded(
-    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], requests: int, network: Network
+    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], requests: int, network: Network | None
 ) -> Loaded:
-    """The model that the files hold. The caller has checked their hashes."""
+    """The model that the files hold. The caller has checked their hashes.
+
+    Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
+    """
     secrets = json.loads(parts[SECRETS])
-    setting = setting_of(facts["setting"], network)
-    extractor = extractor_of(setting, facts["layers"], parts[EXTRACTOR])
+    weights = safetensors.torch.load(parts[EXTRACTOR])
+    if network is None:
+        extractor: nn.Module = Unmade(weights, facts["network"])
+        setting = setting_of(facts["setting"], extractor)
+    else:
+        setting = setting_of(facts["setting"], network)
+        extractor = extractor_of(setting, facts["layers"], weights)
+    if setting.frozen:  # what is used again is what was used, whatever the maker gives today
+        setting = replace(setting, network=extractor)
     holdings = holdings_of(facts["records"], table)
     held = (table["is"] & HELD) > 0
     head = restored(
@@ -159,14 +196,33 @@ def setting_of(facts: Mapping[str, Any], network: Network) -> Setting:
     return Setting(network=network, **{**facts, "recipe": recipe, "environment": environment})
 
 
-def extractor_of(setting: Setting, layers: str, weights: bytes) -> nn.Module:
+def extractor_of(setting: Setting, layers: str, weights: dict[str, Tensor]) -> nn.Module:
     """The extractor: the network's layers with the stored weights."""
-    network = setting.network if isinstance(setting.network, nn.Module) else setting.network()
-    extractor = network.cpu().eval() if setting.frozen else split(network)[0]
-    if str(extractor) != layers:
+    made = setting.network if isinstance(setting.network, nn.Module) else setting.network()
+    extractor = copy.deepcopy(made).cpu().eval() if setting.frozen else split(made)[0]
+    kinds = {name: (value.dtype, value.shape) for name, value in extractor.state_dict().items()}
+    if str(extractor) != layers or kinds != {name: (value.dtype, value.shape) for name, value in weights.items()}:
         raise ValueError("the network has other layers than the one that was fitted: name the network that was")
-    extractor.load_state_dict(safetensors.torch.load(weights))
+    extractor.load_state_dict(weights)
     return extractor
+
+
+class Unmade(nn.Module):
+    """The weights of an extractor without its layers, which only somebody's own code can make."""
+
+    def __init__(self, weights: dict[str, Tensor], named: Mapping[str, Any] | None) -> None:
+        super().__init__()
+        self.weights = weights
+        self.maker = "" if named is None else f", which {named['maker']} makes"
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
+        return dict(self.weights)
+
+    def named_modules(self, *_: Any, **__: Any) -> Any:
+        raise ValueError(f"this needs the network of the workspace{self.maker}: name it when opening")
+
+    def forward(self, records: Tensor) -> Tensor:
+        raise ValueError(f"this needs the network of the workspace{self.maker}: name it when opening")
 
 
 def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:

@@ -5,6 +5,7 @@ Everything else is written before, under names that no earlier state uses, or er
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from maxrr.workspace.damage import WorkspaceError, damaged
 from maxrr.workspace.rows import Layout, Rows
 
 NAME = "workspace.json"
+PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = (
+    "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json",
+)  # fmt: skip
 FORMAT = "maxrr workspace"
 VERSION = 1
 
@@ -22,16 +26,21 @@ VERSION = 1
 class Root:
     """One state of the workspace.
 
-    `files` are hashes by name. `receipts` is a hash over the hash before the last receipt and that receipt, and so on
-    to the first, of which there are `requests`. `facts` is all else that a model is, as JSON has it.
+    `files` are hashes by name, `receipts` those of the receipts from the first. `facts` is all else that a model is,
+    as JSON has it.
     """
 
     state: int
     files: dict[str, str]
     rows: Rows
-    requests: int
-    receipts: str
+    receipts: list[str]
     facts: dict[str, Any]
+
+    def file_of(self, part: str) -> str:
+        """The name of the file that holds a part."""
+        stem, suffix = part.split(".")
+        (found,) = (name for name in self.files if name.startswith(f"{stem}-") and name.endswith(f".{suffix}"))
+        return found
 
     def write(self, folder: Path) -> None:
         """Commit this state."""
@@ -55,13 +64,24 @@ class Root:
             raise WorkspaceError(
                 f"{path} is of version {version}, and this program knows version {VERSION}: use the maxrr that wrote it"
             )
-        found = body.pop("sha256", None)
-        if found != digest({"format": FORMAT, "version": version, **body}):
+        named_hash = body.pop("sha256", None)
+        if named_hash != digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
-        rows = body["rows"]
-        rows["layout"] = Layout(**rows["layout"])
-        rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
-        return cls(**{**body, "rows": Rows(**rows)})
+        try:
+            rows = body["rows"]
+            rows["layout"] = Layout(**rows["layout"])
+            rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
+            found = cls(**{**body, "rows": Rows(**rows)})
+            named = [(found.rows.file, r"rows-\d+\.bin")]
+            named += [(found.file_of(part), part.replace(".", r"-[0-9a-f]{16}\.")) for part in PARTS]
+            strange = [name for name, form in named if not re.fullmatch(form, name)]
+            if strange or len(found.files) != len(PARTS):
+                raise ValueError(f"it names files that are not of a workspace {strange}")
+            if any(not 0 <= row < found.rows.count for row in found.rows.erased):
+                raise ValueError("it erases rows that are not there")
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(path, f"it does not describe a workspace ({error})") from None
+        return found
 
 
 def digest(body: dict[str, Any]) -> str:

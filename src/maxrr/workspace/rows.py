@@ -18,6 +18,7 @@ from maxrr.files import write_atomically
 from maxrr.workspace.damage import damaged
 
 BLOCK = 256  # rows
+NOT_ELSEWHERE = getattr(os, "O_NOFOLLOW", 0)  # a link to a file outside is not ours to write to
 ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the head was fitted on; core
 
 Ints = NDArray[np.int64]
@@ -69,12 +70,12 @@ class Rows:
 
     def append(self, folder: Path, table: Table) -> None:
         """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
-        with open(folder / self.file, "r+b") as file:
-            file.truncate(self.count * self.layout.row.itemsize)
-            file.seek(0, os.SEEK_END)
-            file.write(table[self.count :].tobytes())
-            file.flush()
-            os.fsync(file.fileno())
+        descriptor = os.open(folder / self.file, os.O_RDWR | NOT_ELSEWHERE)
+        try:
+            write_at(descriptor, self.count * self.layout.row.itemsize, table[self.count :].tobytes())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def after(self, table: Table, erased: Ints) -> "Rows":
         """As it will be without these rows, and with those that the table has more."""
@@ -87,17 +88,15 @@ class Rows:
 
     def erase(self, folder: Path) -> None:
         """Overwrite what must be zero, and drop what no commit counted; nothing if that was done already."""
-        path, size = folder / self.file, self.layout.row.itemsize
-        if not path.exists():
-            return  # which whoever reads it will complain about
-        descriptor = os.open(path, os.O_RDWR)
+        size = self.layout.row.itemsize
+        descriptor = os.open(folder / self.file, os.O_RDWR | NOT_ELSEWHERE)
         try:
             changed = os.fstat(descriptor).st_size > self.count * size
             if changed:
                 os.ftruncate(descriptor, self.count * size)
             for first, length in stretches(self.erased):
                 if any(os.pread(descriptor, length * size, first * size)):
-                    overwrite(descriptor, first * size, length * size)
+                    write_at(descriptor, first * size, bytes(length * size))
                     changed = True
             if changed:
                 os.fsync(descriptor)
@@ -136,11 +135,11 @@ def block_hashes(table: Table, blocks: Iterable[int], erased: Ints | None = None
     return hashes
 
 
-def overwrite(descriptor: int, start: int, length: int) -> None:
-    """With zeros; a single call may write less than it was given."""
+def write_at(descriptor: int, start: int, content: bytes) -> None:
+    """All of it: a single call may write less than it was given."""
     written = 0
-    while written < length:
-        written += os.pwrite(descriptor, bytes(length - written), start + written)
+    while written < len(content):
+        written += os.pwrite(descriptor, content[written:], start + written)
 
 
 def stretches(rows: Iterable[int]) -> list[tuple[int, int]]:

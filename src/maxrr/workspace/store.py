@@ -5,7 +5,6 @@ again, and what the root does not name is of an earlier state, or of a commit th
 """
 
 import hashlib
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,13 @@ from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, root
-from maxrr.workspace.contents import EXTRACTOR, FORGOTTEN, HEAD, SECRETS, Loaded
+from maxrr.workspace.contents import Loaded
 from maxrr.workspace.damage import WorkspaceError, damaged
-from maxrr.workspace.root import Root
+from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, PARTS, SECRETS, Root
 from maxrr.workspace.rows import HELD, Rows, Table
 
 LOCK, RANKING, RECEIPTS = ".lock", "ranking", "receipts"
-PARTS = (EXTRACTOR, HEAD, FORGOTTEN, SECRETS)
 TEMPORARY = ".maxrr-*.tmp"
-NOTHING = hashlib.sha256(b"").hexdigest()
 
 
 class Store:
@@ -51,7 +48,9 @@ class Store:
                 f"another process is working in {folder}: wait for it, or stop it. Nothing was changed"
             ) from None
         self.root: Root | None = None
-        self.table: Table = np.zeros(0, np.dtype("u1"))
+        self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
+        self.parts: dict[str, bytes] = {}
+        self.swept = True  # nothing of an earlier state is left
 
     def close(self) -> None:
         """Let others in."""
@@ -60,91 +59,63 @@ class Store:
     # Reading
 
     def open(self) -> Root:
-        """Read what was committed last, and finish what the process that did so may have left."""
+        """Read what was committed last, check every file, and finish what the process that did so may have left."""
         self.root = Root.read(self.folder)
+        self.table = self.root.rows.read(self.folder)
+        self.parts = {part: self.checked(self.root.file_of(part), self.root) for part in PARTS}
+        for number, digest in enumerate(self.root.receipts, start=1):
+            check_hash(self.receipt_path(number), digest)
         if not self.read_only:
             self.purge()
-        self.check_receipts()
-        self.table = self.root.rows.read(self.folder)
         return self.root
 
-    def load(self, network: Network) -> Loaded:
-        """The model, if every file is the one that was written."""
+    def load(self, network: Network | None) -> Loaded:
+        """The model that was read."""
         assert self.root is not None
-        parts = {part: self.part(part) for part in PARTS}
-        try:
-            found = contents.loaded(self.root.facts, self.table, parts, self.root.requests, network)
-        except (RuntimeError, KeyError) as error:  # weights that do not fit into the network
-            raise WorkspaceError(
-                f"the network does not fit the weights in {self.folder}: name the one that was fitted ({error})"
-            ) from error
+        found = contents.loaded(self.root.facts, self.table, self.parts, len(self.root.receipts), network)
         if found.fitted.model_hash != self.root.facts["model_hash"]:
             raise damaged(self.folder / root.NAME, "the model does not have the hash that it names")
         if found.fitted.holdings.manifest != self.root.facts["manifest"]:
             raise damaged(self.folder / root.NAME, "the records do not have the hash that it names")
         return found
 
-    def part(self, part: str) -> bytes:
-        """The content of a file, which the root names after the hash of it."""
-        assert self.root is not None
-        name = self.named(part)
-        path = self.folder / name
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise damaged(path, "it is missing") from None
-        if hashlib.sha256(content).hexdigest() != self.root.files[name]:
-            raise damaged(path, "its content does not have the hash that workspace.json names")
-        return content
-
-    def named(self, part: str) -> str:
-        """The file that holds a part now."""
-        assert self.root is not None
-        stem, suffix = part.split(".")
-        for name in self.root.files:
-            if name.startswith(f"{stem}-") and name.endswith(f".{suffix}"):
-                return name
-        raise damaged(self.folder / root.NAME, f"it names no file for the {stem}")
+    def checked(self, name: str, known: Root) -> bytes:
+        """The content of a file that the root names."""
+        return check_hash(self.folder / name, known.files[name])
 
     def receipt_path(self, number: int) -> Path:
         return self.folder / RECEIPTS / f"{number:06d}.json"
 
-    def check_receipts(self) -> None:
-        """Every receipt is there as it was handed out."""
-        assert self.root is not None
-        chain = NOTHING
-        for number in range(1, self.root.requests + 1):
-            path = self.receipt_path(number)
-            try:
-                chain = chained(chain, path.read_bytes())
-            except FileNotFoundError:
-                raise damaged(path, "it is missing") from None
-        if chain != self.root.receipts:
-            raise damaged(self.folder / RECEIPTS, "its receipts are not those that were handed out")
+    def ranking(self) -> Path:
+        """Where a fit that starts from the present state keeps the runs of its ranking."""
+        return self.folder / f"{RANKING}-{0 if self.root is None else self.root.state}"
 
     # Writing
 
-    def commit(self, fitted: Fitted, core: Core, receipt: Receipt | None, notes: dict[str, Any]) -> None:
-        """Make this the state of the workspace. If it raises, the state is the old one, or the disk failed."""
+    def commit(
+        self, fitted: Fitted, core: Core | None, receipt: Receipt | None, network: dict[str, Any],
+        source: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
         before = self.root
-        if self.read_only:
-            raise WorkspaceError(f"{self.folder} was opened for reading only: nothing was changed")
-        state = 1 if before is None else before.state + 1
+        if not self.swept:  # or its rows would never be erased: the root remembers those of one request
+            self.purge()
         files = self.write_parts(fitted, core)
-        rows, table = self.write_rows(fitted, state)
-        requests, chain = (0, NOTHING) if before is None else (before.requests, before.receipts)
+        rows, table = self.write_rows(fitted, 1 if before is None else before.state + 1)
+        receipts = [] if before is None else list(before.receipts)
         if receipt is not None:
-            requests += 1
             content = receipt.to_json().encode()
-            chain = chained(chain, content)
-            self.receipt_path(requests).parent.mkdir(exist_ok=True)
-            write_atomically(self.receipt_path(requests), content)
-        after = Root(state, files, rows, requests, chain, contents.facts_of(fitted, core) | {"source": notes})
+            receipts.append(hashlib.sha256(content).hexdigest())
+            (self.folder / RECEIPTS).mkdir(exist_ok=True)
+            write_atomically(self.receipt_path(len(receipts)), content)
+        facts = {**network, **contents.facts_of(fitted, core), "source": source}
+        after = Root(1 if before is None else before.state + 1, files, rows, receipts, facts)
         after.write(self.folder)
+        self.swept = False
         table[list(rows.erased)] = np.zeros(1, table.dtype)[0]
         self.root, self.table = after, table
 
-    def write_parts(self, fitted: Fitted, core: Core) -> dict[str, str]:
+    def write_parts(self, fitted: Fitted, core: Core | None) -> dict[str, str]:
         """The parts that are not in a file yet; the names and hashes of all."""
         files = {}
         made = {
@@ -168,11 +139,13 @@ class Store:
             held = np.zeros(len(fitted.holdings.ids), dtype=bool)
             held[fitted.head.rows_] = True
             if np.array_equal(held[: rows.count], alive & ((self.table["is"] & HELD) > 0)):
-                table = self.table
-                if len(fitted.holdings.ids) > rows.count:
-                    table = np.concatenate([table, contents.table_of(fitted, rows.layout, first=rows.count)])
+                erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
+                if len(fitted.holdings.ids) == rows.count:
+                    return rows.after(self.table, erased), self.table
+                table = np.concatenate([self.table, contents.table_of(fitted, rows.layout, first=rows.count)])
+                if contents.fits(fitted, rows.layout):
                     rows.append(self.folder, table)
-                return rows.after(table, np.flatnonzero((self.table["is"] > 0) & ~alive)), table
+                    return rows.after(table, erased), table
         layout = contents.layout_of(fitted)
         table = contents.table_of(fitted, layout)
         rows = Rows.of(f"rows-{state}.bin", layout, table)
@@ -181,14 +154,14 @@ class Store:
 
     # Erasing
 
-    def sweep(self, before: Root | None) -> None:
+    def sweep(self, before: Root) -> None:
         """Erase what the present state no longer has: rows, and files of the state before."""
         assert self.root is not None
         self.root.rows.erase(self.folder)
-        if before is not None:
-            for name in {*before.files, before.rows.file} - {*self.root.files, self.root.rows.file}:
-                (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / RANKING, ignore_errors=True)
+        for name in {*before.files, before.rows.file} - {*self.root.files, self.root.rows.file}:
+            (self.folder / name).unlink(missing_ok=True)
+        self.drop_rankings()
+        self.swept = True
 
     def recover(self) -> None:
         """After a commit that failed: clean up around whichever state the disk has."""
@@ -197,28 +170,37 @@ class Store:
 
     def purge(self) -> None:
         """Erase whatever does not belong to the present state, whoever left it there."""
-        for folder in (self.folder, self.folder / RECEIPTS):
-            for path in folder.glob(TEMPORARY):
-                path.unlink()
-        if self.root is None:
-            return
+        kept = set() if self.root is None else {*self.root.files, self.root.rows.file}
         for part in (*PARTS, "rows.bin"):
             stem, suffix = part.split(".")
             for path in self.folder.glob(f"{stem}-*.{suffix}"):
-                if path.name not in self.root.files and path.name != self.root.rows.file:
+                if path.name not in kept:
                     path.unlink()
+        handed_out = 0 if self.root is None else len(self.root.receipts)
         for path in (self.folder / RECEIPTS).glob("*.json"):
-            if path.stem.isdigit() and int(path.stem) > self.root.requests:
+            if path.stem.isdigit() and int(path.stem) > handed_out:
                 path.unlink()
-        self.sweep(None)
+        for folder in (self.folder, self.folder / RECEIPTS):
+            for path in folder.glob(TEMPORARY):
+                path.unlink()
+        if self.root is not None:
+            self.root.rows.erase(self.folder)
+        self.drop_rankings()
+        self.swept = True
+
+    def drop_rankings(self) -> None:
+        """Delete the runs of fits that started from an earlier state."""
+        for folder in self.folder.glob(f"{RANKING}-*"):
+            if folder != self.ranking():
+                shutil.rmtree(folder)
 
 
-def chained(before: str, receipt: bytes) -> str:
-    """The hash that stands for a receipt and all before it."""
-    return hashlib.sha256(bytes.fromhex(before) + hashlib.sha256(receipt).digest()).hexdigest()
-
-
-def is_private(path: Path) -> bool:
-    """Whether nobody but its owner, who is the user of this process, can have written a file."""
-    found = path.stat()
-    return os.name == "nt" or (found.st_uid == os.geteuid() and not found.st_mode & 0o022)
+def check_hash(path: Path, digest: str) -> bytes:
+    """The content of a file, if it is what was written."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise damaged(path, "it is missing") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise damaged(path, "its content does not have the hash that workspace.json names")
+    return content

@@ -21,10 +21,9 @@ from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import root
-from maxrr.workspace.contents import named_in
+from maxrr.workspace import contents, root
 from maxrr.workspace.damage import WorkspaceError
-from maxrr.workspace.store import RANKING, Store, is_private
+from maxrr.workspace.store import Store
 
 
 @dataclass(frozen=True)
@@ -111,9 +110,10 @@ class Workspace:
         if (place / root.NAME).exists():
             raise WorkspaceError(f"there is a workspace in {place} already: open it, and fit it again")
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        workspace = cls(Store(place), model.network)
+        workspace = cls(Store(place), None)
         try:
-            workspace._store.purge()
+            if (place / root.NAME).exists():
+                raise WorkspaceError(f"another process made a workspace in {place} just now: open it")
             workspace.fit(records, model, source=source, report=report)
         except BaseException:
             workspace.close()
@@ -130,8 +130,8 @@ class Workspace:
         ----------
         folder
         network : optional
-            The network that was fitted. Only needed if the workspace cannot make it again: one of many layers that no
-            importable function makes, or if others could have written into the folder.
+            The network that was fitted, or the function that makes it, where that is your own code: opening a folder
+            runs no code but this library's. Plans, and requests that neither train nor embed, do without.
         read_only : bool
             Change nothing: for predictions, plans and proofs. Several may read at once.
         wait : float
@@ -170,24 +170,30 @@ class Workspace:
         source: Mapping[str, str] | None = None, report: Report | None = None,
     ) -> Self:  # fmt: skip
         """Fit again, as before or another model. Records that were forgotten here are refused."""
+        self._check_writable()
         before = self._store.root
         if model is None:
             model = self._model
+            if model.core is None:
+                raise WorkspaceError("the core of this workspace was chosen in a way of your own: pass the model, too")
         fresh = clone(model)
         if before is not None:
             fresh._state = self._fitted  # the key, and what was forgotten under it
-        fresh.fit(records, folder=self._store.folder / RANKING, report=report)
+        fresh.fit(records, folder=self._store.ranking(), report=report)
+        after = fresh._fitted
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
+        self._commit(after, None, fresh.core, contents.network_facts(after), notes)
         self._network = fresh.network
-        self._commit(fresh._fitted, None, fresh.core, notes)
         return self
 
     def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
         """As `MaxRR.predict`."""
         return self._model.predict(X)
 
-    def predict_proba(self, X: Dataset | ArrayLike) -> NDArray[np.float64]:
-        """As `MaxRR.predict_proba`."""
+    def predict_proba(self, X: Dataset | ArrayLike, *, records: Dataset | None = None) -> NDArray[np.float64]:
+        """As `MaxRR.predict_proba`. After `refit="influential"` it needs the raw records, once."""
+        with self._at_hand(records) as fitted:
+            self._fitted.derived["platt"] = fitted.platt()
         return self._model.predict_proba(X)
 
     def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
@@ -220,7 +226,7 @@ class Workspace:
         self._check_writable()
         with self._at_hand(records) as fitted:
             request = look_up(fitted, ids, subjects, core_policy, refit)
-            return forget(fitted, request, None, self._commit, report)
+            return forget(fitted, request, None, self._take_over, report)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
@@ -230,7 +236,7 @@ class Workspace:
         self._check_writable()
         with self._at_hand(records) as fitted:
             request, added = look_up_for_replacing(fitted, id, features, label, core_policy)
-            return forget(fitted, request, added, self._commit, report)
+            return forget(fitted, request, added, self._take_over, report)
 
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
@@ -245,8 +251,24 @@ class Workspace:
 
     @property
     def model(self) -> MaxRR:
-        """The model in memory, for questions. What is done to it is not done to the workspace."""
-        return copy.copy(self._model)
+        """A copy of the model in memory. What is done to it is not done to the workspace."""
+        return copy.deepcopy(self._model)
+
+    def model_with(self, records: Dataset) -> MaxRR:
+        """The same with the raw records in it, for what needs these."""
+        model = self.model
+        model._state = replace(model._fitted, holdings=model._fitted.holdings.with_records(records))
+        return model
+
+    @property
+    def model_hash_(self) -> str:
+        """As `MaxRR.model_hash_`."""
+        return self._fitted.model_hash
+
+    @property
+    def manifest_(self) -> str:
+        """As `MaxRR.manifest_`."""
+        return self._fitted.holdings.manifest
 
     @property
     def folder(self) -> Path:
@@ -317,7 +339,10 @@ class Workspace:
             raise WorkspaceError(f"{self._store.folder} was opened for reading only: nothing was changed")
 
     def _load(self) -> None:
-        found = self._store.load(self._made_network())
+        assert self._store.root is not None
+        named = contents.named_in(self._store.root.facts)
+        network = named if self._network is None and named is not None and named.our_own else self._network
+        found = self._store.load(network)
         self._take(found.fitted, found.core)
 
     def _take(self, fitted: Fitted, core: Core | None) -> None:
@@ -329,23 +354,6 @@ class Workspace:
         model._state = fitted
         self._loaded = model
 
-    def _made_network(self) -> Network:
-        """The network, from the caller or by the name that the workspace has for it."""
-        if self._network is not None:
-            return self._network
-        assert self._store.root is not None
-        named = named_in(self._store.root.facts)
-        if named is None:
-            raise WorkspaceError(
-                f"the network in {self.folder} cannot be made again by a name: pass it as `network` when opening"
-            )
-        if not named.our_own and not all(map(is_private, (self.folder, self.folder / root.NAME))):
-            raise WorkspaceError(
-                f"{self.folder} wants to run {named.maker} to make its network, but others than you could have written "
-                f"that: name the network yourself when opening, or make the folder your own (chmod go-w)"
-            )
-        return named
-
     @contextmanager
     def _at_hand(self, records: Dataset | None) -> Iterator[Fitted]:
         """The state with the raw records in it, as long as the block lasts."""
@@ -354,37 +362,40 @@ class Workspace:
             fitted = replace(fitted, holdings=fitted.holdings.with_records(records))
         yield fitted
 
+    def _take_over(self, after: Fitted, receipt: Receipt) -> None:
+        """The next state of the same model."""
+        assert self._store.root is not None
+        facts = self._store.root.facts
+        if after.technique and str(after.extractor) != facts["layers"]:
+            raise WorkspaceError(
+                "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
+                "that it was given, with other weights"
+            )
+        network = {name: facts[name] for name in ("network", "layers")}
+        self._commit(after, receipt, self._model.core, network, facts["source"])
+
     def _commit(
-        self, after: Fitted, receipt: Receipt | None, core: Core | None = None, source: dict[str, Any] | None = None
+        self, after: Fitted, receipt: Receipt | None, core: Core | None, network: dict[str, Any], source: dict[str, Any]
     ) -> None:
         """Make a state durable, and only then the present one."""
         before = self._store.root
-        core = self._model.core if core is None else core
-        notes = source if source is not None else {} if before is None else before.facts["source"]
         kept = replace(after, holdings=replace(after.holdings, features=None))
-        if kept.technique:
-            self._check_layers(kept)
         self._loaded = None
         try:
-            self._store.commit(kept, core, receipt, notes)
+            self._store.commit(kept, core, receipt, network, source)
         except BaseException:
             with suppress(OSError, WorkspaceError):
                 self._store.recover()
             raise
         self._take(kept, core)
         try:
-            self._store.sweep(before)
+            if before is None or receipt is None:
+                self._store.purge()
+            else:
+                self._store.sweep(before)
         except OSError as error:
             warnings.warn(
                 f"the records are forgotten, but erasing them from {self.folder} failed ({error}): it is finished when "
                 "the workspace is next opened",
                 stacklevel=4,
-            )
-
-    def _check_layers(self, fitted: Fitted) -> None:
-        """A technique may change weights: other layers could not be made again from files."""
-        if str(fitted.extractor) != str(self._fitted.extractor):
-            raise WorkspaceError(
-                "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
-                "that it was given, with other weights"
             )
