@@ -1,148 +1,258 @@
-"""`maxrr demo`: fit the exact SVM on scikit-learn's digits, forget, compare with never having seen the records."""
+"""`maxrr demo`: fit on handwritten digits, forget one kind of record after another, train again, compare the bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from maxrr.cli import show
+from maxrr.cli.command import Option
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxrr.svm import LinearSVM
+    from maxrr.data import Dataset
+    from maxrr.progress import Report
+    from maxrr.report import RequestStory, Story
+    from maxrr.unlearning import MaxRR
+    from maxrr.workspace import Workspace
 
-CLASS_TO_FORGET = 9
+CORE = 0.3  # of the records: leaves many of every kind
+EPOCHS, LEARNING_RATE = 60, 3e-3
+EACH = 12  # records of each kind to forget
+SOURCE = {"name": "digits", "demo": "yes"}  # what its workspace says of itself
+COST = {"free": "nothing", "influential": "a move of the head", "core": "what the policy says"}
 
-
-@dataclass(frozen=True)
-class Digits:
-    """Handwritten digits as rows of 64 pixels in [0, 1], with the training rows' stable keys."""
-
-    X: NDArray[np.float64]
-    y: NDArray[np.int64]
-    keys: NDArray[np.int64]
-    X_test: NDArray[np.float64]
-    y_test: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One request: what it removed, what that took, and the model beside one fitted from scratch without the rows."""
-
-    forgotten: str
-    forget_ms: float
-    fit_ms: float
-    same_bytes: bool
-    worst_gap: float
-    accuracy: float
+Result = TypeVar("Result")
 
 
-def run() -> None:
-    """Fit the SVM on 8 × 8 digits, forget some of them, compare with a fit from scratch."""
-    from maxrr.svm import LinearSVM
-
-    digits = load()
-    model = LinearSVM(C=1.0)
-    fit_ms = milliseconds(partial(model.fit, digits.X, digits.y, keys=digits.keys))
-
-    show.say(
-        f"Fitted {len(digits.y):,} digits in {fit_ms:.0f} ms: {len(model.support_)} of them influential, "
-        f"test accuracy {model.score(digits.X_test, digits.y_test):.3f}."
-    )
-    steps = list(forget_in_steps(model, digits))
-    show_table(steps)
-    show.say(closing_sentence(steps))
-    if not all(step.same_bytes for step in steps):
+def run(
+    out: Annotated[Path, Option("The folder for the report and the workspace.")] = Path("demo"),
+    json: Annotated[bool, Option("Print JSON, for programs.", names=("--json",))] = False,
+) -> None:
+    """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
+    check_free(out)
+    with show.progress() as report:
+        story = happen(out / "ws", report)
+    write(story, out)
+    if json:
+        show.json(facts(story, out))
+    else:
+        tell(story)
+        show.say(f"The model is in {out / 'ws'}: maxrr status {out / 'ws'}")
+        show.say(f"The report: {out / 'report.html'}")
+    if not story.same_bytes:
         raise SystemExit(1)
 
 
-def load() -> Digits:
-    """The 1,797 digits that scikit-learn carries, a quarter of them kept for testing: the same split every time."""
-    import numpy as np
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
-
-    X, y = load_digits(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.25, random_state=0, stratify=y)
-    return Digits(X, y, np.arange(len(y)), X_test, y_test)
+# What happens
 
 
-def forget_in_steps(model: LinearSVM, digits: Digits) -> Iterator[Step]:
-    """Send four requests to a fitted model, each on top of those before it."""
+def happen(folder: Path, report: Report) -> Story:
+    """Fit a workspace, send a request for each kind of record, each on top of those before it, and prove the last."""
     import numpy as np
 
-    from maxrr.svm import LinearSVM
+    from maxrr.data import load
+    from maxrr.report import Story, kinds_of
+    from maxrr.workspace import Workspace
 
-    retained = np.ones(len(digits.y), dtype=bool)
-    draw = np.random.default_rng(0).choice
-    requests = (
-        ("100 not influential", lambda: draw(np.setdiff1d(np.flatnonzero(retained), model.support_), 100, False)),
-        ("1 influential", lambda: draw(model.support_, 1, False)),
-        ("30 influential", lambda: draw(model.support_, 30, False)),
-        (f"every {CLASS_TO_FORGET}", lambda: np.flatnonzero(retained & (digits.y == CLASS_TO_FORGET))),
+    training, test = load("digits")
+    training = training.in_order()
+    title = f"fitting {len(training):,} digits"
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo: `check_free` has looked
+    workspace, fit_seconds = timed(
+        lambda: Workspace.create(folder, model_of(training), training, source=SOURCE, report=titled(report, title))
     )
-    for forgotten, choose in requests:
-        rows = choose()
-        forget_ms = milliseconds(partial(model.forget, rows))
-        retained[rows] = False
-
-        scratch = LinearSVM(C=model.C)
-        X, y, keys = digits.X[retained], digits.y[retained], digits.keys[retained]
-        fit_ms = milliseconds(partial(scratch.fit, X, y, keys=keys))
-
-        known = np.isin(digits.y_test, model.classes_)
-        yield Step(
-            forgotten=forgotten,
-            forget_ms=forget_ms,
-            fit_ms=fit_ms,
-            same_bytes=weights(model) == weights(scratch),
-            worst_gap=max(head.relative_gap for head in model.certificate_),
-            accuracy=model.score(digits.X_test[known], digits.y_test[known]),
-        )
-
-
-def weights(model: LinearSVM) -> tuple[bytes, bytes]:
-    """All that a prediction depends on."""
-    return model.coef_.tobytes(), model.intercept_.tobytes()
+    with workspace:
+        accuracy = workspace.score(test)
+        core, influential, margins = shapers(workspace.model, training)
+        retained, requests = training, []
+        draw = np.random.default_rng(0).choice
+        for kind, members in kinds_of(core, influential).items():
+            rows = np.sort(draw(np.flatnonzero(members), EACH, replace=False))
+            ids = training.ids[rows]
+            retained = retained.without(ids)
+            requests.append(answered(workspace, kind, rows, ids, training, retained, test, report))
+        report("proving in a fresh process", 0, 1)
+        verdict = workspace.prove(requests[-1].receipt, training)
+        report("proving in a fresh process", 1, 1)
+    return Story(
+        "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,
+        len(test), accuracy, fit_seconds, tuple(requests), verdict,
+    )  # fmt: skip
 
 
-def milliseconds(work: Callable[[], object]) -> float:
-    """How long one call takes."""
+def model_of(training: Dataset) -> MaxRR:
+    """The demo's model, not fitted yet: the same records will give the same bytes."""
+    from maxrr.core import HashCore
+    from maxrr.nets import LeNet5
+    from maxrr.unlearning import MaxRR
+
+    core = HashCore(CORE, key="demo")  # no secret here: whoever runs the demo gets the same story
+    return MaxRR(LeNet5(training.shape), core, epochs=EPOCHS, lr=LEARNING_RATE)
+
+
+def shapers(
+    model: MaxRR, training: Dataset
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:  # fmt: skip
+    """Which records are core and which influential, and each one's margin in the head where it is smallest."""
+    import numpy as np
+
+    core = np.isin(training.ids, model.core_.ids)
+    influential = np.isin(np.arange(len(training)), model.head_.support_)
+    _, features = model.head_.held_
+    signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
+    margins = (signs * model.head_.decision_function(features)).min(axis=1)
+    return core, influential, margins
+
+
+def answered(
+    workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], training: Dataset, retained: Dataset,
+    test: Dataset, report: Report,
+) -> RequestStory:  # fmt: skip
+    """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
+    from maxrr.report import RequestStory
+
+    # Core records are retrained without, so that the bytes can be compared; the cheaper answer is shown beside it.
+    policies = ("retrain", "head") if kind == "core" else ("retrain",)
+    plans = tuple(workspace.plan(ids, core_policy=policy) for policy in policies)
+    title = f"forgetting {len(ids)} {kind}"
+    records = training if kind == "core" else None  # only the extractor's training needs them again
+    receipt, seconds = timed(
+        lambda: workspace.unlearn(ids, core_policy="retrain", records=records, report=titled(report, title))
+    )
+    accuracy = workspace.score(test)
+    title = f"training again without {len(ids)} {kind}"
+    again, again_seconds = timed(lambda: model_of(retained).fit(retained, report=titled(report, title)))
+    return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, again.model_hash_, accuracy)
+
+
+def titled(report: Report, title: str) -> Report:
+    """A report of the training alone, under a title that says what it is for."""
+
+    def relay(what: str, done: int, total: int, **numbers: float) -> None:
+        if what == "training":
+            report(title, done, total, **numbers)
+
+    return relay
+
+
+def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    """What a call gives, and the seconds it takes."""
     start = perf_counter()
-    work()
-    return 1e3 * (perf_counter() - start)
+    return work(), perf_counter() - start
 
 
-def show_table(steps: Sequence[Step]) -> None:
-    """One row a request."""
-    numbers = ("forget ms", "fit ms", "same bytes", "worst gap", "accuracy")
-    rows = [
-        (
-            step.forgotten,
-            f"{step.forget_ms:.1f}",
-            f"{step.fit_ms:.1f}",
-            "yes" if step.same_bytes else show.Bad("no"),
-            f"{step.worst_gap:.0e}",
-            f"{step.accuracy:.3f}",
-        )
-        for step in steps
-    ]
-    caption = "fit: from scratch, without them. accuracy: on the classes that are left."
-    show.table(("forgotten", *numbers), rows, numbers=numbers, caption=caption)
+# What is kept of it
 
 
-def closing_sentence(steps: Sequence[Step]) -> str:
-    """What was seen, whether it is what we hoped for or not."""
-    forget_ms, fit_ms = sum(step.forget_ms for step in steps), sum(step.fit_ms for step in steps)
-    differing = sum(not step.same_bytes for step in steps)
-    if differing:
-        return f"After {differing} of {len(steps)} requests the weights differ from those of a fit from scratch."
-    return (
-        f"After each of the {len(steps)} requests the weights are, byte for byte, those of a model that never saw the "
-        f"forgotten records: {forget_ms:.0f} ms of forgetting in place of {fit_ms:.0f} ms of fitting from scratch."
+def check_free(out: Path) -> None:
+    """Refuse, before the work, to write over files that are not from an earlier demo."""
+    from maxrr.report import is_report
+    from maxrr.workspace import Workspace, WorkspaceError
+
+    page, folder = out / "report.html", out / "ws"
+    if page.exists() and not is_report(page.read_text(encoding="utf-8", errors="replace")):
+        raise ValueError(f"{page} is there already, and not of our making: choose another folder with --out")
+    if folder.exists():
+        try:
+            with Workspace.open(folder, read_only=True) as workspace:
+                ours = workspace.source == SOURCE
+        except WorkspaceError:
+            ours = False
+        if not ours:
+            raise ValueError(f"{folder} is there already, and not of an earlier demo: choose another folder with --out")
+
+
+def write(story: Story, out: Path) -> None:
+    """The page. Whatever else is in the folder stays."""
+    from maxrr.files import write_atomically
+    from maxrr.report import demo_page
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "report.html", demo_page(story).encode())
+
+
+# What is said about it
+
+
+def tell(story: Story) -> None:
+    """The story in a terminal."""
+    from maxrr.report.words import duration, percent
+
+    show.say(
+        f"Fitted {len(story.labels):,} digits in {duration(story.fit_seconds)}; "
+        f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}."
     )
+    sizes = {kind: int(members.sum()) for kind, members in story.kinds.items()}
+    rows = [
+        (kind, f"{size:,}", percent(size / len(story.labels)), COST[kind]) for kind, size in sizes.items()
+    ]  # fmt: skip
+    show.table(("kind", "records", "share", "forgetting costs"), rows, numbers=("records", "share"))
+    numbers = ("forgetting", "again", "accuracy")
+    answers = [
+        (
+            f"{len(request.rows)} {request.kind}",
+            request.receipt.guarantee,
+            duration(request.seconds),
+            duration(request.retrained_seconds),
+            percent(request.accuracy, 1),
+            "yes" if request.same_bytes else show.Bad("no"),
+        )
+        for request in story.requests
+    ]
+    caption = "again: training a new model without them. same bytes: as that one."
+    show.table(("request", "guarantee", *numbers, "same bytes"), answers, numbers=numbers, caption=caption)
+    show.say(choice(story))
+    show.say(ending(story))
+
+
+def choice(story: Story) -> str:
+    """Why core records were not answered the cheap way."""
+    retrained, cheap = story.requests[-1].plans
+    return (
+        f"Core records could also be answered with {cheap.guarantee}: the head moves, and the extractor keeps what it "
+        f"learned from them. With {retrained.guarantee} the bytes can be compared."
+    )
+
+
+def ending(story: Story) -> str:
+    """What was seen, whether it is what was hoped for or not."""
+    proof = f"A fresh process that trained once more says of the last: {story.verdict.verdict}."
+    differing = sum(not request.same_bytes for request in story.requests)
+    if differing:
+        return f"After {differing} of {len(story.requests)} requests the bytes are not those of training again. {proof}"
+    return f"After each request the model is, byte for byte, one that never saw the forgotten records. {proof}"
+
+
+def facts(story: Story, out: Path) -> dict[str, Any]:
+    """The story for programs."""
+    return {
+        "records": {kind: int(members.sum()) for kind, members in story.kinds.items()},
+        "accuracy": story.accuracy,
+        "fit_seconds": story.fit_seconds,
+        "requests": [
+            {
+                "kind": request.kind,
+                "records": len(request.rows),
+                "guarantee": request.receipt.guarantee,
+                "seconds": request.seconds,
+                "training_again_seconds": request.retrained_seconds,
+                "model_before": request.receipt.model_before,
+                "model_after": request.receipt.model_after,
+                "model_trained_again": request.retrained,
+                "same_bytes": request.same_bytes,
+                "accuracy": request.accuracy,
+                "receipt": str(out / "ws" / "receipts" / f"{request.receipt.number:06d}.json"),
+            }
+            for request in story.requests
+        ],
+        "proof": story.verdict.verdict,
+        "same_bytes": story.same_bytes,
+        "workspace": str(out / "ws"),
+        "report": str(out / "report.html"),
+    }

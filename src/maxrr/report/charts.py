@@ -1,0 +1,147 @@
+"""Small charts as SVG in the page. Colours come from the look, by class; every group has a shape of its own too."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.report.markup import Html, number, tag
+
+CELL = 6.0  # of one mark, at most
+GAP = 2.5  # between bins
+AXIS, HEADROOM = 28.0, 30.0  # below and above the marks
+
+Places = Iterable[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What some of the marks have in common: a name for the legend, a class of the look, a shape."""
+
+    name: str
+    style: str
+    shape: str  # "circle", "diamond" or "square"
+
+
+def marks(shape: str, places: Places, size: float, **attributes: str) -> Html:
+    """Many marks of one shape, as one path."""
+    if shape == "circle":  # a line of no length with round ends
+        moves = "".join(f"M{number(x)} {number(y)}h0" for x, y in places)
+        return tag("path", d=moves, stroke="currentColor", stroke_width=size, stroke_linecap="round", **attributes)
+    half = size * (0.44 if shape == "square" else 0.62)
+    side, step = number(2.0 * half), number(half)
+    outline = f"v{side}h{side}v-{side}z" if shape == "square" else f"l{step} {step} {step}-{step}-{step}-{step}z"
+    rise = half if shape == "square" else 0.0
+    moves = "".join(f"M{number(x - half)} {number(y - rise)}{outline}" for x, y in places)
+    return tag("path", d=moves, fill="currentColor", **attributes)
+
+
+def key(group: Group) -> Html:
+    """The group's mark, to stand beside its name."""
+    mark = marks(group.shape, [(6.0, 6.0)], 8.0)
+    return tag("svg", mark, class_=f"key {group.style}", viewBox="0 0 12 12", aria_hidden="true")
+
+
+def unit_histogram(
+    values: NDArray[np.floating], groups: Sequence[tuple[Group, NDArray[np.bool_]]], marked: NDArray[np.bool_], *,
+    lowest: int, edge: float, step: float, width: float, notes: tuple[str, str], label: str, style: str,
+) -> Html:  # fmt: skip
+    """A histogram with one mark for each value, so that none is hidden by another; values up to `edge` are shaded.
+
+    Bins end at `edge` and at whole steps from it, and contain their upper end; the first takes everything up to
+    `lowest`. Groups are stacked in the order given; the marked values are ringed.
+
+    Parameters
+    ----------
+    notes
+        What to write into the shaded part and beside it.
+    label
+        For whoever cannot see it.
+    style
+        Classes of the whole.
+    """
+    first = ceil((lowest - edge) / step)
+    bins = np.maximum(np.ceil((values - edge) / step).astype(int), first) - first
+    split, last = 1 - first, max(int(bins.max()), 1 - first)
+    bin_width = width / (last + 1)
+    across = max(1, ceil((bin_width - GAP) / CELL))
+    cell = (bin_width - GAP) / across
+    columns, levels = stacked(values, bins, [members for _, members in groups], across)
+    ground = HEADROOM + cell * (levels.max() + 1)
+    places = np.column_stack([
+        bins * bin_width + GAP / 2 + (columns + 0.5) * cell,
+        ground - (levels + 0.5) * cell - 1.0,
+    ])  # fmt: skip
+    size = cell * 0.72
+    return tag(
+        "svg",
+        tag("rect", x=0, y=0, width=split * bin_width, height=ground, class_="band"),
+        tag("line", x1=split * bin_width, x2=split * bin_width, y1=0, y2=ground + 6.0, class_="edge"),
+        tag("text", notes[0], x=split * bin_width - 12.0, y=20, text_anchor="end", class_="inside"),
+        tag("text", notes[1], x=split * bin_width + 12.0, y=20),
+        *(marks(group.shape, places[members & ~marked], size, class_=group.style) for group, members in groups),
+        *(tag("circle", cx=x, cy=y, r=cell * 0.9, class_="ring") for x, y in places[marked].tolist()),
+        *(marks(group.shape, places[members & marked], size, class_=group.style) for group, members in groups),
+        *axis(lowest, edge + (first + last) * step, lowest - step, bin_width / step, ground, width),
+        class_=f"chart {style}", viewBox=f"0 0 {number(width)} {number(ground + AXIS)}", role="img", aria_label=label,
+    )  # fmt: skip
+
+
+def stacked(
+    values: NDArray[np.floating], bins: NDArray[np.int_], groups: Sequence[NDArray[np.bool_]], across: int
+) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Column and level of each value in its bin, which fills row by row: group after group, small values first."""
+    order = np.lexsort([values, np.argmax(groups, axis=0), bins])
+    sorted_bins = bins[order]
+    place = np.empty_like(bins)
+    place[order] = np.arange(len(bins)) - np.searchsorted(sorted_bins, sorted_bins)
+    return place % across, place // across
+
+
+def axis(lowest: int, highest: float, left: float, scale: float, y: float, width: float) -> Iterable[Html]:
+    """A line with whole numbers below it; at the first of them stands all that is lower."""
+    yield tag("line", x1=0, x2=width, y1=y, y2=y, class_="axis")
+    for value in range(lowest, floor(highest) + 1):
+        x = (value - left) * scale
+        text = f"{'≤ ' if value == lowest else ''}{value}".replace("-", "−")
+        if x <= width - 8.0:
+            yield tag("line", x1=x, x2=x, y1=y, y2=y + 5.0, class_="axis")
+            yield tag("text", text, x=x, y=y + 21.0, text_anchor="middle" if value > lowest else "end")
+
+
+def bar(share: float, style: str) -> Html:
+    """A bar over this share of the width it is given, and at least a hair."""
+    drawn = tag("rect", width="100%", height="100%", fill="currentColor")
+    return tag("svg", drawn, class_=f"bar {style}", style=f"width: {max(100.0 * share, 0.3):.1f}%", aria_hidden="true")
+
+
+def shares(parts: Sequence[tuple[Group, int]]) -> Html:
+    """One bar, divided as the numbers are; gaps tell the parts apart without colours."""
+    ends = np.cumsum([0, *(size for _, size in parts)]) / sum(size for _, size in parts) * 100.0
+    drawn = (
+        tag(
+            "rect",
+            x=left,
+            width=right - left - 0.3 * (right < 100.0),
+            height=10,
+            fill="currentColor",
+            class_=group.style,
+        )
+        for (group, _), left, right in zip(parts, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    )
+    return tag(
+        "svg", *drawn, class_="bar shares", viewBox="0 0 100 10", preserveAspectRatio="none", role="img",
+        aria_label=", ".join(f"{group.name}: {size:,}" for group, size in parts),
+    )  # fmt: skip
+
+
+def fingerprint(digest: str, style: str = "") -> Html:
+    """A hash as bars, one a byte: equal ones look equal, others do not."""
+    heights = [1.0 + 17.0 * byte / 255.0 for byte in bytes.fromhex(digest)]
+    moves = "".join(f"M{4 * place} 18v{number(-height)}h3V18z" for place, height in enumerate(heights))
+    drawn = tag("path", d=moves, fill="currentColor")
+    return tag(
+        "svg", drawn, class_=f"fingerprint {style}", viewBox=f"0 0 {4 * len(heights) - 1} 18", aria_hidden="true"
+    )

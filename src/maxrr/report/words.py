@@ -1,0 +1,64 @@
+"""Numbers as people read them."""
+
+from math import isfinite
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number of things.
+
+    >>> count(1, "record"), count(1420, "record"), count(2, "body", "bodies")
+    ('1 record', '1,420 records', '2 bodies')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    """A share of one.
+
+    >>> percent(0.517), percent(0.95491, 1)
+    ('52 %', '95.5 %')
+    """
+    return f"{100 * share:.{decimals}f} %"
+
+
+def duration(seconds: float) -> str:
+    """Two digits of it, in a unit that suits.
+
+    >>> duration(0.00496), duration(0.0658), duration(1.612), duration(75.0)
+    ('5.0 ms', '66 ms', '1.6 s', '75 s')
+    """
+    if seconds < 0.9995:
+        thousandths = 1e3 * seconds
+        return f"{thousandths:.1f} ms" if thousandths < 9.95 else f"{thousandths:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+
+
+def listed(items: list[str]) -> str:
+    """With commas and an 'and'.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, [", ".join(items[:-1]), items[-1]]))
+
+
+def spelled(number: int) -> str:
+    """Small numbers as words.
+
+    >>> spelled(3), spelled(36)
+    ('three', '36')
+    """
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    return words[number] if number < len(words) else f"{number:,}"
+
+
+def scientific(value: float) -> str:
+    """One digit and a power of ten, which no line break can part.
+
+    >>> scientific(8.4e-15), scientific(0.0), scientific(float("inf"))
+    ('8\u202f×\u202f10⁻¹⁵', '0', 'inf')
+    """
+    if value == 0.0 or not isfinite(value):
+        return f"{value:g}"
+    digit, power = f"{value:.0e}".split("e")
+    return f"{digit}\u202f×\u202f10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"

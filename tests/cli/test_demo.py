@@ -1,0 +1,190 @@
+"""`maxrr demo`: it runs from start to end, what it writes is what it says, and a difference is an error."""
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.cli.terminal import maxrr
+
+from maxrr.cli import COMMANDS, demo, fancy, plain
+from maxrr.data import Dataset
+from maxrr.report import Story, is_report
+from maxrr.unlearning import MaxRR, Receipt
+from maxrr.workspace import Workspace
+
+GUARANTEES = ["exact-untouched", "exact-refit", "exact-retrain"]
+FILES = ["report.html"]  # beside the workspace
+
+
+def ask(front: ModuleType, *arguments: str) -> tuple[object, str]:
+    """Exit code and stdout."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown, pytest.raises(SystemExit) as exit_:
+        front.main(COMMANDS, ["demo", *arguments], "")
+    return exit_.value.code, shown.getvalue()
+
+
+def written(folder: Path, but: str = "") -> list[str]:
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    return sorted(name for name in names if not but or not name.startswith(f"{but}/"))
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """A demo in this process, with less training than people see."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "EPOCHS", 20)
+        yield demo.happen(tmp_path_factory.mktemp("demo") / "ws", lambda what, done, total, **numbers: None)
+
+
+@pytest.fixture
+def told(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
+    """The command tells this story instead of making one."""
+    monkeypatch.setattr(demo, "happen", lambda folder, report: story)
+    return story
+
+
+def test_as_people_run_it_without_typer_and_rich(tmp_path: Path) -> None:
+    done = maxrr("demo", "--json", "--out", str(tmp_path / "new" / "demo"), bare=True)
+    assert done.returncode == 0
+    facts = json.loads(done.stdout)
+    assert sum(facts["records"].values()) == 1420
+    assert min(facts["records"].values()) > 100
+    assert [request["guarantee"] for request in facts["requests"]] == GUARANTEES
+    assert [request["model_after"] == request["model_trained_again"] for request in facts["requests"]] == [True] * 3
+    assert (facts["same_bytes"], facts["proof"]) == (True, "identical")
+    assert facts["accuracy"] > 0.9
+    assert written(tmp_path / "new" / "demo", but="ws") == FILES
+    with Workspace.open(tmp_path / "new" / "demo" / "ws") as workspace:
+        assert (workspace.status().forgotten, workspace.model_hash_) == (36, facts["requests"][-1]["model_after"])
+    assert "training again without 12 free" in done.stderr
+    for request in facts["requests"]:
+        receipt = Receipt.from_json(Path(request["receipt"]).read_text(encoding="utf-8"))
+        assert (receipt.guarantee, receipt.model_after) == (request["guarantee"], request["model_after"])
+        assert request["model_after"] in Path(facts["report"]).read_text(encoding="utf-8")
+
+
+def test_it_ends_in_the_same_bytes_after_every_request(story: Story) -> None:
+    assert [request.receipt.guarantee for request in story.requests] == GUARANTEES
+    assert [request.same_bytes for request in story.requests] == [True] * 3
+    assert story.verdict.verdict == "identical"
+    assert [[plan.guarantee for plan in request.plans[1:]] for request in story.requests] == [
+        [],
+        [],
+        ["approximate-refit"],
+    ]
+
+
+def test_the_kinds_are_what_the_margins_say(story: Story) -> None:
+    assert (story.margins[story.kinds["free"]] > 1.0 - 1e-9).all()
+    assert (story.margins[story.kinds["influential"]] < 1.0 + 1e-9).all()
+    for request in story.requests:
+        assert story.kinds[request.kind][request.rows].all()
+
+
+@pytest.mark.parametrize("front", [fancy, plain], ids=("fancy", "plain"))
+def test_what_it_prints(front: ModuleType, told: Story, tmp_path: Path) -> None:
+    code, shown = ask(front, "--out", str(tmp_path))
+    assert code == 0
+    lines = shown.splitlines()
+    assert [line.split()[2] for line in lines if line.startswith("12 ")] == GUARANTEES
+    assert [line.split()[-1] for line in lines if line.startswith("12 ")] == ["yes"] * 3
+    assert [line.split()[1] for line in lines if line.startswith(("free ", "influential ", "core "))] == [
+        f"{members.sum()}" for members in told.kinds.values()
+    ]
+    assert lines[-1] == f"The report: {tmp_path / 'report.html'}"
+    assert written(tmp_path) == FILES
+
+
+def test_the_folder_is_demo_unless_said_otherwise(
+    told: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    _, shown = ask(plain)
+    assert shown.splitlines()[-1] == f"The report: {Path('demo') / 'report.html'}"
+    assert is_report((tmp_path / "demo" / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("told")
+def test_it_writes_over_its_own_files_and_no_others(tmp_path: Path) -> None:
+    ask(plain, "--out", str(tmp_path))
+    (tmp_path / "mine.txt").write_text("mine")
+    before = (tmp_path / "report.html").read_bytes()
+    (tmp_path / "report.html").write_bytes(before + b"<!-- old -->")
+    assert ask(plain, "--out", str(tmp_path))[0] == 0
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("file", ["report.html", "ws/mine.txt"])
+def test_a_file_of_somebody_else_is_refused_before_any_work(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "happen", lambda folder, report: pytest.fail("it began to work"))
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_bytes(b"\xff mine")
+    assert ask(plain, "--out", str(tmp_path)) == (1, "")
+    assert f"{tmp_path / file.split('/')[0]} is there already" in capsys.readouterr().err
+    assert (tmp_path / file).read_bytes() == b"\xff mine"
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)], ids=["people", "programs"])
+def test_other_bytes_are_an_error(
+    how: tuple[str, ...], story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    differing = replace(story.requests[1], retrained="0" * 64)
+    monkeypatch.setattr(
+        demo,
+        "happen",
+        lambda folder, report: replace(story, requests=(story.requests[0], differing, story.requests[2])),
+    )
+    code, shown = ask(plain, "--out", str(tmp_path), *how)
+    assert code == 1
+    if how:
+        facts = json.loads(shown)
+        assert [request["same_bytes"] for request in facts["requests"]] == [True, False, True]
+        assert facts["same_bytes"] is False
+    else:
+        assert [line.split()[-1] for line in shown.splitlines() if line.startswith("12 ")] == ["yes", "no", "yes"]
+        assert "After 1 of 3 requests the bytes are not those of training again." in shown
+    assert "but the bytes differ" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = replace(story.verdict, verdict="different")
+    monkeypatch.setattr(demo, "happen", lambda folder, report: replace(story, verdict=verdict))
+    code, shown = ask(plain, "--out", str(tmp_path))
+    assert code == 1
+    assert "says of the last: different." in shown
+
+
+def test_a_model_trained_otherwise_has_other_bytes(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """The comparison can fail: training again is really done."""
+    trained_on, model_of = [], demo.model_of
+
+    def careless(training: Dataset) -> MaxRR:
+        trained_on.append(len(training))
+        monkeypatch.setattr(demo, "EPOCHS", 19 if len(trained_on) == 3 else 20)
+        return model_of(training)
+
+    monkeypatch.setattr(demo, "model_of", careless)
+    monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
+    other = demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
+    assert trained_on == [1420, 1408, 1396, 1384]
+    assert [request.same_bytes for request in other.requests] == [True, False, True]
+    assert not other.same_bytes
+
+
+def test_the_workspace_of_an_earlier_demo_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "EPOCHS", 20)
+    for _ in range(2):
+        demo.check_free(tmp_path)
+        demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.status().requests == 3

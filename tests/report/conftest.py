@@ -1,0 +1,40 @@
+"""A story that really happened, to a small model."""
+
+import numpy as np
+import pytest
+
+from maxrr.core import HashCore
+from maxrr.data import Dataset, load
+from maxrr.nets import LeNet5
+from maxrr.report import RequestStory, Story, kinds_of
+from maxrr.unlearning import MaxRR, Verdict
+
+
+@pytest.fixture(scope="session")
+def story() -> Story:
+    training, test = load("digits")
+    training = training.select(training.ids[:500]).in_order()
+    model = fitted(training)
+    core = np.isin(training.ids, model.core_.ids)
+    influential = np.isin(np.arange(len(training)), model.head_.support_)
+    signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
+    margins = (signs * model.decision_function(training)).min(axis=1)
+    accuracy = model.score(test)
+    requests, retained = [], training
+    for kind, members in kinds_of(core, influential).items():
+        rows = np.flatnonzero(members)[:3]
+        ids = training.ids[rows]
+        retained = retained.without(ids)
+        plans = tuple(model.plan(ids, core_policy=policy) for policy in ("retrain", "head")[: 1 + (kind == "core")])
+        receipt = model.unlearn(ids, core_policy="retrain")
+        again = fitted(retained).model_hash_
+        requests.append(RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, again, model.score(test)))
+    verdict = Verdict("identical", "extractor and head", "identical", "", 0.0, "", 6.25)
+    return Story(
+        "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,
+        len(test), accuracy, 1.5, tuple(requests), verdict,
+    )  # fmt: skip
+
+
+def fitted(training: Dataset) -> MaxRR:
+    return MaxRR(LeNet5(training.shape), HashCore(0.4, key="test"), epochs=30, lr=3e-3).fit(training)
