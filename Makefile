@@ -4,8 +4,8 @@ BIN := .venv/bin
 
 .PHONY: demo test lint types unit long cuda bench fashion-mnist format clean
 
-demo: .venv/runtime.stamp ## fit on the digits, forget, compare with a fit from scratch
-	$(BIN)/maxrr demo
+demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, write demo/report.html
+	$(BIN)/maxrr demo --out demo/
 
 test: lint types unit ## everything that must hold before a change lands
 
@@ -29,6 +29,7 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes b
 	$(BIN)/python benchmarks/training.py --out benchmarks/training.json
 	$(BIN)/python benchmarks/unlearning.py --out benchmarks/unlearning.json
 	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json
+	$(BIN)/python benchmarks/workspace.py --out benchmarks/workspace.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 

@@ -15,6 +15,7 @@ PUBLIC = {
     "maxrr.files": {"Lock", "sha256_of", "write_atomically"},
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.progress": {"Line", "Report"},
+    "maxrr.report": {"RequestStory", "Story", "demo_page", "is_report", "kinds_of"},
     "maxrr.unlearning": {
         "Bundle",
         "Exported",

@@ -137,11 +137,8 @@ def test_other_bytes_are_an_error(
     how: tuple[str, ...], story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     differing = replace(story.requests[1], retrained="0" * 64)
-    monkeypatch.setattr(
-        demo,
-        "happen",
-        lambda folder, report: replace(story, requests=(story.requests[0], differing, story.requests[2])),
-    )
+    other = replace(story, requests=(story.requests[0], differing, story.requests[2]))
+    monkeypatch.setattr(demo, "happen", lambda folder, report: other)
     code, shown = ask(plain, "--out", str(tmp_path), *how)
     assert code == 1
     if how:
@@ -181,8 +178,11 @@ def test_a_model_trained_otherwise_has_other_bytes(
     assert not other.same_bytes
 
 
-def test_the_workspace_of_an_earlier_demo_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workspace_of_an_earlier_demo_makes_room(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     monkeypatch.setattr(demo, "EPOCHS", 20)
+    monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
     for _ in range(2):
         demo.check_free(tmp_path)
         demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
