@@ -11,11 +11,14 @@ from typing import BinaryIO
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def write_atomically(path: str | Path, data: bytes | Callable[[BinaryIO], None]) -> None:
+def write_atomically(
+    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False
+) -> None:  # fmt: skip
     """Write bytes, or what a function writes into the file it is given; replace what was at `path` in one step.
 
     The bytes go to a hidden file beside `path`, reach the disk, and then take its name. On any failure, Ctrl-C
-    included, that file is removed and `path` is as it was. Only a process killed outright leaves it behind.
+    included, that file is removed and `path` is as it was. Only a process killed outright leaves it behind. A private
+    file can be read by its owner alone.
 
     Raises
     ------
@@ -25,7 +28,7 @@ def write_atomically(path: str | Path, data: bytes | Callable[[BinaryIO], None])
     path = Path(path)
     temporary = path.parent / f".maxrr-{secrets.token_hex(8)}.tmp"  # short: `path` may have the longest name allowed
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=for_owner if private else None) as file:
             if callable(data):
                 data(file)
             else:
@@ -39,10 +42,15 @@ def write_atomically(path: str | Path, data: bytes | Callable[[BinaryIO], None])
         if isinstance(error, OSError) and error.errno in FULL:
             advice = "No space left on the disk: nothing was kept; make room and try again"
             raise OSError(error.errno, advice, str(path)) from None
-        if isinstance(error, OSError) and error.filename == str(temporary):  # a name that means nothing to the caller
-            raise OSError(error.errno, error.strerror, str(path)) from None
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
+            error.filename = str(path)  # the name that the caller knows
         raise
     _flush_folder(path.parent)
+
+
+def for_owner(path: str, flags: int) -> int:
+    """Opens a file that others cannot read."""
+    return os.open(path, flags, 0o600)
 
 
 def _flush_folder(folder: Path) -> None:

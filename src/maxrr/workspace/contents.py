@@ -24,6 +24,7 @@ from maxrr.unlearning.oblivion import Mark, Oblivion
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
+from maxrr.workspace.damage import WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
 
@@ -198,13 +199,24 @@ def setting_of(facts: Mapping[str, Any], network: Network) -> Setting:
 
 def extractor_of(setting: Setting, layers: str, weights: dict[str, Tensor]) -> nn.Module:
     """The extractor: the network's layers with the stored weights."""
-    made = setting.network if isinstance(setting.network, nn.Module) else setting.network()
+    try:
+        made = setting.network if isinstance(setting.network, nn.Module) else setting.network()
+    except Exception as error:  # of the caller's code
+        raise WorkspaceError(f"the network of the workspace could not be made: {error}") from error
     extractor = copy.deepcopy(made).cpu().eval() if setting.frozen else split(made)[0]
-    kinds = {name: (value.dtype, value.shape) for name, value in extractor.state_dict().items()}
-    if str(extractor) != layers or kinds != {name: (value.dtype, value.shape) for name, value in weights.items()}:
-        raise ValueError("the network has other layers than the one that was fitted: name the network that was")
+    if str(extractor) != layers or kinds(extractor.state_dict()) != kinds(weights):
+        raise WorkspaceError("the network has other layers than the one that was fitted: name the network that was")
     extractor.load_state_dict(weights)
     return extractor
+
+
+def kinds(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {name: (value.dtype, value.shape) for name, value in weights.items()}
+
+
+def same_layers(one: nn.Module, other: nn.Module) -> bool:
+    """Whether the weights of one fit into the layers of the other."""
+    return str(one) == str(other) and kinds(one.state_dict()) == kinds(other.state_dict())
 
 
 class Unmade(nn.Module):

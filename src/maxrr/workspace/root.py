@@ -5,6 +5,7 @@ Everything else is written before, under names that no earlier state uses, or er
 
 import hashlib
 import json
+import operator
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any
 
 from maxrr.files import write_atomically
 from maxrr.workspace.damage import WorkspaceError, damaged
-from maxrr.workspace.rows import Layout, Rows
+from maxrr.workspace.rows import BLOCK, Layout, Rows
 
 NAME = "workspace.json"
 PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = (
     "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json",
 )  # fmt: skip
+ROWS = "rows.bin"
 FORMAT = "maxrr workspace"
 VERSION = 1
 
@@ -45,7 +47,8 @@ class Root:
     def write(self, folder: Path) -> None:
         """Commit this state."""
         body = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        write_atomically(folder / NAME, json.dumps({**body, "sha256": digest(body)}, indent=1).encode())
+        content = json.dumps({**body, "sha256": digest(body)}, indent=1).encode()
+        write_atomically(folder / NAME, content, private=True)
 
     @classmethod
     def read(cls, folder: Path) -> "Root":
@@ -55,7 +58,7 @@ class Root:
             body = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             raise WorkspaceError(f"{folder} is not a workspace: there is no {NAME} in it. Make one with fit") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise damaged(path, f"it is not JSON ({error})") from None
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise damaged(path, "it does not describe a workspace")
@@ -70,18 +73,38 @@ class Root:
         try:
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])
-            rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
+            rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(map(operator.index, rows["erased"]))
             found = cls(**{**body, "rows": Rows(**rows)})
-            named = [(found.rows.file, r"rows-\d+\.bin")]
-            named += [(found.file_of(part), part.replace(".", r"-[0-9a-f]{16}\.")) for part in PARTS]
-            strange = [name for name, form in named if not re.fullmatch(form, name)]
-            if strange or len(found.files) != len(PARTS):
-                raise ValueError(f"it names files that are not of a workspace {strange}")
-            if any(not 0 <= row < found.rows.count for row in found.rows.erased):
-                raise ValueError("it erases rows that are not there")
-        except (KeyError, TypeError, ValueError) as error:
+            check(found)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise damaged(path, f"it does not describe a workspace ({error})") from None
         return found
+
+
+def check(found: Root) -> None:
+    """Refuse what no program of ours has written: names of files elsewhere, above all."""
+    named = {**{found.file_of(part): part for part in PARTS}, found.rows.file: ROWS}
+    strange = [name for name, part in named.items() if not is_named_after(part, name)]
+    if strange or len(found.files) != len(PARTS):
+        raise ValueError(f"it names files that are not of a workspace {strange}")
+    rows = found.rows
+    if len(rows.blocks) != -(-rows.count // BLOCK) or any(not 0 <= row < rows.count for row in rows.erased):
+        raise ValueError("its rows and their hashes do not agree")
+    if rows.layout.row.hasobject or rows.layout.width < 1:
+        raise ValueError("its rows are not plain numbers")
+    missing = {"network", "layers", "layouts", "records", "source", "model_hash", "manifest"} - found.facts.keys()
+    if missing:
+        raise ValueError(f"it does not say {sorted(missing)}")
+
+
+def is_named_after(part: str, name: str) -> bool:
+    """Whether a file may hold a part, going by its name.
+
+    >>> is_named_after("rows.bin", "rows-12.bin"), is_named_after("rows.bin", "rows-backup.bin")
+    (True, False)
+    """
+    stem, suffix = part.split(".")
+    return re.fullmatch(rf"{stem}-{r'[0-9]+' if part == ROWS else r'[0-9a-f]{16}'}\.{suffix}", name) is not None
 
 
 def digest(body: dict[str, Any]) -> str:

@@ -6,7 +6,8 @@ with zeros. Hashes are kept for blocks of rows: an erasure computes those of the
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,16 +67,13 @@ class Rows:
 
     def write(self, folder: Path, table: Table) -> None:
         """Write the file whole."""
-        write_atomically(folder / self.file, table.tobytes())
+        write_atomically(folder / self.file, table.tobytes(), private=True)
 
     def append(self, folder: Path, table: Table) -> None:
         """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
-        descriptor = os.open(folder / self.file, os.O_RDWR | NOT_ELSEWHERE)
-        try:
+        with writable(folder / self.file) as descriptor:
             write_at(descriptor, self.count * self.layout.row.itemsize, table[self.count :].tobytes())
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def after(self, table: Table, erased: Ints) -> "Rows":
         """As it will be without these rows, and with those that the table has more."""
@@ -89,8 +87,7 @@ class Rows:
     def erase(self, folder: Path) -> None:
         """Overwrite what must be zero, and drop what no commit counted; nothing if that was done already."""
         size = self.layout.row.itemsize
-        descriptor = os.open(folder / self.file, os.O_RDWR | NOT_ELSEWHERE)
-        try:
+        with writable(folder / self.file) as descriptor:
             changed = os.fstat(descriptor).st_size > self.count * size
             if changed:
                 os.ftruncate(descriptor, self.count * size)
@@ -100,8 +97,6 @@ class Rows:
                     changed = True
             if changed:
                 os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def read(self, folder: Path) -> Table:
         """The table, if it is the one that was written."""
@@ -133,6 +128,18 @@ def block_hashes(table: Table, blocks: Iterable[int], erased: Ints | None = None
             rows[gone] = np.zeros(1, table.dtype)[0]
         hashes.append(hashlib.sha256(rows.tobytes()).hexdigest())
     return hashes
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[int]:
+    """A file to change in place. Whatever fails is said of it by name."""
+    descriptor = os.open(path, os.O_RDWR | NOT_ELSEWHERE)
+    try:
+        yield descriptor
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
 
 
 def write_at(descriptor: int, start: int, content: bytes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 
 from maxrr.core import Core
 from maxrr.files import Lock, write_atomically
@@ -19,7 +20,7 @@ from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, root
 from maxrr.workspace.contents import Loaded
 from maxrr.workspace.damage import WorkspaceError, damaged
-from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, PARTS, SECRETS, Root
+from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, PARTS, ROWS, SECRETS, Root, is_named_after
 from maxrr.workspace.rows import HELD, Rows, Table
 
 LOCK, RANKING, RECEIPTS = ".lock", "ranking", "receipts"
@@ -72,7 +73,12 @@ class Store:
     def load(self, network: Network | None) -> Loaded:
         """The model that was read."""
         assert self.root is not None
-        found = contents.loaded(self.root.facts, self.table, self.parts, len(self.root.receipts), network)
+        try:
+            found = contents.loaded(self.root.facts, self.table, self.parts, len(self.root.receipts), network)
+        except WorkspaceError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, SafetensorError) as error:
+            raise damaged(self.folder / root.NAME, f"no model can be made of what it says ({error})") from error
         if found.fitted.model_hash != self.root.facts["model_hash"]:
             raise damaged(self.folder / root.NAME, "the model does not have the hash that it names")
         if found.fitted.holdings.manifest != self.root.facts["manifest"]:
@@ -127,7 +133,7 @@ class Store:
             stem, suffix = part.split(".")
             name = f"{stem}-{digest[:16]}.{suffix}"
             if self.root is None or self.root.files.get(name) != digest:
-                write_atomically(self.folder / name, content)
+                write_atomically(self.folder / name, content, private=True)
             files[name] = digest
         return files
 
@@ -171,11 +177,9 @@ class Store:
     def purge(self) -> None:
         """Erase whatever does not belong to the present state, whoever left it there."""
         kept = set() if self.root is None else {*self.root.files, self.root.rows.file}
-        for part in (*PARTS, "rows.bin"):
-            stem, suffix = part.split(".")
-            for path in self.folder.glob(f"{stem}-*.{suffix}"):
-                if path.name not in kept:
-                    path.unlink()
+        for path in list(self.folder.iterdir()):
+            if path.name not in kept and any(is_named_after(part, path.name) for part in (*PARTS, ROWS)):
+                path.unlink()
         handed_out = 0 if self.root is None else len(self.root.receipts)
         for path in (self.folder / RECEIPTS).glob("*.json"):
             if path.stem.isdigit() and int(path.stem) > handed_out:
@@ -191,7 +195,7 @@ class Store:
     def drop_rankings(self) -> None:
         """Delete the runs of fits that started from an earlier state."""
         for folder in self.folder.glob(f"{RANKING}-*"):
-            if folder != self.ranking():
+            if folder != self.ranking() and folder.name.removeprefix(f"{RANKING}-").isdigit():
                 shutil.rmtree(folder)
 
 

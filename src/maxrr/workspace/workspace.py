@@ -182,8 +182,13 @@ class Workspace:
         fresh.fit(records, folder=self._store.ranking(), report=report)
         after = fresh._fitted
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
-        self._commit(after, None, fresh.core, contents.network_facts(after), notes)
-        self._network = fresh.network
+        network, self._network = self._network, fresh.network
+        try:
+            self._commit(after, None, fresh.core, contents.network_facts(after), notes)
+        except BaseException:
+            if before is not None and self._store.root is not None and self._store.root.state == before.state:
+                self._network = network  # nothing was committed
+            raise
         return self
 
     def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
@@ -366,7 +371,7 @@ class Workspace:
         """The next state of the same model."""
         assert self._store.root is not None
         facts = self._store.root.facts
-        if after.technique and str(after.extractor) != facts["layers"]:
+        if after.technique and not contents.same_layers(after.extractor, self._fitted.extractor):
             raise WorkspaceError(
                 "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
                 "that it was given, with other weights"

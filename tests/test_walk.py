@@ -1,0 +1,36 @@
+"""A newcomer's walk: every command of the README, as printed, one after the other in an empty folder."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def commands() -> list[str]:
+    """The lines of the README's shell blocks that call us."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [line for block in blocks for line in block.splitlines() if line.startswith("maxrr ")]
+
+
+def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
+    lines = commands()
+    assert len(lines) >= 6
+    installed = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    said = {}
+    for line in lines:
+        done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8")
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr
+        said[line.split()[1]] = done.stdout
+    assert "exact-retrain" in said["unlearn"]
+    assert "identical" in said["prove"]
+    assert (tmp_path / "ws" / "receipts" / "000001.json").exists()
+
+
+def test_the_demo_of_the_makefile_is_the_one_we_test() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^demo:.*\n\t\$\(BIN\)/maxrr demo --out demo/$", makefile, re.MULTILINE)
