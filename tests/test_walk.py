@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 
 def commands() -> list[str]:
     """The lines of the README's shell blocks that call us."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return [line for block in blocks for line in block.splitlines() if line.startswith("maxrr ")]
 
 

@@ -113,15 +113,15 @@ def why(guarantee: Guarantee, request: Request, influential: int, on_influential
     if guarantee is Guarantee.untouched:
         found = "no requested record is core or influential"
     elif guarantee is Guarantee.retrain:
-        found = f"{core} of the records are core, and the extractor is trained again without them"
+        found = f"{of_the_records(core)} core, and the extractor is trained again without them"
     elif core and callable(request.core_policy):
-        found = f"{core} of the records are core, and the caller's technique gave another extractor"
+        found = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
     elif core:
-        found = f"{core} of the records are core, and the extractor keeps what it learned from them"
+        found = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
     elif on_influential and request.refit == RETAINED:
         found = "the head stood on influential records alone, and is fitted on all retained ones again"
     else:
-        found = f"{influential} of the records are influential, none is core"
+        found = f"{of_the_records(influential)} influential, none is core"
     if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
         found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
     said = f"{found}: {MEANING[guarantee]}"
@@ -130,6 +130,15 @@ def why(guarantee: Guarantee, request: Request, influential: int, on_influential
             f"; that is so for these records, while {earlier} core records forgotten earlier remain in the extractor"
         )
     return said
+
+
+def of_the_records(count: int) -> str:
+    """How many, as a sentence begins.
+
+    >>> of_the_records(1), of_the_records(2)
+    ('1 of the records is', '2 of the records are')
+    """
+    return f"{count:,} of the records {'is' if count == 1 else 'are'}"
 
 
 def refusal(request: Request, classes_left: list[str], classes_fitted: list[str], core_classes: int) -> str | None:
@@ -145,7 +154,7 @@ def refusal(request: Request, classes_left: list[str], classes_fitted: list[str]
         return "the request names no records"
     if request.touches_core and request.core_policy == REFUSE:
         return (
-            f"{len(request.core_rows)} of the records are core, which this policy refuses: "
+            f"{of_the_records(len(request.core_rows))} core, which this policy refuses: "
             f"use core_policy='{RETRAIN}' for an exact answer or '{HEAD}' for an approximate one"
         )
     if len(request.rows) and len(classes_left) < 2:
