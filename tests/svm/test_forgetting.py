@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.svm.problems import assert_equal, decided, make, problems
+from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 from maxrr.svm import LinearSVM
 
@@ -310,3 +310,186 @@ def test_what_the_caller_gave_is_left_alone(kind):
     assert X.tobytes() == problem.X.tobytes()
     assert y.tobytes() == problem.y.tobytes()
     assert given_keys.tobytes() == keys.tobytes()
+
+
+# Some samples instead of others, in one move
+
+
+def exchanged(problem, model, leaving, X, y, keys):
+    """The model after the exchange, and the oracle: a fit from scratch on the samples that there are then."""
+    kept = without(problem, leaving)
+    everything = np.concatenate([problem.X[kept], X]), np.concatenate([problem.y[kept], y])
+    scratch = LinearSVM(problem.C).fit(*everything, np.concatenate([problem.keys[kept], keys]))
+    return model.with_more(X, y, keys, instead_of=leaving), scratch
+
+
+def check_exchange(problem, leaving, X, y, keys):
+    """It is the oracle, it knows which rows it holds, and the model before is as it was."""
+    model = problem.fit()
+    before = snapshot(model)
+    after, scratch = exchanged(problem, model, leaving, X, y, keys)
+    kept = without(problem, leaving)
+    assert_equal(after, scratch, problem.X)
+    assert all(certificate.solved for certificate in after.certificate_)
+    rows = np.concatenate([kept, len(problem.y) + np.arange(len(y))])
+    assert after.rows_.tolist() == rows.tolist()
+    if decided(after, scratch):
+        assert np.array_equal(after.support_, rows[scratch.support_])
+    held, features = after.held_
+    assert held.tolist() == rows.tolist()
+    assert features.tobytes() == np.concatenate([problem.X[kept], X]).astype(np.float64).tobytes()
+    assert snapshot(model) == before
+    assert model.rows_.tolist() == list(range(len(problem.y)))
+    return after
+
+
+@settings(max_examples=80)
+@given(problems(), st.data())
+def test_an_exchange_equals_a_fit_on_what_is_there_then(problem, data):
+    """Samples of the same problem come in, some with the keys of those that leave."""
+    n = len(problem.y)
+    leaving = chosen(data, list(range(n)))[:8]
+    coming = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=8)))
+    assume(len(np.unique(np.concatenate([problem.y[without(problem, leaving)], problem.y[coming]]))) >= 2)
+    same = data.draw(st.integers(0, min(len(leaving), len(coming))))
+    fresh = problem.keys.max() + 1 + np.arange(len(coming) - same)
+    shift = data.draw(st.sampled_from([0, 1]))  # 0: duplicates of samples that stay or leave
+    keys = np.concatenate([problem.keys[leaving[:same]], fresh])
+    check_exchange(problem, leaving, problem.X[coming] + shift, problem.y[coming], keys)
+
+
+@settings(max_examples=40)
+@given(problems(), st.data())
+def test_a_sample_in_its_own_place_changes_nothing(problem, data):
+    model = problem.fit()
+    rows = chosen(data, list(range(len(problem.y))))[:5]
+    after = model.with_more(problem.X[rows], problem.y[rows], problem.keys[rows], instead_of=rows)
+    assert_equal(after, model, problem.X)
+
+
+@settings(max_examples=40)
+@given(problems(), st.data())
+def test_another_label_for_the_same_sample(problem, data):
+    """Also one that no sample had before, below or above all others."""
+    row = data.draw(st.integers(0, len(problem.y) - 1))
+    label = data.draw(st.sampled_from([-1, 0, 1, 9]))
+    kept = without(problem, [row])
+    assume(len(np.unique(np.append(problem.y[kept], label))) >= 2)
+    check_exchange(problem, [row], problem.X[[row]], np.array([label]), problem.keys[[row]])
+
+
+@pytest.mark.parametrize(
+    ("classes", "last_of", "label"),
+    [
+        (classes, last_of, label)
+        for classes in (2, 3)
+        for last_of in range(classes)
+        for label in range(-1, classes + 1)
+        if classes > 2 or label != 1 - last_of  # that would leave one class
+    ],
+)
+def test_the_last_sample_of_a_class_is_exchanged(classes, last_of, label):
+    """Heads go and come, and with two classes the one there is turns round."""
+    problem = make("well_behaved", 11, n=30, d=3, classes=classes)
+    rows = np.append(np.flatnonzero(problem.y != last_of), np.flatnonzero(problem.y == last_of)[0])
+    alone = dataclasses.replace(problem, X=problem.X[rows], y=problem.y[rows], keys=problem.keys[rows])
+    after = check_exchange(alone, [len(rows) - 1], 0.3 - alone.X[[-1]], np.array([label]), alone.keys[[-1]])
+    assert after.classes_.tolist() == np.union1d(alone.y[:-1], [label]).tolist()
+    assert decided(after)
+
+
+def test_an_exchange_that_leaves_one_class_is_refused():
+    model = LinearSVM().fit([[0.0], [1.0], [3.0]], ["no", "no", "yes"])
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=r"only class .*'no'.* two classes"):
+        model.with_more([[2.0]], ["no"], [7], instead_of=[2])
+    assert snapshot(model) == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "words"),
+    [
+        ([99], [50], "unknown rows"),
+        ([0, 0], [50], "repeat"),
+        ([0.5], [50], "row numbers"),
+        ([0], [1], "already in use"),
+        ([], [0], "already in use"),
+    ],
+)
+def test_an_exchange_is_checked(rows, keys, words):
+    problem = make("well_behaved", 0, n=20)
+    model = LinearSVM().fit(problem.X, problem.y)
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=words):
+        model.with_more(problem.X[:1], problem.y[:1], keys, instead_of=rows)
+    assert snapshot(model) == before
+
+
+def test_exchanging_one_sample_does_not_start_over():
+    problem = make("well_behaved", 0, n=2000, d=5, classes=3)
+    model = problem.fit()
+    fit, row = model.work_, model.support_[:1]
+    after = model.with_more(problem.X[row] + 0.1, problem.y[row], problem.keys[row], instead_of=row)
+    assert after.work_.cold_solves == 0
+    assert after.work_.passes <= 0.5 * fit.passes
+
+
+def test_an_exchange_without_influence_costs_no_pass():
+    """Far outside every margin, before and after."""
+    problem = make("separable", 0, n=60, d=3, classes=3)
+    model = problem.fit()
+    idle = without(problem, model.support_)[:1]
+    after = model.with_more(problem.X[idle], problem.y[idle], problem.keys[idle], instead_of=idle)
+    assert after.coef_.tobytes() == model.coef_.tobytes()
+    assert (after.work_.cold_solves, after.work_.passes) == (0, 0)
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize("kind", [int, str])
+def test_nothing_of_an_exchanged_sample_remains_where_it_is_erased(kind, tensors):
+    """Both models have memory of their own: the old one is told which rows to erase, the new one knows."""
+    problem = make("well_behaved", 0, n=60, d=3, classes=3)
+    keys = np.array([f"person-{key}" for key in problem.keys]) if kind is str else problem.keys + 10**12
+    other = np.array(["somebody"]) if kind is str else np.array([5])
+    model = LinearSVM().fit(torch.tensor(problem.X) if tensors else problem.X, problem.y, keys)
+    rows = model.support_[:2]
+    contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1), *keys[rows].tolist()]
+    after = model.with_more(problem.X[:1] + 0.5, problem.y[:1], other, instead_of=rows)
+    result = snapshot(after)
+    assert any(holds(after, value) for value in contents)
+    after.erase()
+    assert not any(holds(after, value) for value in contents)
+    assert any(holds(model, value) for value in contents)
+    model.erase(rows)
+    assert not any(holds(model, value) for value in contents)
+    assert holds(model, float(problem.X[without(problem, rows)[0], 0]))
+    assert snapshot(after) == result
+
+
+def test_after_an_erasure_the_model_goes_on():
+    problem = make("well_behaved", 3, n=60, d=3, classes=3)
+    model = problem.fit()
+    rows = model.support_[:3]
+    after, _ = exchanged(problem, model, rows, problem.X[rows] + 0.5, problem.y[rows], problem.keys[rows])
+    after.erase()
+    after.erase()
+    assert after.rows_.tolist() == [*without(problem, rows), 60, 61, 62]
+    more = without(problem, rows)[:4]
+    after.forget([*more, 61])
+    left = np.setdiff1d(without(problem, rows), more)
+    scratch = LinearSVM(problem.C).fit(
+        np.concatenate([problem.X[left], problem.X[rows[[0, 2]]] + 0.5]),
+        np.concatenate([problem.y[left], problem.y[rows[[0, 2]]]]),
+        np.concatenate([problem.keys[left], problem.keys[rows[[0, 2]]]]),
+    )
+    assert_equal(after, scratch, problem.X)
+    assert decided(after)
+
+
+def test_erasing_nothing():
+    model = make("well_behaved", 3).fit()
+    before, features = snapshot(model), model.held_[1].tobytes()
+    model.erase()
+    model.erase([])
+    assert snapshot(model) == before
+    assert model.held_[1].tobytes() == features

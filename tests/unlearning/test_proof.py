@@ -1,6 +1,8 @@
 """Proofs: what they answer, and what they cannot be talked into."""
 
 import functools
+import subprocess
+import sys
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -12,6 +14,7 @@ from maxrr.nets.seeding import begin
 from maxrr.unlearning import prove
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.proof import compared
+from maxrr.unlearning.setting import Setting
 
 
 @functools.cache
@@ -37,7 +40,7 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch):
-    """Proofs without a fresh process, which takes seconds to start; two tests have one."""
+    """Proofs without a fresh process, which takes seconds to start; three tests have one."""
     monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Here)
 
 
@@ -46,6 +49,12 @@ def hashed_again(bundle):
     return replace(
         bundle, model_hash=model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
     )  # fmt: skip
+
+
+def elsewhere(bundle, **change):
+    """The bundle of a model that was made on another machine."""
+    environment = replace(bundle.setting.environment, **(change or {"torch_version": "1.0"}))
+    return replace(bundle, setting=replace(bundle.setting, environment=environment))
 
 
 def test_identical():
@@ -85,12 +94,65 @@ def test_of_a_technique_too(here):
     assert "technique" in verdict.remains
 
 
-def test_a_head_on_influential_records_alone_is_not_that_of_all(here):
+def test_a_head_on_influential_records_alone_is_proved_on_them(here):
+    """One request after the other, and back to a head on all records."""
     model = table_model()
-    ids = kinds(model, table())[1][:1]
-    receipt = model.unlearn(ids, refit="influential")
-    verdict = prove(receipt, model.bundle(), table().without(ids))
-    assert "influential records alone" in verdict.remains
+    _, influential, neither = kinds(model, table())
+    gone = np.array([], dtype=np.int64)
+    for ids in (influential[:1], influential[1:3], neither[:1]):
+        gone = np.concatenate([gone, ids])
+        receipt = model.unlearn(ids, refit="influential")
+        bundle = model.bundle()
+        verdict = prove(receipt, bundle, table().without(gone))
+        assert (verdict.verdict, verdict.proved) == ("identical", "extractor and head")
+        assert "influential records alone" in verdict.remains
+        assert len(bundle.fitted_on) == len(bundle.features) < len(table()) - len(gone)
+        assert not np.isin(gone, bundle.fitted_on).any()
+    gone = np.append(gone, influential[3])
+    receipt = model.unlearn(influential[3])
+    verdict = prove(receipt, model.bundle(), table().without(gone))
+    assert (verdict.verdict, verdict.proved, verdict.remains) == ("identical", "extractor and head", "")
+    assert model.bundle().fitted_on.tolist() == np.sort(table().without(gone).ids).tolist()
+
+
+def test_a_replaced_record_is_proved(here):
+    """Its row is the last one, its place in the order of the ids is where it was."""
+    model = table_model()
+    id_ = kinds(model, table())[1][0]
+    receipt = model.replace(id_, np.full(5, 0.25), 1)
+    records = table()
+    features, labels = records.features.copy(), records.labels.copy()
+    features[records.rows([id_])], labels[records.rows([id_])] = 0.25, 1
+    now = replace(records, features=features, labels=labels)
+    assert prove(receipt, model.bundle(), now).verdict == "identical"
+    verdict = prove(receipt, elsewhere(model.bundle()), now)
+    assert (verdict.verdict, verdict.result) == ("not comparable here", "identical")
+    with pytest.raises(ValueError, match="not those that the model retains"):
+        prove(receipt, model.bundle(), records)
+
+
+def test_everything_that_remains_is_said(here):
+    """One reservation does not hide another."""
+    model = table_model()
+    ids = core_of(model)[:3]
+    receipt = model.unlearn(ids, core_policy="head", refit="influential")
+    said = prove(receipt, elsewhere(model.bundle()), table().without(ids)).remains
+    assert "influential records alone" in said
+    assert "3 forgotten core records" in said
+    assert "stored ones" in said
+
+
+def test_a_head_on_some_of_the_records_does_not_pass_as_one_on_all(here):
+    """Whatever the bundle calls itself."""
+    receipt, bundle, retained = retrained()
+    part = np.sort(retained.ids)[:60]
+    head = bundle.setting.head(bundle.features[:60], retained.select(part))
+    forged = hashed_again(
+        replace(bundle, weights=head.coef_, intercepts=head.intercept_, fitted_on=part, features=bundle.features[:60])
+    )
+    assert not forged.on_influential
+    verdict = prove(replace(receipt, model_after=forged.model_hash), forged, retained)
+    assert verdict.verdict == "different" or "alone" in verdict.remains
 
 
 def test_one_bit_of_one_weight_is_found(here):
@@ -142,11 +204,76 @@ def test_other_records_are_refused():
             prove(receipt, bundle, wrong)
 
 
-def test_elsewhere_the_head_alone_is_proved(here):
+@pytest.mark.parametrize("change", [{"torch_version": "1.0"}, {"threads": 64}, {"device": "other"}, {"machine": "vax"}])
+def test_elsewhere_the_head_alone_is_proved(here, change):
     receipt, bundle, retained = retrained()
-    setting = replace(bundle.setting, environment=replace(bundle.setting.environment, torch_version="1.0"))
-    verdict = prove(receipt, replace(bundle, setting=setting), retained)
+    verdict = prove(receipt, elsewhere(bundle, **change), retained)
     assert (verdict.verdict, verdict.proved, verdict.result) == ("not comparable here", "head", "identical")
+    assert verdict
+    assert "at most 0.0e+00 of the largest" in verdict.remains  # this is the machine that made them
+
+
+def test_elsewhere_features_come_out_a_little_different(here, monkeypatch):
+    """The head is proved from the stored ones, and how far those made here are is said."""
+    receipt, bundle, retained = retrained()
+    features = Setting.features
+    monkeypatch.setattr(Setting, "features", lambda *given: features(*given) * np.float64(1.0 + 2.0**-20))
+    verdict = prove(receipt, elsewhere(bundle), retained)
+    assert (verdict.verdict, verdict.result) == ("not comparable here", "identical")
+    assert "at most 9.5e-07 of the largest" in verdict.remains  # 2⁻²⁰
+    assert prove(receipt, bundle, retained).result == "different"
+
+
+def test_elsewhere_other_features_are_found(here):
+    """They do not give the head; and where they are made to, they are far from what the extractor makes."""
+    receipt, bundle, retained = retrained()
+    features = bundle.features.copy()
+    features[features != 0.0] += 0.5
+    verdict = prove(receipt, elsewhere(replace(bundle, features=features)), retained)
+    assert (verdict.verdict, verdict.result, bool(verdict)) == ("not comparable here", "different", False)
+    assert verdict.where.startswith("head")
+    head = bundle.setting.head(features, retained.in_order())
+    forged = hashed_again(replace(bundle, features=features, weights=head.coef_, intercepts=head.intercept_))
+    verdict = prove(replace(receipt, model_after=forged.model_hash), elsewhere(forged), retained)
+    apart = 0.5 / np.max(np.abs(features))
+    assert f"at most {apart:.1e} of the largest" in verdict.remains
+
+
+def test_here_stored_features_are_not_looked_at(here):
+    receipt, bundle, retained = retrained()
+    for features in (bundle.features + 1.0, np.full_like(bundle.features, np.nan), bundle.features[:0]):
+        verdict = prove(receipt, replace(bundle, features=features), retained)
+        assert (verdict.verdict, verdict.proved, verdict.remains) == ("identical", "extractor and head", "")
+
+
+def test_a_function_of_the_script(tmp_path):
+    """The fresh process finds the function that makes the network where it is: in the caller's script."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.stdout == "identical\n", done.stderr
+
+
+SCRIPT = """
+import numpy as np
+from maxrr.core import FullCore
+from maxrr.data import Dataset
+from maxrr.nets import MLP
+from maxrr.unlearning import MaxRR, prove
+
+
+def make():
+    return MLP(2, 2, (4,))
+
+
+if __name__ == "__main__":
+    labels = np.arange(20) % 2
+    features = np.random.default_rng(0).normal(size=(20, 2)) + labels[:, None]
+    records = Dataset(features, labels, ("no", "yes"), np.arange(20))
+    model = MaxRR(make, FullCore(), epochs=1, device="cpu").fit(records)
+    receipt = model.unlearn([3], core_policy="retrain")
+    print(prove(receipt, model.bundle(), records.without([3])).verdict)
+"""
 
 
 def test_the_rebuilding_process_gets_no_weights(monkeypatch):

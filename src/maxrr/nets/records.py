@@ -64,7 +64,10 @@ def chosen_device(device: str | torch.device | None) -> torch.device:
     """The device asked for; None stands for CUDA where there is some, else the CPU."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    found = torch.device(device)
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"networks are trained on 'cpu' or 'cuda', not {str(device)!r}") from None
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("CUDA was asked for, but PyTorch finds no CUDA device here: use device='cpu'")
     if found.type not in ("cpu", "cuda"):

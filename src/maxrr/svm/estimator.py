@@ -138,10 +138,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         positions = validation.rows(rows, samples.alive)
         remaining = samples.alive.copy()
         remaining[positions] = False
-        left = fitted.classes[classifier.classes_present(samples.codes, remaining)]
-        if len(left) < 2:
-            only = f"only class {left[0]!r}" if len(left) else "no samples at all"
-            raise ValueError(f"this would leave {only}, and an SVM needs two classes. Nothing was forgotten")
+        check_two(fitted.classes[classifier.classes_present(samples.codes, remaining)])
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
         model._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
@@ -153,7 +150,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Their codes go last: an interrupted erasure starts again.
         """
         samples, keys = self._fitted.solution.samples, self._fitted.keys
-        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0)) if rows is None else np.asarray(rows)
+        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0)) if rows is None else np.asarray(rows, np.int64)
         samples.X[like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
         keys[gone] = np.zeros(1, keys.dtype)[0]
@@ -185,6 +182,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         fresh = validation.keys(keys, len(features), first=len(fitted.keys))
         names = validation.join(fitted.keys, fresh, staying)
         classes, codes = np.unique(np.concatenate([fitted.classes, labels]), return_inverse=True)
+        check_two(np.union1d(fitted.classes[classifier.classes_present(old.codes, staying)], labels))
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
         added = classifier.exchange(
             solution, fitted.C, leaving, like(to_numpy(features), old.X), validation.lengths(features),
@@ -296,6 +294,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                     ConvergenceWarning,
                     stacklevel=3,
                 )
+
+
+def check_two(left: NDArray[Any]) -> None:
+    """Refuse to leave fewer classes than an SVM tells apart."""
+    if len(left) < 2:
+        only = f"only class {left[0]!r}" if len(left) else "no samples at all"
+        raise ValueError(f"this would leave {only}, and an SVM needs two classes. Nothing was forgotten")
 
 
 def renumbered(solution: Solution, code_of: Ints) -> Solution:

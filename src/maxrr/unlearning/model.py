@@ -17,9 +17,10 @@ from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.records import chosen_device
-from maxrr.nets.seeding import Network
+from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM
+from maxrr.svm.validation import penalty
 from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.holdings import Holdings
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
@@ -91,6 +92,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Records that this model has forgotten are refused; their features under another id are warned about.
         In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
         """
+        penalty(self.C), checked(self.seed)  # which would be found wrong only after long work
         dataset, labels = as_dataset(X, y, ids, subjects)
         before = vars(self).get("_state")
         key = secrets.token_bytes(32) if before is None else before.key

@@ -73,7 +73,8 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
     anew = len(request.rows) > 0 and (
         request.makes_extractor or (fitted.on_influential and (added is not None or request.refit == RETAINED))
     )
-    moved = len(labels_left) if anew or added is not None else heads
+    all_heads = len(labels_left) if len(labels_left) > 2 else 1
+    moved = all_heads if anew or added is not None else heads
     trains = core_left if request.core_policy == RETRAIN and count else 0
     embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
     return Plan(

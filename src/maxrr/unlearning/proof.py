@@ -118,14 +118,20 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     comparable = Environment.here(chosen_device(setting.device), setting.threads) == setting.environment
     seen = bundle.core_left_in_extractor or bundle.technique
     rebuilds = comparable and not setting.frozen and not seen
-    importable = type(setting.network).__module__ != "__main__"
+    home = type(setting.network) if isinstance(setting.network, nn.Module) else setting.network
+    if "<" in getattr(home, "__qualname__", ""):
+        raise ValueError(
+            f"the network is made by {home.__qualname__}, which a fresh process cannot import: define it in a module"
+        )
+    importable = getattr(home, "__module__", None) != "__main__"
+    fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
     with without_the_script() if importable else nullcontext():
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
             given = None if rebuilds else bundle.extractor
             stored = None if comparable else bundle.features
             found, apart = pool.submit(
-                rebuild, setting, bundle.choice, dataset, bundle.fitted_on, given, stored
+                rebuild, setting, bundle.choice, dataset, fitted_on, given, stored
             ).result()  # fmt: skip
         finally:
             pool.shutdown(cancel_futures=True)
@@ -149,19 +155,22 @@ def as_stored(apart: float) -> str:
 
 def what_remains(bundle: Bundle) -> str:
     """What doing it again cannot show."""
+    left = []
     if bundle.setting.frozen:
-        return "the extractor was trained elsewhere: that it never saw the records is its owner's word"
+        left.append("the extractor was trained elsewhere: that it never saw the records is its owner's word")
     if bundle.technique:
-        return "the extractor was changed by a technique of the caller's: what remains in it is for an audit to say"
+        left.append(
+            "the extractor was changed by a technique of the caller's: what remains in it is for an audit to say"
+        )
+    elif bundle.core_left_in_extractor:
+        count = bundle.core_left_in_extractor
+        left.append(f"the extractor was trained on {count} forgotten core records, and keeps what it learned from them")
     if bundle.on_influential:
-        return (
+        left.append(
             "the head was fitted on what is left of influential records alone, as this proof did: fitting on all "
             "retained ones gives another"
         )
-    if bundle.core_left_in_extractor:
-        count = bundle.core_left_in_extractor
-        return f"the extractor was trained on {count} forgotten core records, and keeps what it learned from them"
-    return ""
+    return "; ".join(left)
 
 
 def rebuild(

@@ -1,0 +1,271 @@
+"""What is held of the records: with their features or without, and how the two are brought together again."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import core_of, everything, fit_again, kinds, parts, parts_of, table, table_model
+
+from maxrr.data import DataError, Dataset
+from maxrr.unlearning.holdings import Holdings
+
+
+def bare(holdings):
+    """As a model on a disk has them."""
+    return replace(holdings, features=None)
+
+
+def without_features(model):
+    """The model, with its records elsewhere."""
+    model._state = replace(model._state, holdings=bare(model._state.holdings))
+    return model
+
+
+def shuffled(records):
+    return records.select(np.random.default_rng(1).permutation(records.ids))
+
+
+def changed(records, count):
+    """Some features moved by their last bit."""
+    features = records.features.copy()
+    features[:count, 0] = np.nextafter(features[:count, 0], np.float32(9.0))
+    return replace(records, features=features)
+
+
+# The records come back
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_records_come_back_whatever_their_order(strings):
+    records = table(strings=strings)
+    holdings = Holdings.of(records)
+    back = bare(holdings).with_records(shuffled(records))
+    assert back.features.tobytes() == holdings.features.tobytes()
+    assert back.features.dtype == holdings.features.dtype
+    assert back.manifest == holdings.manifest == records.content_hash()
+    assert back.retained().content_hash() == records.content_hash()
+
+
+def test_forgotten_records_may_be_in_the_data_and_are_not_taken():
+    """Also not looked at: their features may be others by now."""
+    records = table()
+    held = bare(Holdings.of(records)).without(np.array([0, 5, 40]))
+    gone = held.ids[[0, 5, 40]]
+    features = records.features.copy()
+    features[records.rows(gone)] = 123.0
+    for source in (records, records.without(gone), replace(records, features=features)):
+        back = held.with_records(source)
+        assert not back.features[[0, 5, 40]].any()
+        assert back.retained().content_hash() == records.without(gone).content_hash() == back.manifest
+
+
+def test_extra_records_are_left_alone():
+    records = table()
+    some = np.sort(records.ids)[:50]
+    back = bare(Holdings.of(records.select(some))).with_records(records)
+    assert back.retained().content_hash() == records.select(some).content_hash()
+
+
+def test_the_data_is_copied():
+    """Erasing what is held must not reach into the caller's arrays."""
+    records = table()
+    before = records.features.tobytes()
+    back = bare(Holdings.of(records)).with_records(records).without(np.array([3]))
+    back.erase()
+    assert records.features.tobytes() == before
+
+
+def test_added_records_are_wanted_as_they_are_now():
+    """They stand in the last rows, and at their ids' places in the data."""
+    records = table()
+    holdings = Holdings.of(records)
+    new = changed(records.select(holdings.ids[[7]]), 1)
+    held = bare(holdings).without(np.array([7])).with_added(new)
+    assert held.features is None
+    features = records.features.copy()
+    features[records.rows(new.ids)] = new.features
+    now = replace(records, features=features)
+    back = held.with_records(now)
+    assert back.features[-1].tobytes() == new.features[0].tobytes()
+    assert back.retained().content_hash() == now.content_hash()
+    with pytest.raises(DataError, match=r"1 of the 80 records .* differ"):
+        held.with_records(records)
+
+
+# What is refused
+
+
+def test_missing_records_are_counted():
+    records = table()
+    held = bare(Holdings.of(records))
+    with pytest.raises(DataError, match=r"3 of the 80 records of the model are not in this data"):
+        held.with_records(records.without(records.ids[:3]))
+    held = held.without(held.rows(records.ids[:3]))
+    with pytest.raises(DataError, match=r"1 of the 77 records of the model are not in this data"):
+        held.with_records(records.without(records.ids[:4]))
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_changed_records_are_counted(count):
+    records = table()
+    with pytest.raises(DataError, match=rf"{count} of the 80 records of the model differ"):
+        bare(Holdings.of(records)).with_records(changed(records, count))
+
+
+def relabelled(records):
+    labels = records.labels.copy()
+    labels[4] = (labels[4] + 1) % 3
+    return replace(records, labels=labels)
+
+
+OTHERS = {
+    "another label": (relabelled, "1 of the 80"),
+    "another precision": (lambda records: replace(records, features=records.features.astype(np.float64)), "80 of the"),
+    "another shape": (lambda records: replace(records, features=records.features[:, :, None]), "80 of the 80"),
+    "other people": (lambda records: replace(records, subjects=records.subjects + 1), "80 of the 80"),
+    "no people": (lambda records: replace(records, subjects=None), "80 of the 80"),
+    "another name of a class": (lambda records: replace(records, class_names=("kind 0", "kind 1", "x")), "26 of the"),
+    "another class": (
+        lambda records: replace(records, class_names=(*records.class_names, "x")), "in the names of their classes",
+    ),
+    "classes in another order": (
+        lambda records: replace(records, class_names=records.class_names[::-1], labels=2 - records.labels),
+        "in the names of their classes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_records_are_refused(kind):
+    other, words = OTHERS[kind]
+    held = bare(Holdings.of(table()))
+    with pytest.raises(DataError, match=words):
+        held.with_records(other(table()))
+
+
+def test_ids_of_another_kind_are_refused():
+    """Numbers that are written the same are not the same ids."""
+    records = table()
+    held = bare(Holdings.of(records))
+    with pytest.raises(DataError):
+        held.with_records(replace(records, ids=records.ids.astype(str)))
+
+
+def test_data_of_something_else_is_refused():
+    other = Dataset(np.zeros((2, 5), np.float32), [0, 1], ("kind 0", "kind 1", "kind 2"), [1, 2])
+    with pytest.raises(DataError, match="80 of the 80"):
+        bare(Holdings.of(table())).with_records(other)
+
+
+# A model without its records
+
+
+def test_without_features_they_are_asked_for():
+    held = bare(Holdings.of(table()))
+    for need in (held.retained, lambda: held.select(np.array([0]))):
+        with pytest.raises(DataError, match="raw records"):
+            need()
+
+
+def test_without_features_the_rest_is_there():
+    holdings = Holdings.of(table())
+    held = bare(holdings)
+    rows = held.rows(table().ids[:4])
+    assert rows.tolist() == holdings.rows(table().ids[:4]).tolist()
+    assert held.manifest == holdings.manifest
+    assert held.twins(rows) == holdings.twins(rows) == 0
+    assert held.of_subjects(np.array([50])).tolist() == holdings.of_subjects(np.array([50])).tolist()
+    lighter = held.without(rows)
+    lighter.erase()
+    assert lighter.features is None
+    assert not lighter.hashes[rows].any()
+    assert lighter.manifest == table().without(table().ids[:4]).content_hash()
+
+
+def test_a_model_without_them_forgets_what_needs_none():
+    """And comes to the same bytes; it plans and predicts as ever."""
+    model, full = without_features(table_model()), table_model()
+    core, influential, neither = kinds(full, table())
+    for ids in (neither[:2], influential[:2], core[:1]):
+        assert model.plan(ids).guarantee == full.plan(ids).guarantee
+        assert model.unlearn(ids).model_after == full.unlearn(ids).model_after
+    assert everything(model) == everything(full)
+    assert model.predict_proba(table()).tobytes() == full.predict_proba(table()).tobytes()
+
+
+def test_a_model_without_them_replaces():
+    """The new record is at hand; the others are not needed."""
+    model, full = without_features(table_model()), table_model()
+    id_ = kinds(full, table())[1][0]
+    new = table().features[3] + 0.5
+    assert model.replace(id_, new, 2).model_after == full.replace(id_, new, 2).model_after
+    assert everything(model) == everything(full)
+
+
+def test_a_model_without_them_refuses_what_needs_them():
+    model = without_features(table_model())
+    core, influential, _ = kinds(model, table())
+    before = everything(model)
+    requests = (
+        lambda: model.unlearn(core[:1], core_policy="retrain"),
+        lambda: model.unlearn(core[:1], core_policy=lambda extractor, core, forgotten: extractor),
+        lambda: model.replace(core[0], np.zeros(5), core_policy="retrain"),
+    )
+    for request in requests:
+        with pytest.raises(DataError, match="raw records"):
+            request()
+        assert everything(model) == before
+    model.unlearn(influential[:1], refit="influential")
+    for need in (lambda: model.unlearn(influential[1:2]), lambda: model.predict_proba(table())):
+        with pytest.raises(DataError, match="raw records"):
+            need()
+
+
+def test_with_them_back_it_trains_again():
+    """As if it had had them all the time."""
+    model, full = without_features(table_model()), table_model()
+    core, influential, _ = kinds(full, table())
+    for each in (model, full):
+        each.unlearn(influential[:2])
+    model._state = replace(model._state, holdings=model._state.holdings.with_records(table()))
+    for each in (model, full):
+        each.unlearn(core[:2], core_policy="retrain")
+    assert everything(model) == everything(full)
+
+
+# Replaced records in the head
+
+
+def replaced(records, id_, features, label):
+    rows = records.rows([id_])
+    all_features, labels = records.features.copy(), records.labels.copy()
+    all_features[rows], labels[rows] = features, label
+    return replace(records, features=all_features, labels=labels)
+
+
+@pytest.mark.parametrize("kind", ["core", "influential", "neither"])
+@pytest.mark.parametrize("label", [0, 1, 2])
+def test_replacing_is_a_fit_on_the_new_records(kind, label):
+    """The head moves to where a fit from scratch ends, and the extractor stays."""
+    model = table_model()
+    ids = dict(zip(("core", "influential", "neither"), kinds(model, table()), strict=True))[kind]
+    extractor, records = copy.deepcopy(model.extractor_), table()
+    for number, id_ in enumerate(ids[:3]):
+        features = records.features[number] - 0.5
+        records = replaced(records, id_, features, label)
+        model.replace(id_, features, label)
+        assert parts_of(model) == parts(extractor, fit_again(extractor, records), records.class_names)
+        assert model.manifest_ == records.content_hash()
+    assert np.isin(ids[:3], core_of(model)).sum() == 0
+
+
+def test_replacing_the_same_record_again_and_forgetting_it():
+    model = table_model()
+    id_ = kinds(model, table())[1][0]
+    never = table_model()
+    never.unlearn(id_)
+    for step in range(4):
+        model.replace(id_, table().features[step] + 1.0, step % 3)
+    model.unlearn(id_)
+    assert everything(model) == everything(never)

@@ -1,0 +1,116 @@
+"""How long a plan says a request will take: what is counted, and that it follows from how long fitting took."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model
+
+from maxrr.unlearning.pace import Pace
+
+counts = st.integers(0, 5000)
+seconds = st.floats(0.0, 1e6)
+
+TRAIN, EMBED, HEAD = 1e6, 1e3, 1.0  # each far above what there can be of the next
+
+
+@pytest.fixture
+def model():
+    """One whose seconds say what they are made of."""
+    found = table_model()
+    found._state = replace(found._state, pace=Pace(TRAIN, EMBED, HEAD))
+    return found
+
+
+def test_a_pace_is_seconds_a_piece():
+    assert Pace.measured([6.0, 8.0, 9.0], core=3, records=4, heads=2) == Pace(2.0, 2.0, 4.5)
+
+
+def test_without_a_core_nothing_is_trained():
+    assert Pace.measured([0.0, 8.0, 9.0], core=0, records=4, heads=3).train == 0.0
+
+
+@given(st.builds(Pace, seconds, seconds, seconds), counts, counts, counts, counts)
+def test_what_is_counted(pace, forgotten, heads, trains, embeds):
+    """Doing nothing takes no time, more of anything no less, and moving a head less than solving it."""
+    moved, anew = (pace.expected(forgotten, heads, trains, embeds, how) for how in (False, True))
+    assert pace.expected(forgotten, 0, 0, 0, False) == 0.0
+    assert 0.0 <= moved <= anew
+    assert anew == pytest.approx(trains * pace.train + embeds * pace.embed + heads * pace.head)
+    assert moved <= pace.expected(forgotten + 100, heads, trains, embeds, False)
+    assert anew <= pace.expected(forgotten, heads + 1, trains + 1, embeds + 1, True)
+
+
+def test_one_record_is_a_twentieth_of_a_solve():
+    pace = Pace(0.0, 0.0, 100.0)
+    assert pace.expected(1, 1, 0, 0, False) == pytest.approx(5.0, rel=0.01)
+    assert pace.expected(1000, 1, 0, 0, False) == pace.expected(9999, 1, 0, 0, False) == pytest.approx(45.0)
+
+
+def test_a_fitted_model_has_a_pace():
+    pace = table_model()._state.pace
+    assert pace.train > 0.0
+    assert pace.embed > 0.0
+    assert pace.head > 0.0
+
+
+def test_what_has_no_influence_takes_no_time(model):
+    _, _, neither = kinds(model, table())
+    assert model.plan(neither[:3]).seconds == 0.0
+
+
+def test_a_head_that_moves(model):
+    _, influential, _ = kinds(model, table())
+    plan = model.plan(influential[:1])
+    assert plan.heads >= 1
+    assert plan.seconds == pytest.approx(plan.heads * 0.05 * HEAD, rel=0.01)
+
+
+def test_training_again_is_all_of_it(model):
+    core = core_of(model)
+    plan = model.plan(core[:2], core_policy="retrain")
+    records, left = len(table()) - 2, len(core) - 2
+    assert (plan.trains, plan.embeds, plan.heads) == (left, records, 3)
+    assert plan.seconds == pytest.approx(left * TRAIN + records * EMBED + 3 * HEAD)
+
+
+def test_leaving_the_extractor_alone_trains_nothing(model):
+    plan = model.plan(core_of(model)[:2], core_policy="head")
+    assert (plan.trains, plan.embeds) == (0, 0)
+    assert plan.seconds < EMBED
+
+
+def test_back_from_influential_records_everything_is_embedded_again(model):
+    _, influential, _ = kinds(model, table())
+    model.unlearn(influential[:1], refit="influential")
+    plan = model.plan(influential[1:2])
+    assert (plan.trains, plan.embeds) == (0, len(table()) - 2)
+    assert plan.seconds == pytest.approx(plan.embeds * EMBED + 3 * HEAD)
+    assert model.plan(influential[1:2], refit="influential").embeds == 0
+
+
+def test_what_was_forgotten_before_takes_no_time(model):
+    _, influential, _ = kinds(model, table())
+    model.unlearn(influential[:1])
+    assert model.plan(influential[:1]).seconds == 0.0
+
+
+def test_a_pace_stays_through_requests(model):
+    before = model._state.pace
+    core, influential, _ = kinds(model, table())
+    model.unlearn(influential[:1])
+    model.replace(influential[1], np.zeros(5))
+    model.unlearn(core[:1], core_policy="retrain")
+    assert model._state.pace == before
+
+
+def test_two_classes_have_one_head():
+    records = table(classes=2)
+    model = fresh(CORES["hash"], records).fit(records)
+    plan = model.plan(core_of(model)[:1], core_policy="retrain")
+    other = copy.deepcopy(model)
+    other.unlearn(core_of(model)[:1], core_policy="retrain")
+    assert plan.heads == len(other.head_.coef_) == 1
