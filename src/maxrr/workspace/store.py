@@ -40,7 +40,7 @@ class Store:
     """
 
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only = read_only
         try:
             self.lock = Lock(self.folder / LOCK, shared=read_only, wait=wait)
@@ -50,7 +50,7 @@ class Store:
             ) from None
         self.root: Root | None = None
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
-        self.parts: dict[str, bytes] = {}
+        self.parts: dict[str, bytes] = {}  # of the files, between `open` and `load`
         self.swept = True  # nothing of an earlier state is left
 
     def close(self) -> None:
@@ -79,6 +79,7 @@ class Store:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, SafetensorError) as error:
             raise damaged(self.folder / root.NAME, f"no model can be made of what it says ({error})") from error
+        self.parts = {}  # they would outlive what is forgotten next
         if found.fitted.model_hash != self.root.facts["model_hash"]:
             raise damaged(self.folder / root.NAME, "the model does not have the hash that it names")
         if found.fitted.holdings.manifest != self.root.facts["manifest"]:
