@@ -41,7 +41,11 @@ def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, st
     """What was done."""
     classes = after.head_classes if len(after.head_classes) > 2 else after.head_classes[1:]
     heads = [HeadProof.of(*pair) for pair in zip(classes, after.head.certificate_, strict=True)]
-    setting, ids = before.setting, before.holdings.ids[request.rows].tolist()
+    setting = before.setting
+    marks, core_marks = (
+        sorted(id_mark(before.key, id_).hex() for id_ in before.holdings.ids[rows].tolist())
+        for rows in (request.rows, request.core_rows)
+    )
     return Receipt(
         number=after.requests, guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim="identical" if all(head.decided for head in heads) else "equal to 1e-10",
@@ -50,7 +54,7 @@ def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, st
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
         influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        record_marks=sorted(id_mark(before.key, id_).hex() for id_ in ids),
+        record_marks=marks, core_marks=core_marks,
         records_before=int(before.holdings.alive.sum()), records_after=int(after.holdings.alive.sum()),
         manifest_before=before.holdings.manifest, manifest_after=after.holdings.manifest,
         model_before=before.model_hash, model_after=after.model_hash, heads=heads,

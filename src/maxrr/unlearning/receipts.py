@@ -43,8 +43,8 @@ class Receipt:
         What is promised, why, and whether to the byte or to 1e-10.
     core_depended_on : str
         What the choice of the core depended on; with `unconditional` false, exactness holds given the core.
-    record_marks : list of str
-        HMACs of the forgotten records' ids.
+    record_marks, core_marks : list of str
+        HMACs of the forgotten records' ids, and of those among them that were core.
     core_left_in_extractor : int
         Forgotten core records, of this and earlier requests, that the extractor was trained on.
     """
@@ -66,6 +66,7 @@ class Receipt:
     duplicates_left: int
     core_left_in_extractor: int
     record_marks: list[str]
+    core_marks: list[str]
     records_before: int
     records_after: int
     manifest_before: str
