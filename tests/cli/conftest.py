@@ -1,4 +1,11 @@
+import shutil
+from pathlib import Path
+from types import ModuleType
+
 import pytest
+from tests.cli.shell import FRONTS, Shell
+
+EPOCHS = 20  # with fewer, every record of the digits is influential
 
 
 @pytest.fixture(autouse=True)
@@ -9,3 +16,60 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture
+def shell() -> Shell:
+    """The command line in this process, without Typer."""
+    return Shell(FRONTS["plain"])
+
+
+@pytest.fixture(params=FRONTS.values(), ids=FRONTS)
+def either(request: pytest.FixtureRequest) -> Shell:
+    """The command line in this process, with Typer and without."""
+    front: ModuleType = request.param
+    return Shell(front)
+
+
+@pytest.fixture(scope="session")
+def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("key") / "core.key"
+    path.write_text("house\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def fitted_digits(tmp_path_factory: pytest.TempPathFactory, key_file: Path) -> Path:
+    """A workspace with records of every kind, which nobody may change."""
+    folder = tmp_path_factory.mktemp("digits") / "ws"
+    options = ("--core", "hash:0.4", "--core-key-file", key_file, "--epochs", EPOCHS)
+    Shell(FRONTS["plain"])("fit", "digits", "--out", folder, *options)
+    return folder
+
+
+@pytest.fixture
+def digits(fitted_digits: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(fitted_digits, tmp_path / "ws"))
+
+
+@pytest.fixture(scope="session")
+def visits_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with names of its own, whose records and subjects are strings."""
+    path = tmp_path_factory.mktemp("table") / "visits.csv"
+    lines = [f"v{row},p{row // 3},{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
+    path.write_text("\n".join(["visit,person,state,age,weight", *lines]))
+    return path
+
+
+@pytest.fixture(scope="session")
+def fitted_visits(tmp_path_factory: pytest.TempPathFactory, visits_csv: Path) -> Path:
+    folder = tmp_path_factory.mktemp("visits") / "ws"
+    columns = ("--label", "state", "--id", "visit", "--subject", "person")
+    Shell(FRONTS["plain"])("fit", visits_csv, *columns, "--core", "full", "--epochs", 2, "--out", folder)
+    return folder
+
+
+@pytest.fixture
+def visits(fitted_visits: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(fitted_visits, tmp_path / "visits"))

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from maxrr.cli import COMMANDS, fancy, plain
 from maxrr.cli.command import Argument, Command, Group, Option, parameters, summary
 
 FRONTS = (fancy, plain)
+COMPLETION = {"--install-completion", "--show-completion"}  # which Typer brings
 
 
 def walk(group: Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command | Group]]:
@@ -45,7 +47,7 @@ def argparse_options(group: Group, path: tuple[str, ...]) -> set[str]:
 
 @pytest.mark.parametrize("path", [path for path, _ in walk(COMMANDS)], ids=" ".join)
 def test_both_fronts_take_the_same(path: tuple[str, ...]) -> None:
-    options = typer_options(COMMANDS, path)
+    options = typer_options(COMMANDS, path) - COMPLETION
     assert options == argparse_options(COMMANDS, path)
     assert {"--help"} <= options
 
@@ -74,6 +76,11 @@ def test_help_without_typer_and_rich(path: tuple[str, ...]) -> None:
 # From here on, a toy command line with every kind of value.
 
 
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
 def everything(
     word: Annotated[str, Argument("A word.")],
     file: Annotated[Path | None, Argument("A file.")] = None,
@@ -83,12 +90,18 @@ def everything(
     keep: Annotated[bool, Option("Keep it.")] = True,
     json: Annotated[bool, Option("For programs.", names=("--json", "-j"))] = False,
     layer: Annotated[list[int] | None, Option("May be repeated.")] = None,
+    colour: Annotated[Colour, Option("One of these.")] = Colour.RED,
 ) -> None:
     """Take everything.
 
     And say 100 % of it.
+
+    Examples:
+
+        maxrr everything a
+        maxrr everything b    --no-keep
     """
-    print((word, file, batch_size, lr, seed, keep, json, layer or []))
+    print((word, file, batch_size, lr, seed, keep, json, layer or [], str(colour)))
 
 
 def many(ids: Annotated[list[str], Argument("Which.")], out: Annotated[Path, Option("Where to.")]) -> None:
@@ -114,10 +127,11 @@ def ask(front: ModuleType, group: Group, capsys: pytest.CaptureFixture[str], *ar
 @pytest.mark.parametrize(
     ("arguments", "printed"),
     [
-        ("everything a", ("a", None, 64, 0.0, None, True, False, [])),
-        ("everything a b.txt --no-keep -j", ("a", Path("b.txt"), 64, 0.0, None, False, True, [])),
-        ("everything --batch-size 3 --lr 1e-3 a --seed=7", ("a", None, 3, 0.001, 7, True, False, [])),
-        ("everything a --layer 1 --layer 2 --keep --json", ("a", None, 64, 0.0, None, True, True, [1, 2])),
+        ("everything a", ("a", None, 64, 0.0, None, True, False, [], "red")),
+        ("everything a b.txt --no-keep -j", ("a", Path("b.txt"), 64, 0.0, None, False, True, [], "red")),
+        ("everything --batch-size 3 --lr 1e-3 a --seed=7", ("a", None, 3, 0.001, 7, True, False, [], "red")),
+        ("everything a --layer 1 --layer 2 --keep --json", ("a", None, 64, 0.0, None, True, True, [1, 2], "red")),
+        ("everything a --colour blue", ("a", None, 64, 0.0, None, True, False, [], "blue")),
         ("deep many a b c --out d", (["a", "b", "c"], Path("d"))),
         ("--debug deep many a --out d", (["a"], Path("d"))),
     ],
@@ -135,6 +149,7 @@ def test_values(front: ModuleType, arguments: str, printed: Any, capsys: pytest.
         ("everything a --batch-size many", "--batch-size"),
         ("everything a --batch 3", "--batch"),  # no abbreviations: a later option would make them ambiguous
         ("everything a --unknown", "--unknown"),
+        ("everything a --colour green", "--colour"),
         ("everything a b c", "c"),
         ("deep many --out d", "IDS"),
         ("deep many a", "--out"),
@@ -187,3 +202,6 @@ def test_help_shows_defaults_and_what_is_required(front: ModuleType, capsys: pyt
         if word not in shown
     ] == []
     assert "And say 100 % of it." in shown
+    lines = [line.strip() for line in shown.splitlines()]
+    first = lines.index("maxrr everything a")
+    assert lines[first + 1] == "maxrr everything b    --no-keep"

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
+from maxrr.cli.exits import REFUSED, UNPROVED, Stop
 from maxrr.cli.run import run
 
 
@@ -24,6 +26,9 @@ def failing(error: BaseException) -> None:
         (OSError("the site does not answer"), 1, "Error: the site does not answer\n"),
         (ValueError(), 1, "Error: ValueError()\n"),
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
+        (KeyboardInterrupt("nothing was changed"), 130, "Error: interrupted: nothing was changed\n"),
+        (Stop(REFUSED, "no"), 3, "Error: no\n"),
+        (Stop(UNPROVED), 4, ""),
         (SystemExit(3), 3, ""),
     ],
 )
@@ -39,6 +44,13 @@ def test_a_line_and_an_exit_code(
 def test_debug_lets_it_through() -> None:
     with pytest.raises(ValueError, match="why"):
         run(failing, {"error": ValueError("why")}, debug=True)
+
+
+def test_a_warning_is_a_line(capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder) -> None:
+    warnings.simplefilter("always")
+    run(lambda: warnings.warn("two records are alike", stacklevel=1), {})
+    assert capsys.readouterr() == ("", "Warning: two records are alike\n")
+    assert not recwarn.list
 
 
 def test_a_fault_is_not_dressed_up() -> None:

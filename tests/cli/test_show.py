@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.terminal import Terminal
@@ -26,7 +27,9 @@ def words(screen: Terminal) -> list[str]:
 def test_a_pipe_gets_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     show.table(["class", "records"], ROWS, numbers=["records"], caption="that is all")
     show.say("17 [records]")
+    show.facts([("in", "a [folder]"), ("refused", show.Bad("no"))])
     show.error("no [file]")
+    show.warning("old [file]")
     shown, error = capsys.readouterr()
     assert shown.splitlines() == [
         "class       records",
@@ -35,16 +38,30 @@ def test_a_pipe_gets_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
         "dog              12",
         "that is all",
         "17 [records]",
+        "in       a [folder]",
+        "refused  no",
     ]
-    assert error == "Error: no [file]\n"
+    assert error == "Error: no [file]\nWarning: old [file]\n"
+
+
+def test_paths_are_short_where_they_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert show.near(tmp_path.resolve() / "ws" / "receipts") == str(Path("ws", "receipts"))
+    assert show.near(tmp_path.parent) == str(tmp_path.parent)
+    assert show.near("ws") == "ws"
 
 
 def test_a_terminal_gets_rich_with_brackets_intact(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = on_a_terminal(monkeypatch)
     show.table(["class", "records"], ROWS, numbers=["records"], caption="that is all")
     show.say("17 [records]")
+    show.facts([("in", "a [folder]"), ("refused", show.Bad("no"))])
     show.error("no [file]")
-    expected = "class records cat [grey] 5 dog 12 that is all 17 [records] Error: no [file]"
+    show.warning("old [file]")
+    expected = (
+        "class records cat [grey] 5 dog 12 that is all 17 [records] in a [folder] refused no Error: no [file] "
+        "Warning: old [file]"
+    )
     assert words(screen) == expected.split()
     assert "─" in screen.getvalue()
 

@@ -5,19 +5,32 @@ import io
 import sys
 from collections.abc import Sequence
 
-from maxrr.cli import data, demo
+from maxrr.cli import data, demo, exits, export, fit, plan, predict, prove, receipt, replace, status, unlearn
 from maxrr.cli.command import Group
 
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS = Group(
-    "Classifiers that forget records cheaply and exactly, and show that they did.",
+    "Classifiers that forget records cheaply and exactly, and show that they did.\n\n"
+    "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first.\n\n"
+    "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in exits.MEANING.items()),
     {
-        "demo": demo.run,
+        "fit": fit.run,
+        "plan": plan.run,
+        "unlearn": unlearn.run,
+        "replace": replace.run,
+        "prove": prove.run,
+        "predict": predict.run,
+        "status": status.run,
+        "receipt": Group(
+            "The answer to a request: in words, and checked.", {"show": receipt.present, "verify": receipt.verify}
+        ),
+        "export": export.run,
         "data": Group(
             "The data sets: which are known, where they lie, what is in them.",
             {"list": data.known, "get": data.get, "describe": data.describe},
         ),
+        "demo": demo.run,
     },
 )
 

@@ -43,7 +43,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One value that a command takes: of this kind, perhaps many of them."""
+    """One value that a command takes: of this kind, perhaps many of them. Of an Enum, one of its words."""
 
     name: str
     kind: type
@@ -96,3 +96,8 @@ def innermost(annotation: Any) -> tuple[type, bool]:
 def summary(command: Command | Group) -> str:
     """What it does, in full: a group's help, a function's docstring."""
     return command.help if isinstance(command, Group) else inspect.getdoc(command) or ""
+
+
+def is_example(paragraph: str) -> bool:
+    """Whether a paragraph of a docstring is indented: lines to type, which stay as they are."""
+    return paragraph.startswith("    ")

@@ -6,12 +6,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from maxrr.cli import show
-from maxrr.cli.command import Argument, Option
+from maxrr.cli.command import Argument
+from maxrr.cli.options import Id, Json, Label, Subject
 
 if TYPE_CHECKING:
     from maxrr.data import Description
-
-Json = Annotated[bool, Option("Print JSON, for programs.", names=("--json",))]
 
 ABOUT = {
     "digits": "1,797 handwritten digits, 8 × 8, ten classes",
@@ -43,9 +42,9 @@ def get(name: Annotated[str, Argument("Which data set, as `maxrr data list` writ
 
 def describe(
     source: Annotated[str, Argument("A data set known by name, an .npz or .csv file, or a folder of images.")],
-    label: Annotated[str, Option("The column of a CSV file with the class.")] = "label",
-    id: Annotated[str, Option("The column of a CSV file with the record id, if it has one.")] = "id",
-    subject: Annotated[str, Option("The column of a CSV file with the subject id, if it has one.")] = "subject",
+    label: Label = "label",
+    id: Id = "id",
+    subject: Subject = "subject",
     json: Json = False,
 ) -> None:
     """Count the records of a data set: by class, by subject, and those that occur more than once."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxrr.cli.command import Argument, Command, Group, Parameter, parameters, summary
+from maxrr.cli.command import Argument, Command, Group, Parameter, is_example, parameters, summary
 from maxrr.cli.run import run
 
 
@@ -17,14 +17,14 @@ def main(group: Group, arguments: Sequence[str] | None, version: str) -> None:
 
 def build(group: Group, version: str) -> typer.Typer:
     """The whole application."""
-    app = branch(group)
+    app = branch(group, completion=True)
 
     def print_version(wanted: bool) -> None:
         if wanted:
             print(version)
             raise typer.Exit
 
-    @app.callback(help=group.help)
+    @app.callback(help=paragraphs(group.help))
     def common(
         debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
         version: Annotated[
@@ -35,17 +35,25 @@ def build(group: Group, version: str) -> typer.Typer:
     return app
 
 
-def branch(group: Group) -> typer.Typer:
-    """A group with all that is below it."""
+def branch(group: Group, *, completion: bool = False) -> typer.Typer:
+    """A group with all that is below it; the first also completes words in shells."""
     # Python's own tracebacks, here as without Typer: they are short, and show no local variables, which may be the
     # records that somebody asked to have forgotten.
-    app = typer.Typer(help=group.help, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        help=paragraphs(group.help), no_args_is_help=True, add_completion=completion, pretty_exceptions_enable=False
+    )
     for name, command in group.commands.items():
         if isinstance(command, Group):
             app.add_typer(branch(command), name=name)
         else:
-            app.command(name, help=summary(command))(leaf(command))
+            app.command(name, help=paragraphs(summary(command)))(leaf(command))
     return app
+
+
+def paragraphs(text: str) -> str:
+    """Help as Typer wants it: prose a line each, to be wrapped, and examples marked as such."""
+    parts = text.split("\n\n")
+    return "\n\n".join(f"\b{part}" if is_example(part) else part.replace("\n", " ") for part in parts)
 
 
 def leaf(command: Command) -> Callable[..., None]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from maxrr.cli.command import Argument, Command, Group, Parameter, parameters, summary
+from maxrr.cli.command import Argument, Command, Group, Parameter, is_example, parameters, summary
 from maxrr.cli.run import run
 
 KINDS: dict[type, str] = {str: "TEXT", int: "INTEGER", float: "FLOAT", Path: "PATH"}
@@ -20,7 +21,8 @@ class Help(argparse.HelpFormatter):
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n\n".join(super(Help, self)._fill_text(part, width, indent) for part in text.split("\n\n"))
+        fill = super()._fill_text
+        return "\n\n".join(part if is_example(part) else fill(part, width, indent) for part in text.split("\n\n"))
 
     def _format_action(self, action: argparse.Action) -> str:
         if isinstance(action, argparse._SubParsersAction):
@@ -101,12 +103,19 @@ def add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
         parser.add_argument(
             *parameter.names,
             dest=parameter.name,
-            metavar=KINDS[parameter.kind],
-            type=parameter.kind,
+            **values(parameter.kind),
             action="append" if parameter.many else "store",
             required=parameter.required,
             help=text,
         )
+
+
+def values(kind: type) -> dict[str, Any]:
+    """What an option takes."""
+    if issubclass(kind, Enum):
+        words = [str(word.value) for word in kind]
+        return {"metavar": f"[{'|'.join(words)}]", "type": str, "choices": words}
+    return {"metavar": KINDS[kind], "type": kind}
 
 
 def place(parameter: Parameter) -> str:

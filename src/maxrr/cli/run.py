@@ -2,23 +2,28 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from maxrr.cli import show
 from maxrr.cli.command import Command
-
-FAILED = 1  # wrong usage is 2, which both fronts see to
-INTERRUPTED = 130  # what shells give for Ctrl-C
+from maxrr.cli.exits import FAILED, INTERRUPTED, Stop
 
 
 def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> None:
     """Call the command. Our own errors are ValueErrors, and a file's or a disk's are OSErrors; any other is a fault."""
     try:
-        command(**values)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: show.warning(str(message))
+            command(**values)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        show.error("interrupted")
+    except Stop as stop:
+        if str(stop):
+            show.error(str(stop))
+        raise SystemExit(stop.code) from None
+    except KeyboardInterrupt as interrupt:
+        show.error(": ".join(filter(None, ["interrupted", str(interrupt)])))
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:  # `maxrr … | head` has read enough; Python would complain once more as it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

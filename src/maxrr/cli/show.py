@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from maxrr.progress import Line, Report
@@ -42,9 +43,23 @@ def error(text: str) -> None:
         print(f"Error: {text}", file=sys.stderr)
 
 
+def warning(text: str) -> None:
+    """What should be known but stops nothing, on stderr."""
+    if console := rich_console(sys.stderr):
+        console.print("[bold yellow]Warning:[/]", end=" ")
+        console.print(text, markup=False)
+    else:
+        print(f"Warning: {text}", file=sys.stderr)
+
+
 def json(value: Any) -> None:
     """The same facts for programs, on stdout."""
     print(dumps(value, indent=2, ensure_ascii=False))
+
+
+def near(path: str | Path) -> str:
+    """A path as it can be typed here: without the current folder in front."""
+    return str(Path(path).relative_to(Path.cwd()) if Path(path).is_relative_to(Path.cwd()) else path)
 
 
 def table(
@@ -84,6 +99,32 @@ def plain_table(
         cells = zip(headings, row, widths, strict=True)
         lines.append("  ".join(f"{cell:{'>' if name in numbers else '<'}{width}}" for name, cell, width in cells))
     return "\n".join([line.rstrip() for line in lines] + ([caption] if caption else []))
+
+
+def facts(pairs: Sequence[tuple[str, str]]) -> None:
+    """What is so, each fact under its name, on stdout."""
+    console = rich_console(sys.stdout)
+    if not console:
+        print(plain_facts(pairs))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table.grid(padding=(0, 2))
+    for name, value in pairs:
+        drawn.add_row(Text(name, style="bold"), Text(value, style="bold red" if isinstance(value, Bad) else ""))
+    console.print(drawn)
+
+
+def plain_facts(pairs: Sequence[tuple[str, str]]) -> str:
+    """The facts as lines of text.
+
+    >>> print(plain_facts([("records", "12"), ("in", "ws")]))
+    records  12
+    in       ws
+    """
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in pairs)
 
 
 @contextmanager

@@ -1,0 +1,64 @@
+"""What was done about a request, for people and for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maxrr.cli import show
+
+if TYPE_CHECKING:
+    from maxrr.unlearning import Receipt
+
+
+def tell(receipt: Receipt, path: Path, *, json: bool) -> None:
+    """The receipt, where it is kept, and whether that is the end of it."""
+    from maxrr.report.words import count, duration
+    from maxrr.unlearning import Guarantee
+
+    if json:
+        print(receipt.to_json())
+        return
+    decided = sum(head.decided for head in receipt.heads)
+    same = receipt.model_before == receipt.model_after
+    heads = count(len(receipt.heads), "head")
+    pairs = [
+        ("guarantee", receipt.guarantee),
+        ("because", receipt.reason),
+        ("that is", exactness(receipt)),
+        ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
+        ("model", f"{receipt.model_before[:12]}… " + ("as before" if same else f"→ {receipt.model_after[:12]}…")),
+    ]
+    if Guarantee(receipt.guarantee).exact:
+        pairs.append(("bytes claimed", f"{receipt.bytes_claim}; {decided} of {heads} decided"))
+    show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", show.near(path))])
+    if due := audit_due(receipt):
+        show.say(due)
+
+
+def exactness(receipt: Receipt) -> str:
+    """What the guarantee depends on."""
+    from maxrr.report.words import count
+    from maxrr.unlearning import Guarantee
+
+    if not Guarantee(receipt.guarantee).exact:
+        return "not exact"
+    if receipt.unconditional:
+        return "exact without conditions"
+    if receipt.core_left_in_extractor:
+        left = count(receipt.core_left_in_extractor, "core record")
+        return f"exact for these records; {left} forgotten earlier remain in the extractor"
+    return f"exact on a condition: {receipt.core_depended_on}"
+
+
+def audit_due(receipt: Receipt) -> str:
+    """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
+    from maxrr.report.words import count
+    from maxrr.unlearning import Guarantee
+
+    if receipt.core_left_in_extractor:
+        left = count(receipt.core_left_in_extractor, "forgotten core record")
+        return f"An audit is due: the extractor keeps what it learned from {left}."
+    if not Guarantee(receipt.guarantee).exact:
+        return "An audit is due: the model is not the one that training without the records gives."
+    return ""

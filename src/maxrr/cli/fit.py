@@ -1,0 +1,177 @@
+"""`maxrr fit`: a model of records, in a workspace."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from math import prod
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maxrr.cli import show, status
+from maxrr.cli.command import Argument, Option
+from maxrr.cli.cores import core_of
+from maxrr.cli.exits import REFUSED, USAGE, Stop
+from maxrr.cli.opening import importing_from_here, insides, interruptible, named_network, state_of
+from maxrr.cli.options import WAIT, Id, Json, Label, Subject, Wait
+from maxrr.cli.sources import to_keep
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxrr.core import Core
+    from maxrr.data import Dataset
+    from maxrr.nets.seeding import Network
+    from maxrr.workspace import Status, Workspace
+
+# What is said to somebody who interrupts: nothing was fitted, or it was.
+FITTING = (
+    "nothing was fitted yet; the same command starts again, and keeps the runs that it has ranked",
+    "but the model was fitted: see maxrr status",
+)
+
+
+def run(
+    source: Annotated[str, Argument("A data set known by name, an .npz or .csv file, or a folder of images.")],
+    out: Annotated[Path, Option("The folder of the workspace. If there is one already, it is fitted again.")],
+    core: Annotated[
+        str,
+        Option(
+            "Which records the extractor is trained on. A number: those most often influential over --runs runs. "
+            "hash:0.33: about that share, by a keyed hash of the id. full: all. frozen: none, the network is used "
+            "as it is."
+        ),
+    ] = "hash:0.33",
+    runs: Annotated[
+        int | None, Option("Runs that rank the records, for --core with a number; 10 if not given.")
+    ] = None,
+    core_key_file: Annotated[
+        Path | None,
+        Option("A file with the key of a core by hash; one is drawn and kept in the workspace if not given."),
+    ] = None,
+    network: Annotated[
+        str | None,
+        Option(
+            "A network of your own, as package.module:function; it gets the shape of a record and the number of "
+            "classes if it takes arguments. LeNet-5 for images and an MLP for tables if not given."
+        ),
+    ] = None,
+    C: Annotated[float, Option("Weight of the SVM's losses.")] = 1.0,
+    seed: Annotated[int, Option("Decides everything that is drawn.")] = 0,
+    epochs: Annotated[int, Option("Of the training.")] = 18,
+    batch_size: Annotated[int, Option("Of the training.")] = 64,
+    lr: Annotated[float, Option("Learning rate of the training.")] = 0.001,
+    device: Annotated[
+        str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")
+    ] = None,
+    threads: Annotated[int, Option("Threads of training on a CPU. The bytes depend on them.")] = 1,
+    label: Label = "label",
+    id: Id = "id",
+    subject: Subject = "subject",
+    skip_forgotten: Annotated[
+        bool,
+        Option("Leave out records that this workspace has forgotten, where it would refuse.", ("--skip-forgotten",)),
+    ] = False,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Fit a model, and keep it in a workspace.
+
+    An extractor is trained on the core, and the head fitted on all training records. The workspace keeps the records'
+    features, the model and where the records came from; not the raw records. If a ranking is interrupted, the same
+    command goes on with it. Fitting again replaces the model, and what was forgotten stays forgotten.
+
+    Examples:
+
+        maxrr fit digits --out ws/
+        maxrr fit fashion-mnist --core 20000 --runs 10 --out ws/
+        maxrr fit visits.csv --label diagnosis --id visit --subject person --out ws/
+        maxrr fit photos/ --network mynets:resnet --epochs 30 --device cuda --out ws/
+    """
+    from maxrr.data import load
+    from maxrr.unlearning import MaxRR
+    from maxrr.workspace import Workspace
+
+    if core == "frozen" and network is None:
+        raise Stop(USAGE, "--core frozen uses a network as it is: name it with --network")
+    core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
+    started = perf_counter()
+    with show.progress() as report, importing_from_here(network), interruptible(out, *FITTING):
+        training, test = load(source, label=label, id=id, subject=subject, report=report)
+        made, notes = network_for(training, network), to_keep(source, label, id, subject)
+
+        def model(before: Core | None) -> MaxRR:
+            chosen = core_of(core, runs, core_key_file, before)
+            return MaxRR(
+                made, chosen, C=C, seed=seed, epochs=epochs, batch_size=batch_size, lr=lr, device=device,
+                threads=threads,
+            )  # fmt: skip
+
+        with ExitStack() as stack:
+            if state_of(out):
+                workspace = stack.enter_context(Workspace.open(out, wait=wait))
+                training = allowed(workspace, training, skip_forgotten)
+                workspace.fit(training, model(workspace.model.core), source=notes, report=report)
+            else:
+                workspace = Workspace.create(out, model(None), training, source=notes, report=report)
+                stack.enter_context(workspace)
+            accuracy = workspace.score(test) if len(test) else None
+            present = workspace.status()
+    seconds = perf_counter() - started
+    if json:
+        show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
+    else:
+        tell(present, len(test), accuracy, seconds)
+
+
+def network_for(records: Dataset, maker: str | None) -> Network:
+    """The network that was named, or one that suits the records."""
+    from maxrr.nets import MLP, LeNet5
+    from maxrr.nets.lenet import SMALLEST
+
+    shape, classes = records.shape, len(records.class_names)
+    if maker is not None:
+        return named_network(maker, shape, classes)
+    return LeNet5(shape, classes) if len(shape) == 3 and min(shape[1:]) >= SMALLEST else MLP(prod(shape), classes)
+
+
+def allowed(workspace: Workspace, records: Dataset, skip: bool) -> Dataset:
+    """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
+    gone = forgotten_among(workspace, records)
+    if len(gone) and not skip:
+        raise Stop(
+            REFUSED,
+            f"{len(gone):,} of the records were forgotten by this workspace, and must not come back: "
+            "leave them out with --skip-forgotten",
+        )
+    return records.without(gone)
+
+
+def forgotten_among(workspace: Workspace, records: Dataset) -> NDArray[Any]:
+    """The ids of those records that were forgotten, just as they are."""
+    import numpy as np
+
+    from maxrr.data.hashes import hash_rows
+    from maxrr.unlearning.oblivion import marks
+
+    fitted = insides(workspace)
+    forgotten = {mark.record for mark in fitted.oblivion.marks}
+    if not forgotten:
+        return records.ids[:0]
+    found = marks(fitted.key, records.ids, records.record_hashes(), hash_rows(records.features))
+    gone: NDArray[Any] = records.ids[np.array([mark.record in forgotten for mark in found], dtype=bool)]
+    return gone
+
+
+def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -> None:
+    """What came of it, and what to do next."""
+    from maxrr.report.words import count, duration, percent
+
+    said = f"Fitted {count(present.records, 'record')} in {duration(seconds)}"
+    if accuracy is not None:
+        said += f"; accuracy on {count(tested, 'other')} {percent(accuracy, 1)}"
+    show.say(f"{said}.")
+    status.tell_kinds(present)
+    folder = show.near(present.folder)
+    show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")

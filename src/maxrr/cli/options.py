@@ -1,0 +1,56 @@
+"""Options that several commands have, written the same in each."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from maxrr.cli.command import Argument, Option
+
+Folder = Annotated[Path, Argument("The workspace: a folder that `maxrr fit` made.")]
+Json = Annotated[bool, Option("Print JSON, for programs.", names=("--json",))]
+Wait = Annotated[float, Option("Seconds to wait for another process that works in the workspace.")]
+WAIT = 5.0
+
+# Where records come from
+Label = Annotated[str, Option("The column of a CSV file with the class.")]
+Id = Annotated[str, Option("The column of a CSV file with the record id, if it has one.")]
+Subject = Annotated[str, Option("The column of a CSV file with the subject id, if it has one.")]
+Source = Annotated[
+    str | None, Option("Where the raw records are now, if not where `fit` found them. Read only where they are needed.")
+]
+Network = Annotated[
+    str | None,
+    Option("The network that was fitted, as package.module:function, if it is your own: a workspace runs no code but "
+           "MaxRR's by itself."),
+]  # fmt: skip
+
+# Requests
+Ids = Annotated[list[str] | None, Option("Record ids, with commas between them; may be repeated.")]
+IdsFile = Annotated[str | None, Option("A file with a record id on each line; - is standard input.")]
+Subjects = Annotated[list[str] | None, Option("All records about this subject; may be repeated.")]
+
+
+class Policy(StrEnum):
+    """What to do if records are core."""
+
+    HEAD = "head"
+    RETRAIN = "retrain"
+    REFUSE = "refuse"
+
+
+class Refit(StrEnum):
+    """What the head is fitted on afterwards."""
+
+    RETAINED = "retained"
+    INFLUENTIAL = "influential"
+
+
+CorePolicy = Annotated[
+    Policy,
+    Option("If records are core: move the head and leave the extractor (head, approximate), train the extractor again "
+           "without them (retrain, exact), or refuse."),
+]  # fmt: skip
+HeadRefit = Annotated[
+    Refit, Option("Fit the head on all retained records, or on what is left of the influential ones (approximate).")
+]
+Yes = Annotated[bool, Option("Do not ask for confirmation.", names=("--yes", "-y"))]

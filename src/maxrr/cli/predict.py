@@ -1,0 +1,65 @@
+"""`maxrr predict`: the classes of records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maxrr.cli import show
+from maxrr.cli.command import Argument
+from maxrr.cli.inputs import Kind, records_in
+from maxrr.cli.opening import check_network, insides, opened
+from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
+from maxrr.cli.sources import columns, raw_records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST = 3  # classes for programs, the most probable first
+
+
+def run(
+    workspace: Folder,
+    files: Annotated[list[Path], Argument("PNG or JPEG images, .npy, .npz or .csv files of records.")],
+    source: Source = None,
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Tell the classes of records, with probabilities.
+
+    Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
+    holds one record or many, an .npz file those in X or x_test, a .csv file numbers under a header.
+
+    Examples:
+
+        maxrr predict ws/ photo.png
+        maxrr predict ws/ new/*.jpg --json
+        maxrr predict ws/ visits.csv
+    """
+    import numpy as np
+
+    with opened(workspace, wait, network=network, read_only=True) as found:
+        check_network(found)
+        fitted = insides(found)
+        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype), columns(found).values()
+        read = [records_in(path, kind, keys) for path in files]
+        names = [name for some, _ in read for name in some]
+        records = np.concatenate([some for _, some in read])
+        with show.progress() as report:
+            retained = raw_records(found, source, report) if fitted.on_influential else None
+            probabilities = found.predict_proba(records, records=retained)
+        classes = list(fitted.head_classes)
+    answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
+    if json:
+        show.json(answers)
+        return
+    rows = [(answer["record"], answer["class"], f"{answer['top'][0]['probability']:.3f}") for answer in answers]
+    show.table(("record", "class", "probability"), rows, numbers=("probability",))
+
+
+def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str, Any]:
+    """The class of one record, and those that come close."""
+    order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
+    top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
+    return {"record": name, "class": top[0]["class"], "top": top}

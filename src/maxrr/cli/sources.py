@@ -1,0 +1,41 @@
+"""Where raw records come from: named once when fitting, kept in the workspace, loaded again where they are needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maxrr.cli.exits import FAILED, Stop
+
+if TYPE_CHECKING:
+    from maxrr.data import Dataset
+    from maxrr.progress import Report
+    from maxrr.workspace import Workspace
+
+
+def to_keep(source: str, label: str, id: str, subject: str) -> dict[str, str]:
+    """What a workspace keeps of its source: a path is made absolute, for later commands may run elsewhere."""
+    from maxrr.data import available
+
+    known = source in [name for name, _ in available()]
+    return {
+        "name": source if known else str(Path(source).absolute()), "label": label, "id": id, "subject": subject
+    }  # fmt: skip
+
+
+def raw_records(workspace: Workspace, source: str | None, report: Report) -> Dataset:
+    """The records that a workspace was fitted on, from its own source or from another place."""
+    from maxrr.data import load
+
+    name = source or workspace.source.get("name")
+    if name is None:
+        raise Stop(
+            FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
+        )
+    training, _ = load(name, **columns(workspace), report=report)
+    return training
+
+
+def columns(workspace: Workspace) -> dict[str, str]:
+    """What labels, ids and subjects are called in a CSV file of this workspace."""
+    return {kind: workspace.source.get(kind, kind) for kind in ("label", "id", "subject")}

@@ -1,0 +1,99 @@
+"""`maxrr status`: what is in a workspace."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from maxrr.cli import show
+from maxrr.cli.opening import opened
+from maxrr.cli.options import WAIT, Folder, Json, Wait
+
+if TYPE_CHECKING:
+    from maxrr.unlearning import Receipt
+    from maxrr.workspace import Status
+
+COST = {"core": "what the policy says", "influential": "a move of the head", "free": "nothing"}
+
+
+def run(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
+    """Show what is in a workspace: its records by kind, the model, and the requests that were carried out.
+
+    Every file is checked against its hash on the way: a damaged workspace is an error.
+
+    Examples:
+
+        maxrr status ws/
+        maxrr status ws/ --json
+    """
+    with opened(workspace, wait, read_only=True) as found:
+        status, receipts = found.status(), list(found.receipts())
+    if json:
+        show.json(asdict(status) | {"receipts": [entry(receipt) for receipt in receipts]})
+    else:
+        tell(status)
+        tell_requests(status, receipts)
+
+
+def entry(receipt: Receipt) -> dict[str, Any]:
+    """A request in the list."""
+    return {
+        "number": receipt.number, "time": receipt.time, "guarantee": receipt.guarantee,
+        "records": len(receipt.record_marks), "model_after": receipt.model_after,
+    }  # fmt: skip
+
+
+def tell(status: Status) -> None:
+    """The workspace for people."""
+    from maxrr.report.words import count
+
+    source = status.source.get("name", "not known")
+    exact = "without conditions" if status.unconditional else "on a condition"
+    show.facts(
+        [
+            ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),
+            ("records from", source),
+            ("classes", ", ".join(status.classes)),
+            ("model", f"{status.model_hash[:12]}…"),
+            ("exact", f"{exact}: {status.core_depended_on}"),
+            ("forgotten", f"{count(status.forgotten, 'record')} in {count(status.requests, 'request')}"),
+            ("kept of these", status.held_about_forgotten),
+        ]
+    )
+    tell_kinds(status)
+    if status.core_left_in_extractor:
+        left = count(status.core_left_in_extractor, "forgotten core record")
+        show.say(f"An audit is due: the extractor keeps what it learned from {left}.")
+
+
+def tell_kinds(status: Status) -> None:
+    """How many records there are of each kind."""
+    from maxrr.report.words import percent
+
+    kinds = {"core": status.core, "influential": status.influential, "free": status.free}
+    rows = [
+        (kind, f"{number:,}", percent(number / max(status.records, 1)), COST[kind]) for kind, number in kinds.items()
+    ]
+    numbers = ("records", "share")
+    show.table(("kind", *numbers, "forgetting costs"), rows, numbers=numbers)
+
+
+def tell_requests(status: Status, receipts: list[Receipt]) -> None:
+    """What was asked for, and the answers."""
+    if not status.requests:
+        return
+    rows = [
+        (str(receipt.number), receipt.time[:16].replace("T", " "), f"{len(receipt.record_marks):,}", receipt.guarantee)
+        for receipt in receipts
+    ]
+    caption = f"The receipts are in {show.near(status.folder)}/receipts."
+    show.table(("request", "time (UTC)", "records", "guarantee"), rows, numbers=("request", "records"), caption=caption)
+
+
+def size(count: int) -> str:
+    """Bytes as people read them.
+
+    >>> size(950), size(1_234_567)
+    ('950 bytes', '1.2 MB')
+    """
+    return f"{count} bytes" if count < 1000 else f"{count / 1e3:.0f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"

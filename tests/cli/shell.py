@@ -1,0 +1,64 @@
+"""The command line in the process of the test, and a look into workspaces."""
+
+import contextlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxrr.cli import COMMANDS, fancy, plain
+from maxrr.workspace import Workspace
+
+FRONTS = {"typer": fancy, "plain": plain}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: object
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Shell:
+    front: ModuleType
+
+    def __call__(self, *arguments: object, code: int = 0) -> Ended:
+        """Run a command, which must end with this exit code, and without a traceback."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as exit_:
+            self.front.main(COMMANDS, list(map(str, arguments)), "")
+        ended = Ended(exit_.value.code, out.getvalue(), err.getvalue())
+        assert ended.code == code, ended
+        assert "Traceback" not in ended.err
+        return ended
+
+
+def kinds(folder: Path) -> dict[str, list[Any]]:
+    """The ids of the records that are there, by kind."""
+    with Workspace.open(folder, read_only=True) as workspace:
+        fitted = workspace._fitted
+        ids, alive, core = fitted.holdings.ids, fitted.holdings.alive, fitted.core
+        influential = np.isin(np.arange(len(ids)), fitted.head.support_) & ~core
+        return {
+            "core": ids[core & alive].tolist(),
+            "influential": ids[influential & alive].tolist(),
+            "free": ids[~core & ~influential & alive].tolist(),
+        }
+
+
+def model_of(folder: Path) -> str:
+    """The hash of the model, from files that are all checked."""
+    with Workspace.open(folder) as workspace:
+        return workspace.status().model_hash

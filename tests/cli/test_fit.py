@@ -1,0 +1,163 @@
+"""`maxrr fit`: a workspace from a source, and the same workspace again."""
+
+import inspect
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.shell import Shell, kinds, model_of
+
+from maxrr.cli import fit
+from maxrr.cli.cores import core_of
+from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.nets import Recipe
+from maxrr.workspace import Workspace
+
+QUICK = ("--epochs", 1)
+
+
+def test_what_it_says_is_what_is_there(either: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "ws"
+    found = either("fit", "digits", "--core", "hash:0.5", *QUICK, "--out", folder, "--json").json
+    assert found["core"] + found["influential"] + found["free"] == found["records"] == 1420
+    assert found["test_records"] == 377
+    assert 0.0 < found["accuracy"] < 1.0
+    assert found["source"] == {"name": "digits", "label": "label", "id": "id", "subject": "subject"}
+    assert model_of(folder) == found["model_hash"]
+
+
+def test_for_people(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    shown = shell("fit", "digits", "--core", 200, "--runs", 2, *QUICK, "--out", folder).out.splitlines()
+    assert shown[0].startswith("Fitted 1,420 records in ")
+    assert [line.split()[:2] for line in shown if line.startswith("core ")] == [["core", "200"]]
+    assert shown[-1] == f"The workspace is {folder}. Next: maxrr plan {folder} --ids …"
+    assert not list(folder.glob("ranking*"))
+
+
+def test_defaults_are_those_of_the_library() -> None:
+    given = {name: parameter.default for name, parameter in inspect.signature(fit.run).parameters.items()}
+    assert (given["epochs"], given["batch_size"], given["lr"]) == (Recipe.epochs, Recipe.batch_size, Recipe.lr)
+
+
+@pytest.mark.parametrize(
+    ("word", "runs", "core"),
+    [
+        ("20000", None, FrequencyCore(20_000, 10)),
+        ("300", 2, FrequencyCore(300, 2)),
+        ("full", None, FullCore()),
+        ("frozen", None, Frozen()),
+    ],
+)
+def test_cores(word: str, runs: int | None, core: Any) -> None:
+    assert core_of(word, runs, None, None) == core
+
+
+def test_keys_of_a_core_by_hash(key_file: Path) -> None:
+    assert core_of("hash:0.25", None, key_file, None) == HashCore(0.25, "house")
+    drawn, other = (core_of("hash:0.25", None, None, None) for _ in range(2))
+    assert drawn != other
+    assert core_of("hash:0.5", None, None, drawn) == HashCore(0.5, drawn.key)
+    assert core_of("hash:0.5", None, key_file, drawn) == HashCore(0.5, "house")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "named"),
+    [
+        (("--core", "some"), 2, "'some'"),
+        (("--core", "hash"), 2, "'hash'"),
+        (("--core", "hash:many"), 2, "'many'"),
+        (("--core", "hash:1.5"), 1, "1.5"),
+        (("--core", "full", "--runs", 3), 2, "--runs"),
+        (("--core", "full", "--core-key-file", "k"), 2, "--core-key-file"),
+        (("--core", "frozen"), 2, "--network"),
+        (("--core", "hash:0.5", "--core-key-file", "nowhere.key"), 1, "nowhere.key"),
+        (("--network", "json:nothing"), 1, "json:nothing"),
+        (("--network", "json:dumps"), 1, "json:dumps fails to make a network: TypeError"),
+        (("--epochs", 0), 1, "epochs=0"),
+    ],
+)
+def test_bad_options_leave_nothing_behind(
+    shell: Shell, tmp_path: Path, options: tuple[object, ...], code: int, named: str
+) -> None:
+    ended = shell("fit", "digits", "--out", tmp_path / "ws", *options, code=code)
+    assert named in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert not (tmp_path / "ws" / "workspace.json").exists()
+
+
+def test_fitting_again_keeps_the_key_and_what_was_forgotten(shell: Shell, digits: Path) -> None:
+    before, forgotten = model_of(digits), kinds(digits)["free"][:2]
+    options = ("fit", "digits", "--core", "hash:0.4", "--epochs", 20, "--out", digits)
+    assert shell(*options, "--json").json["model_hash"] == before
+    shell("unlearn", digits, "--ids", ",".join(map(str, forgotten)), "--yes")
+    refused = shell(*options, code=3)
+    assert "2 of the records were forgotten" in refused.err
+    assert "--skip-forgotten" in refused.err
+    again = shell(*options, "--skip-forgotten", "--json").json
+    assert (again["records"], again["model_hash"], again["requests"]) == (1418, before, 1)
+
+
+def test_a_source_is_found_from_elsewhere(
+    shell: Shell, visits_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(visits_csv.parent)
+    columns = ("--label", "state", "--id", "visit", "--subject", "person")
+    shell("fit", "visits.csv", *columns, "--core", "full", *QUICK, "--out", tmp_path / "ws")
+    monkeypatch.chdir(tmp_path)
+    receipt = shell("unlearn", "ws", "--ids", "v3", "--policy", "retrain", "--yes", "--json").json
+    assert receipt["guarantee"] == "exact-retrain"
+
+
+NETWORKS = """
+from torch import nn
+
+def small(shape, classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(shape[1] * shape[2], 16), nn.ReLU(), nn.Linear(16, classes))
+"""
+
+
+def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "networks_of_my_own.py").write_text(NETWORKS)
+    monkeypatch.chdir(tmp_path)
+    mine = ("--network", "networks_of_my_own:small")
+    np.save(tmp_path / "zero.npy", np.zeros((8, 8)))
+    shell("fit", "digits", "--core", "hash:0.5", *mine, *QUICK, "--out", "ws")
+    core = kinds(tmp_path / "ws")["core"][0]
+    assert "with --network" in shell("predict", "ws", "zero.npy", code=1).err
+    retrain = ("unlearn", "ws", "--ids", core, "--policy", "retrain", "--yes")
+    assert "networks_of_my_own:small" in shell(*retrain, code=1).err
+    assert len(shell("predict", "ws", "zero.npy", *mine, "--json").json) == 1
+    shell(*retrain, *mine)
+    assert shell("prove", "ws", 1, *mine, "--json").json["verdict"] == "identical"
+    assert shell("status", "ws", "--json").json["requests"] == 1
+
+
+def test_a_frozen_network(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "frozen_of_my_own.py").write_text("from torch import nn\ndef flat():\n    return nn.Flatten()\n")
+    monkeypatch.chdir(tmp_path)
+    found = shell(
+        "fit", "digits", "--core", "frozen", "--network", "frozen_of_my_own:flat", "--out", "ws", "--json"
+    ).json
+    assert (found["core"], found["records"]) == (0, 1420)
+
+
+def test_a_workspace_in_use(shell: Shell, digits: Path) -> None:
+    with Workspace.open(digits):
+        ended = shell("fit", "digits", *QUICK, "--out", digits, "--wait", 0, code=1)
+    assert "another process" in ended.err
+
+
+def test_a_damaged_workspace_is_not_fitted_over(shell: Shell, digits: Path) -> None:
+    root = (digits / "workspace.json").read_bytes()
+    (digits / "workspace.json").write_bytes(root[:-20])
+    assert "workspace.json" in shell("fit", "digits", *QUICK, "--out", digits, code=1).err
+    assert (digits / "workspace.json").read_bytes() == root[:-20]
+
+
+def test_a_source_that_is_none(shell: Shell, tmp_path: Path) -> None:
+    shutil.copy(__file__, tmp_path / "records.txt")
+    for source in ("nowhere.npz", tmp_path / "records.txt"):
+        assert str(source) in shell("fit", source, "--out", tmp_path / "ws", code=1).err

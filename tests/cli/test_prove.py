@@ -1,0 +1,58 @@
+"""`maxrr prove`: the verdict, what it means, and receipts that nothing can be proved from."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell, kinds
+
+from maxrr.unlearning import Verdict
+from maxrr.workspace import Workspace
+
+
+@pytest.fixture
+def answered(shell: Shell, digits: Path) -> Path:
+    """A workspace with one request carried out."""
+    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--yes")
+    return digits
+
+
+def verdict(said: str, result: str = "identical") -> Verdict:
+    return Verdict(said, "extractor and head", result, "", 0.0, "", 1.0)
+
+
+def test_a_proof_of_the_present_state(shell: Shell, answered: Path) -> None:
+    shell("unlearn", answered, "--ids", kinds(answered)["free"][0], "--yes")
+    shown = shell("prove", answered, answered / "receipts" / "000001.json").out
+    assert "superseded" in shown
+    assert "its present state" in shown
+    assert "extractor and head: identical" in shown
+
+
+@pytest.mark.parametrize(
+    ("result", "code"), [("identical", 0), ("equal to 1e-10", 0), ("different", 4)]
+)  # fmt: skip
+def test_exit_codes(
+    either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
+) -> None:  # fmt: skip
+    monkeypatch.setattr(Workspace, "prove", lambda *_: verdict(result, result))
+    assert f"verdict    {result}" in either("prove", answered, "1", code=code).out
+    assert either("prove", answered, "1", "--json", code=code).json["holds"] is (code == 0)
+    monkeypatch.setattr(Workspace, "prove", lambda *_: verdict("not comparable here", result))
+    assert "the head was proved, from the stored features" in either("prove", answered, "1", code=code).out
+
+
+def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    other = tmp_path / "other.json"
+    for change in ({"model_after": "0" * 64}, {"number": 7}):
+        other.write_text(json.dumps(fields | change))
+        assert "not a receipt that" in shell("prove", answered, other, code=4).err
+    other.write_text("{}")
+    assert "not a receipt" in shell("prove", answered, other, code=1).err
+    assert "no receipt 7: it has 1" in shell("prove", answered, 7, code=1).err
+    assert "nowhere.json" in shell("prove", answered, "nowhere.json", code=1).err
+
+
+def test_without_the_raw_records(shell: Shell, answered: Path) -> None:
+    assert "nowhere.npz" in shell("prove", answered, 1, "--source", "nowhere.npz", code=1).err

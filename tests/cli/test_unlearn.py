@@ -1,0 +1,176 @@
+"""`maxrr plan` and `maxrr unlearn`: the same answer before and after, refused whole or done whole."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.terminal import Terminal
+
+from maxrr.cli.options import Policy, Refit
+from maxrr.unlearning import Receipt
+from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN
+from maxrr.workspace import Workspace
+
+
+def joined(ids: list[int]) -> str:
+    return ",".join(map(str, ids))
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy", "guarantee"),
+    [
+        ("free", "head", "exact-untouched"),
+        ("influential", "refuse", "exact-refit"),
+        ("core", "head", "approximate-refit"),
+        ("core", "retrain", "exact-retrain"),
+    ],
+)
+def test_the_plan_is_what_is_done(shell: Shell, digits: Path, kind: str, policy: str, guarantee: str) -> None:
+    asked = ("--ids", joined(kinds(digits)[kind][:3]), "--policy", policy)
+    before = model_of(digits)
+    plan = shell("plan", digits, *asked, "--json").json
+    assert model_of(digits) == before
+    done = shell("unlearn", digits, *asked, "--yes")
+    receipt = Receipt.from_json((digits / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    assert (plan["guarantee"], plan["refusal"]) == (receipt.guarantee, None)
+    assert receipt.guarantee == guarantee
+    assert (receipt.records_before, receipt.records_after) == (1420, 1417)
+    assert receipt.model_after == model_of(digits)
+    said = [guarantee, receipt.reason, receipt.model_before[:12], str(digits / "receipts" / "000001.json")]
+    assert [words for words in said if words not in done.out] == []
+    assert ("An audit is due" in done.out) == (guarantee == "approximate-refit")
+
+
+def test_both_fronts_say_the_same(either: Shell, digits: Path) -> None:
+    one, other = kinds(digits)["influential"][:2]
+    shown = either("plan", digits, "--ids", one, "--ids", other).out
+    assert "2 asked for: 2 influential" in shown
+    assert "exact-refit" in shown
+    receipt = either("unlearn", digits, "--ids", f"{one}, {other}", "--yes", "--json").json
+    assert (receipt["influential"], receipt["records_after"]) == (2, 1418)
+    assert Receipt.from_json((digits / "receipts" / "000001.json").read_text(encoding="utf-8")).number == 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "options", "said"),
+    [
+        (["9"], (), "no record has id 9"),  # which is a test record
+        (["core"], ("--policy", "refuse"), "use --policy retrain for an exact answer"),
+        (["all"], (), "Delete the model instead"),
+    ],
+)
+def test_refusals(either: Shell, digits: Path, ids: list[str], options: tuple[str, ...], said: str) -> None:
+    of = kinds(digits)
+    named = {"core": of["core"][:1], "all": [*of["core"], *of["influential"], *of["free"]]}.get(ids[0], ids)
+    before = model_of(digits)
+    assert said in either("plan", digits, "--ids", joined(named), *options, code=3).out
+    assert said in either("plan", digits, "--ids", joined(named), *options, "--json", code=3).json["refusal"]
+    ended = either("unlearn", digits, "--ids", joined(named), *options, "--yes", code=3)
+    assert (said in ended.err, len(ended.err.splitlines()), ended.out) == (True, 1, "")
+    assert model_of(digits) == before
+    assert not list(digits.glob("receipts/*"))
+
+
+def test_subjects(shell: Shell, visits: Path) -> None:
+    receipt = shell(
+        "unlearn", visits, "--subject", "p1", "--subject", "p2", "--policy", "retrain", "--yes", "--json"
+    ).json
+    assert receipt["core"] == receipt["records_before"] - receipt["records_after"] > 2
+    gone = shell("unlearn", visits, "--subject", "p1", "--yes", code=3)
+    assert "'p1'" in gone.err
+
+
+def test_subjects_where_there_are_none(shell: Shell, fitted_digits: Path) -> None:
+    assert "--ids" in shell("plan", fitted_digits, "--subject", "anna", code=3).err
+
+
+def test_what_was_forgotten_before(shell: Shell, digits: Path) -> None:
+    asked = ("--ids", joined(kinds(digits)["free"][:2]), "--yes")
+    shell("unlearn", digits, *asked)
+    assert "2 forgotten before" in shell("plan", digits, *asked[:2]).out
+    assert shell("unlearn", digits, *asked, "--json").json["already_forgotten"] == 2
+
+
+# Confirmation
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+    answer = Terminal(typed)
+    monkeypatch.setattr(sys, "stdin", answer)
+    monkeypatch.setattr("tests.cli.shell.io.StringIO", Terminal)
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("YES\n", 0), ("n\n", 1), ("\n", 1), ("", 1)])
+def test_somebody_is_asked(
+    shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:  # fmt: skip
+    one = kinds(digits)["free"][0]
+    at_a_terminal(monkeypatch, typed)
+    ended = shell("unlearn", digits, "--ids", one, code=code)
+    assert "Forget these records for good? [y/N]" in ended.err
+    assert "exact-untouched" in ended.out
+    assert len(list(digits.glob("receipts/*"))) == (code == 0)
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)], ids=["people", "programs"])
+def test_nobody_can_be_asked(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch, how: tuple[str, ...]) -> None:
+    one = kinds(digits)["free"][0]
+    if how:
+        at_a_terminal(monkeypatch, "y\n")
+    else:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    ended = shell("unlearn", digits, "--ids", one, *how, code=2)
+    assert ("--yes" in ended.err, ended.out) == (True, "")
+    assert not list(digits.glob("receipts/*"))
+
+
+# What is needed for it
+
+
+def test_raw_records_are_read_only_where_they_are_needed(shell: Shell, digits: Path) -> None:
+    of = kinds(digits)
+    nowhere = ("--source", "nowhere.npz", "--yes")
+    shell("unlearn", digits, "--ids", of["influential"][0], *nowhere)
+    before = model_of(digits)
+    missing = shell("unlearn", digits, "--ids", of["core"][0], "--policy", "retrain", *nowhere, code=1)
+    assert "nowhere.npz" in missing.err
+    assert model_of(digits) == before
+
+
+def test_other_records_than_those_that_were_fitted(shell: Shell, digits: Path, visits_csv: Path) -> None:
+    core, before = kinds(digits)["core"][0], model_of(digits)
+    wrong = ("--source", visits_csv, "--yes", "--policy", "retrain")
+    assert "Error:" in shell("unlearn", digits, "--ids", core, *wrong, code=1).err
+    assert model_of(digits) == before
+
+
+def test_on_influential_records_alone(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    """Probabilities are then of all retained records, which have to be read again."""
+    import numpy as np
+
+    done = shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
+    assert "approximate-refit" in done.out
+    assert "An audit is due" in done.out
+    np.save(tmp_path / "zero.npy", np.zeros((1, 8, 8)))
+    assert "nowhere" in shell("predict", digits, tmp_path / "zero.npy", "--source", "nowhere", code=1).err
+    assert len(shell("predict", digits, tmp_path / "zero.npy", "--json").json) == 1
+
+
+@pytest.mark.parametrize("command", ["plan", "unlearn", "status"])
+def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str) -> None:
+    asked = () if command == "status" else ("--ids", 3)
+    with Workspace.open(digits):
+        assert "another process" in shell(command, digits, *asked, "--wait", 0, code=1).err
+    assert "is not a workspace" in shell(command, digits / "nowhere", *asked, code=1).err
+    assert "is not a workspace" in shell(command, digits / "workspace.json", *asked, code=1).err
+
+
+def test_words_are_those_of_the_library() -> None:
+    assert [policy.value for policy in Policy] == [HEAD, RETRAIN, REFUSE]
+    assert [refit.value for refit in Refit] == [RETAINED, INFLUENTIAL]
+
+
+def test_other_words_are_wrong_usage(either: Shell, fitted_digits: Path) -> None:
+    assert "--policy" in either("plan", fitted_digits, "--ids", 3, "--policy", "forget", code=2).err
