@@ -15,8 +15,6 @@ from tests.cli.shell import Shell, kinds, model_of
 from maxrr.nets import Run, many
 from maxrr.nets.task import Task
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another signal there")
-
 
 def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path) -> str:
     """Run a command, press Ctrl-C once it is ready, and return what it wrote on stderr."""
