@@ -1,0 +1,50 @@
+"""Workspaces that are fitted once for all tests: each test gets a copy of its own."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+from tests.small_networks import one_thread  # noqa: F401
+from tests.workspace.problems import cases, copied, fixed_key
+
+from maxrr.workspace import Workspace
+
+settings.register_profile(
+    "workspace",
+    deadline=None, derandomize=True, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+settings.load_profile("workspace")
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """The folder of a workspace by the name of its case. Not to be changed."""
+    made = {}
+
+    def of(case):
+        if case not in made:
+            records, model = cases()[case]
+            made[case] = tmp_path_factory.mktemp("template") / "workspace"
+            with fixed_key():
+                Workspace.create(made[case], model, records).close()
+        return made[case]
+
+    return of
+
+
+@pytest.fixture
+def folder(template, tmp_path):
+    """A copy of the workspace on the table, with a core by hash."""
+    return copied(template("hash"), tmp_path / "workspace")
+
+
+@pytest.fixture
+def workspace(folder):
+    """The same, open."""
+    with Workspace.open(folder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def records():
+    """What it was fitted on."""
+    return cases()["hash"][0]

@@ -1,0 +1,183 @@
+"""Kill a process at every touch of the disk, and look at what is left. Run as a program: it forks, which needs a
+process without threads.
+
+    python -m tests.workspace.crashing FOLDER SCENARIO…
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import torch
+from tests.unlearning.problems import fresh
+from tests.workspace.faults import Points, die
+from tests.workspace.problems import HASHED, NEW, belongs, cases, contents, copied, facts, found, kinds, needles
+
+from maxrr.core import HashCore
+from maxrr.nets import MLP
+from maxrr.workspace import Workspace, WorkspaceError
+
+HEX = "0123456789abcdef"
+RECORDS = cases()["hash, words"][0]
+MODEL = fresh(HASHED, RECORDS, epochs=2)
+OTHER = fresh(HashCore(0.3, key="other"), RECORDS, MLP(5, 3, hidden=(6,)), epochs=2)
+
+
+def acts(core, influential, free):
+    """What is done to an open workspace, by name, and the ids of records that are gone afterwards."""
+    return {
+        "untouched": (lambda w: w.unlearn(free[:2]), free[:2]),
+        "refit": (lambda w: w.unlearn(influential[:2]), influential[:2]),
+        "retrain": (lambda w: w.unlearn(core[:2], core_policy="retrain", records=RECORDS), core[:2]),
+        "influential": (lambda w: w.unlearn(influential[:1], refit="influential"), influential[:1]),
+        "replace": (lambda w: w.replace(str(free[0]), NEW), free[:1]),
+        "fit again": (lambda w: w.fit(RECORDS.without(free[:1]), OTHER), free[:1]),
+        "finish": (lambda w: None, free[:2]),  # opening does it
+    }  # fmt: skip
+
+
+class Scenario:
+    """One act on one workspace, as it was before, as it is afterwards, and as it goes on from both."""
+
+    def __init__(self, name, place):
+        self.place, self.template = place, place / "template"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        with Workspace.create(self.template, MODEL, RECORDS) as workspace:
+            model = workspace.model
+            groups = kinds(model)
+            self.act, gone = acts(*groups)[name]
+            self.needles = {
+                f"{what} of {id_}": needle
+                for id_ in gone for what, needle in needles(model, RECORDS, id_).items()
+                if name != "replace" or not what.startswith("id ")  # which the new record has, too
+            }  # fmt: skip
+        # After a head on influential records alone the next one needs the raw ones.
+        self.next = {"ids": groups[2][5:6], "records": RECORDS if name == "influential" else None}
+        if name == "finish":
+            self.leave_unfinished(groups[2][:2])
+        assert found(self.needles, self.template)
+        self.old, self.old_next = self.followed("old", lambda workspace: None)
+        self.new, self.new_next = self.followed("new", self.act)
+        assert (self.old == self.new) == (name == "finish")
+
+    def followed(self, name, act):
+        """What an act leads to, and then the next request."""
+        with Workspace.open(copied(self.template, self.place / name)) as workspace:
+            act(workspace)
+            first = facts(workspace, RECORDS)
+            workspace.unlearn(**self.next)
+            return first, hashes(workspace)
+
+    def leave_unfinished(self, gone):
+        """A request that was committed, with nothing of it purged, and rubbish of others who were killed."""
+        run_killed(self.template, lambda workspace: workspace.unlearn(gone), 1, only={"overwrite"})
+        (self.template / "ranking-0").mkdir()
+        rubbish = (
+            f".maxrr-{HEX}.tmp",
+            f"receipts/.maxrr-{HEX}.tmp",
+            f"head-{HEX}.safetensors",
+            "ranking-0/marks-1.npz",
+        )
+        for name in rubbish:
+            (self.template / name).write_bytes(b"left behind")
+        with open(next(self.template.glob("rows-*.bin")), "ab") as rows:
+            rows.write(b"half a row")
+
+    def run(self):
+        """Kill it everywhere; how often it was, and how often the act had counted by then."""
+        killed = counted = 0
+        while True:
+            folder = copied(self.template, self.place / "workspace")
+            if not run_killed(folder, self.act, killed + 1):
+                return {"killed": killed, "counted": counted}
+            killed += 1
+            counted += self.check(folder, killed)
+
+    def check(self, folder, point):
+        """Returns whether the act counted."""
+        with Workspace.open(folder) as workspace:
+            seen = facts(workspace, RECORDS)
+            assert seen in (self.old, self.new), f"neither the old nor the new state at point {point}"
+            counts = seen == self.new
+            assert not counts or not found(self.needles, folder), f"not purged at point {point}"
+            workspace.unlearn(**self.next)
+            assert hashes(workspace) == (self.new_next if counts else self.old_next), f"goes on at point {point}"
+        assert set(contents(folder)) == belongs(folder), f"strays at point {point}"
+        return counts
+
+
+def hashes(workspace):
+    """In short, what is in a workspace."""
+    return workspace.model_hash_, workspace.manifest_, workspace.status().requests
+
+
+class Creation:
+    """The first fit, in a folder that is not there yet."""
+
+    def __init__(self, place):
+        self.place = place
+        place.mkdir(exist_ok=True)
+
+    def run(self):
+        killed = counted = 0
+        while True:
+            folder = self.place / "workspace"
+            shutil.rmtree(folder, ignore_errors=True)
+            if not forked(
+                lambda folder=folder: Workspace.create(folder, MODEL, RECORDS).close(), Points(killed + 1, die)
+            ):
+                return {"killed": killed, "counted": counted}
+            killed += 1
+            counted += self.check(folder, killed)
+
+    def check(self, folder, point):
+        try:
+            opened, there = Workspace.open(folder), True
+        except WorkspaceError:
+            assert not (folder / "workspace.json").exists(), f"a workspace that cannot be opened at point {point}"
+            opened, there = Workspace.create(folder, OTHER, RECORDS), False
+        with opened as workspace:
+            assert workspace.status().records == len(RECORDS)
+        assert set(contents(folder)) == belongs(folder), f"strays at point {point}"
+        return there
+
+
+def run_killed(folder, act, at, only=None):
+    """Whether the process was killed while it did this."""
+
+    def work():
+        with Workspace.open(folder) as workspace:
+            act(workspace)
+
+    return forked(work, Points(at, die, only))
+
+
+def forked(work, points):
+    """Do this in another process; whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with points.patched():
+                work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    ended = os.waitstatus_to_exitcode(status)
+    assert ended in (0, -signal.SIGKILL), f"the child failed by itself ({ended})"
+    return ended != 0
+
+
+def main(place, names):
+    torch.set_num_threads(1)
+    for name in names:
+        scenario = Creation(Path(place)) if name == "create" else Scenario(name, Path(place))
+        print(json.dumps({"scenario": name, **scenario.run()}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

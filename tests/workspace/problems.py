@@ -1,0 +1,187 @@
+"""Records, models that are kept in folders, and what is compared of them."""
+
+import functools
+import json
+import os
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import torch
+from tests.unlearning.problems import digits, fresh, table
+from torch import nn
+
+from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.data import Dataset
+from maxrr.nets import MLP
+from maxrr.workspace import Workspace
+
+KEY = "house"
+HASHED = HashCore(0.5, key=KEY)
+NEW = np.random.default_rng(7).normal(size=5).astype(np.float32)  # a record that takes another's place
+
+
+def wide():
+    """An extractor that gives features in float64, most of which float32 cannot hold."""
+    layers = nn.Sequential(nn.Linear(5, 7), nn.Tanh()).double()
+    for number, weights in enumerate(layers.parameters()):
+        numbers = np.random.default_rng(number).normal(size=weights.shape)
+        weights.data.copy_(weights.new_tensor(numbers))
+    return layers
+
+
+def pretrained():
+    """A network that the workspace can make again by name, with weights that it cannot."""
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        return MLP(5, 3, hidden=(12,))
+
+
+def named(dataset):
+    """The same records with words for ids and subjects."""
+    ids = np.array([f"record ü {id_}" for id_ in dataset.ids])
+    return replace(dataset, ids=ids, subjects=np.array([f"person {who}" for who in dataset.subjects]))
+
+
+@functools.cache
+def cases():
+    """Records and a model that is not fitted yet, by name."""
+    plain, words = table(), named(table())
+    alone = replace(plain, subjects=None)
+    exact = Dataset(plain.features.astype(np.float64) / 3, plain.labels, plain.class_names, plain.ids)
+    around_zero = replace(plain, ids=np.arange(len(plain)) - 40, subjects=np.arange(len(plain)) // 4 - 7)
+    two = table(classes=2)
+    two = replace(two, class_names=("never", *two.class_names), labels=two.labels + 1)
+    return {
+        "hash": (plain, fresh(HASHED, plain)),
+        "hash, words": (words, fresh(HASHED, words)),
+        "hash, ids around zero": (around_zero, fresh(HASHED, around_zero)),
+        "hash, two of three classes": (two, fresh(HASHED, two)),
+        "frequency": (plain, fresh(FrequencyCore(40, runs=2), plain)),
+        "full, words": (words, fresh(FullCore(), words)),
+        "full, no subjects": (alone, fresh(FullCore(), alone)),
+        "frozen, words": (words, fresh(Frozen(), words, pretrained())),
+        "frozen, float64": (exact, fresh(Frozen(), exact, wide)),
+        "digits": (digits(), fresh(HASHED, digits())),
+    }
+
+
+def fixed_key():
+    """Models made under this have the same key, so that their receipts can be compared."""
+    return mock.patch("maxrr.unlearning.model.secrets", SimpleNamespace(token_bytes=lambda count: b"k" * count))
+
+
+def kinds(model):
+    """Ids of core records, influential ones that are not core, and the others; as a workspace's model has them now."""
+    fitted = model._fitted
+    influential = np.zeros(len(fitted.core), dtype=bool)
+    influential[fitted.head.support_] = True
+    alive = fitted.holdings.alive
+    groups = (fitted.core & alive, influential & ~fitted.core & alive, ~influential & ~fitted.core & alive)
+    return [np.sort(fitted.holdings.ids[group]) for group in groups]
+
+
+def with_replaced(dataset, id_, features, label=None):
+    """The source of the records after one of them was rectified."""
+    row = int(np.flatnonzero(dataset.ids == id_)[0])
+    contents, labels = np.array(dataset.features), np.array(dataset.labels)
+    contents[row] = features
+    labels[row] = labels[row] if label is None else label
+    return replace(dataset, features=contents, labels=labels)
+
+
+def receipt_facts(receipt):
+    """All of a receipt but when, and how long it took."""
+    return {name: value for name, value in asdict(receipt).items() if name not in ("time", "seconds")}
+
+
+def model_facts(model, dataset):
+    """All that can be seen of a model."""
+    fitted, asked = model._fitted, dataset.select(dataset.ids[:30])
+    rows, features = fitted.in_order()
+    return {
+        "model": model.model_hash_, "manifest": model.manifest_, "core": model.core_.ids.tolist(),
+        "choice": (model.core_.unconditional, model.core_.depended_on, model.core_.details),
+        "classes": model.classes_.tolist(), "requests": fitted.requests, "left": fitted.left_in_extractor,
+        "influential alone": fitted.on_influential, "technique": fitted.technique,
+        "forgotten": sorted(fitted.oblivion.marks), "held": fitted.holdings.ids[rows].tolist(),
+        "features": features.tobytes(), "scores": model.decision_function(asked).tobytes(),
+        "proba": None if fitted.on_influential else model.predict_proba(asked).tobytes(),
+        "certificates": [asdict(certificate) for certificate in model.head_.certificate_],
+    }  # fmt: skip
+
+
+def facts(workspace, dataset):
+    """All that can be seen of a workspace."""
+    return model_facts(workspace._model, dataset) | {"receipts": [receipt_facts(each) for each in workspace.receipts()]}
+
+
+def reopened(folder, dataset, network=None):
+    """What is in the folder, for somebody who comes anew."""
+    with Workspace.open(folder, network=network) as workspace:
+        return facts(workspace, dataset)
+
+
+def contents(folder):
+    """Every file below a folder."""
+    found = {}
+    for path in sorted(Path(folder).rglob("*")):
+        if path.is_file():
+            found[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return found
+
+
+def belongs(folder):
+    """The names of all files that the present state of a workspace has."""
+    with Workspace.open(folder, read_only=True) as workspace:
+        root = workspace._store.root
+        receipts = {f"receipts/{number:06d}.json" for number in range(1, workspace.status().requests + 1)}
+    return {*root.files, root.rows.file, *receipts, "workspace.json", ".lock"}
+
+
+def copied(folder, to):
+    """A copy of a workspace that nobody works in."""
+    if os.path.exists(to):
+        shutil.rmtree(to)
+    return Path(shutil.copytree(folder, to))
+
+
+def found(needles, *folders):
+    """Which byte strings occur in any file below some folders, or in a file's name."""
+    hay = []
+    for folder in folders:
+        for name, content in contents(folder).items():
+            hay += [name.encode(), content]
+    return {name for name, needle in needles.items() if any(needle in straw for straw in hay)}
+
+
+def needles(model, dataset, id_):
+    """What is known of a record, as it may stand in a file: its id, raw features, features, hashes, multipliers."""
+    fitted = model._fitted
+    record = dataset.select(np.array([id_]))
+    row = int(fitted.holdings.rows(np.array([id_]))[0])
+    rows, features = fitted.head.held_
+    vector = features[rows == row]
+    raw = record.features[0]
+    record_hash, content_hash = fitted.holdings.hashes[row].tobytes(), fitted.holdings.contents[row].tobytes()
+    wanted = {
+        "features in float32": vector.astype("<f4").tobytes(), "features in float64": vector.astype("<f8").tobytes(),
+        "raw": raw.tobytes(), "raw in float32": raw.astype("<f4").tobytes(),
+        "raw in float64": raw.astype("<f8").tobytes(), "raw as bytes": np.round(16 * raw).astype("u1").tobytes(),
+        "hash": record_hash, "hash in letters": record_hash.hex().encode(),
+        "content": content_hash, "content in letters": content_hash.hex().encode(),
+    }  # fmt: skip
+    if isinstance(id_, str):
+        for encoding in ("utf-8", "utf-16-le", "utf-32-le"):
+            wanted[f"id in {encoding}"] = id_.encode(encoding)
+        wanted["id in JSON"] = json.dumps(id_)[1:-1].encode()
+    else:
+        wanted["id as a number"] = int(id_).to_bytes(8, "little", signed=True)
+        wanted["id in digits"] = str(id_).encode()
+    for number, (head, multipliers) in enumerate(zip(fitted.head.influential_, fitted.head.multipliers_, strict=True)):
+        for multiplier in multipliers[(head == row) & (multipliers != fitted.setting.C)]:
+            wanted[f"multiplier of head {number}"] = np.float64(multiplier).tobytes()
+    return wanted

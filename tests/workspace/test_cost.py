@@ -1,0 +1,68 @@
+"""What forgetting costs on the disk: a fixed number of fsyncs, and the bytes of the forgotten rows."""
+
+import os
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import contents, kinds, wide
+
+from maxrr.core import Frozen
+from maxrr.data import Dataset
+from maxrr.workspace import Workspace
+
+FSYNCS = 7  # forgotten.bin, receipt and root, each with its folder, and the rows
+
+
+def apart(count):
+    """A table whose classes hardly overlap."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(count) % 2
+    features = rng.normal(size=(count, 5)) + 6.0 * labels[:, None]
+    return Dataset(features.astype(np.float32), labels, ("no", "yes"), np.arange(count) + 700_000_000)
+
+
+@pytest.mark.parametrize("count", [100, 1_000, 10_000])
+def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monkeypatch, count):
+    records = apart(count)
+    with Workspace.create(tmp_path / "workspace", fresh(Frozen(), records, wide), records) as workspace:
+        free = kinds(workspace.model)[2]
+        workspace.unlearn(free[:1])  # makes the folder of receipts
+        fsyncs, written = [], []
+        for name, calls in (("fsync", fsyncs), ("replace", written)):
+            real = getattr(os, name)
+            monkeypatch.setattr(os, name, lambda *args, real=real, calls=calls: (calls.append(args), real(*args))[1])
+        rows = workspace.folder / "rows-1.bin"
+        before, inode = contents(workspace.folder), rows.stat().st_ino
+        gone = free[[3, 5, 6]]
+        assert workspace.unlearn(gone).guarantee == "exact-untouched"
+        after = contents(workspace.folder)
+    assert len(fsyncs) == FSYNCS
+    assert len(written) == 3
+    assert rows.stat().st_ino == inode
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    assert {name.split("-")[0] for name in changed} == {"workspace.json", "forgotten", "receipts/000002.json", "rows"}
+    assert len(before["rows-1.bin"]) == len(after["rows-1.bin"])
+    size = len(after["rows-1.bin"]) // count
+    differ = np.flatnonzero(
+        np.frombuffer(before["rows-1.bin"], np.uint8) != np.frombuffer(after["rows-1.bin"], np.uint8)
+    )
+    assert set((differ // size).tolist()) == set((gone - 700_000_000).tolist())
+    for row in gone - 700_000_000:
+        assert after["rows-1.bin"][row * size : (row + 1) * size] == bytes(size)
+
+
+def test_a_part_that_did_not_change_is_not_written_again(workspace, records):
+    before = contents(workspace.folder)
+    workspace.unlearn(kinds(workspace.model)[1][:1])  # influential: the head changes
+    after = contents(workspace.folder)
+    gone = {name.split("-")[0] for name in before.keys() - after.keys()}
+    assert gone == {"head", "forgotten"}
+
+
+def test_replacing_adds_one_row_to_the_file(workspace, records):
+    rows = workspace.folder / "rows-1.bin"
+    inode, size = rows.stat().st_ino, rows.stat().st_size
+    workspace.replace(kinds(workspace.model)[2][0].item(), np.ones(5))
+    assert rows.stat().st_ino == inode
+    assert rows.stat().st_size == size + size // len(records)

@@ -1,0 +1,29 @@
+"""A process is killed at every touch of the disk: what is there afterwards is the old state or the new, and purged."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+SCENARIOS = ("create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "finish")
+
+
+def killed_everywhere(place, scenarios):
+    """How often a process was killed in each scenario; whatever is wrong afterwards ends it with an error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.workspace.crashing", str(place), *scenarios], cwd=Path(__file__).parents[2],
+        env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {line["scenario"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+
+def test_every_point_leaves_the_old_state_or_the_new(tmp_path):
+    found = killed_everywhere(tmp_path / "place", SCENARIOS)
+    assert tuple(found) == SCENARIOS
+    for name, line in found.items():
+        assert line["killed"] >= line["counted"] > 0, name  # also between the commit and the end of the purge
+        assert name == "finish" or line["counted"] < line["killed"], name
+    assert sum(line["killed"] for line in found.values()) >= 200

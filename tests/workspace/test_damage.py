@@ -1,0 +1,265 @@
+"""Files that are not as they were written are refused by name, and nothing is done to them."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened
+
+from maxrr.workspace import Workspace, WorkspaceError, root
+
+STEMS = (
+    "workspace",
+    "extractor",
+    "head",
+    "forgotten",
+    "secrets",
+    "rows",
+    "receipts/000001",
+    "receipts/000002",
+    ".lock",
+)
+PRECIOUS = b"precious" * 100_000
+
+
+@pytest.fixture(scope="session")
+def used(template, tmp_path_factory):
+    """A workspace with two receipts, two forgotten records and one that was replaced."""
+    folder = copied(template("hash"), tmp_path_factory.mktemp("used") / "workspace")
+    with Workspace.open(folder) as workspace:
+        _, influential, free = kinds(workspace.model)
+        workspace.unlearn([influential[0], free[0]])
+        workspace.replace(free[1].item(), np.ones(5))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def intact(used, tmp_path_factory):
+    """What is in it."""
+    return reopened(copied(used, tmp_path_factory.mktemp("intact") / "workspace"), cases()["hash"][0])
+
+
+def named(folder, stem):
+    """The file that a stem stands for."""
+    (name,) = [name for name in contents(folder) if name.startswith(stem)]
+    return folder / name
+
+
+def flips(content, rng):
+    """One bit changed: in the first byte, in the last, and in some between."""
+    for place in sorted({0, len(content) - 1, *rng.integers(0, len(content), 6).tolist()}):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(rng.integers(8))
+        yield f"bit of byte {place}", bytes(changed)
+
+
+def mutations(content, other, rng):
+    """What may happen to a file. None: it is gone."""
+    if content:
+        yield from flips(content, rng)
+        for length in {0, 1, len(content) // 2, len(content) - 1}:
+            yield f"cut at {length}", content[:length]
+    yield "gone", None
+    yield "longer", content + b"\x00"
+    yield "much longer", content + content + b"garbage"
+    yield "zeros", bytes(len(content))
+    yield "that of another file", other
+
+
+def tried(folder, records):
+    """What is said against opening it, or what is in it."""
+    try:
+        return None, reopened(folder, records)
+    except WorkspaceError as error:
+        return str(error), None
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_damaged_file_is_refused_by_name_or_without_effect(used, intact, records, tmp_path, stem):
+    rng = np.random.default_rng(STEMS.index(stem))
+    name = named(used, stem).relative_to(used)
+    other = named(used, STEMS[(STEMS.index(stem) + 1) % len(STEMS)]).read_bytes()
+    refused = 0
+    for what, content in mutations((used / name).read_bytes(), other, rng):
+        folder = copied(used, tmp_path / "workspace")
+        if content is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(content)
+        before = contents(folder)
+        complaint, seen = tried(folder, records)
+        if complaint is None:
+            assert seen == intact, what
+            continue
+        refused += 1
+        assert str(folder / name) in complaint or (stem == "workspace" and content is None), what
+        assert contents(folder) | {".lock": b""} == before | {".lock": b""}, f"{what}: touched before it was checked"
+    assert (refused > 5) == (stem != ".lock")
+
+
+@pytest.mark.parametrize("stem", ["rows", "extractor", "head", "secrets", "forgotten"])
+def test_readers_refuse_it_too(used, tmp_path, stem):
+    folder = copied(used, tmp_path / "workspace")
+    path = named(folder, stem)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(WorkspaceError, match=path.name):
+        Workspace.open(folder, read_only=True)
+
+
+def test_rows_after_the_last_do_not_count(used, intact, records, tmp_path):
+    folder = copied(used, tmp_path / "workspace")
+    path = named(folder, "rows")
+    size = path.stat().st_size
+    with open(path, "ab") as file:
+        file.write(b"a row that was never committed")
+    with Workspace.open(folder, read_only=True) as workspace:
+        assert facts(workspace, records) == intact
+    assert path.stat().st_size > size  # a reader changes nothing
+    assert reopened(folder, records) == intact
+    assert path.stat().st_size == size
+
+
+def test_a_root_of_another_workspace_costs_no_file(template, used, tmp_path):
+    """As after a copy into the wrong folder: what is there must still be there."""
+    folder = copied(used, tmp_path / "workspace")
+    shutil.copy(template("hash, words") / root.NAME, folder / root.NAME)
+    before = contents(folder)
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        Workspace.open(folder)
+    assert contents(folder) == before
+
+
+def test_an_older_root_costs_no_file(template, used, tmp_path):
+    folder = copied(used, tmp_path / "workspace")
+    shutil.copy(template("hash") / root.NAME, folder / root.NAME)
+    before = contents(folder)
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        Workspace.open(folder)
+    assert contents(folder) == before
+
+
+def rewritten(folder, change):
+    """Say something else in workspace.json, with the hash that belongs to it: as somebody could who means harm."""
+    body = json.loads((folder / root.NAME).read_text())
+    del body["sha256"]
+    change(body)
+    (folder / root.NAME).write_text(json.dumps({**body, "sha256": root.digest(body)}))
+
+
+OTHERS = {
+    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows version 1"),
+    "no version": (lambda body: body.pop("version"), "is of version None"),
+    "format": (lambda body: body.update(format="something else"), "does not describe a workspace"),
+    "rows elsewhere": (lambda body: body["rows"].update(file="../precious"), "workspace.json is damaged"),
+    "rows at the root": (lambda body: body["rows"].update(file="/precious"), "workspace.json is damaged"),
+    "one more file": (lambda body: body["files"].update({"../precious": "0"}), "workspace.json is damaged"),
+    "no files": (lambda body: body.update(files={}), "workspace.json is damaged"),
+    "files as a list": (lambda body: body.update(files=[]), "workspace.json is damaged"),
+    "no rows": (lambda body: body.pop("rows"), "workspace.json is damaged"),
+    "no facts": (lambda body: body.pop("facts"), "workspace.json is damaged"),
+    "empty facts": (lambda body: body.update(facts={}), "workspace.json is damaged"),
+    "something more": (lambda body: body.update(more=1), "workspace.json is damaged"),
+    "rows that are not there": (lambda body: body["rows"].update(erased=[10**6]), "workspace.json is damaged"),
+    "rows before the first": (lambda body: body["rows"].update(erased=[-1]), "workspace.json is damaged"),
+    "half a row": (lambda body: body["rows"].update(erased=[0.5]), "workspace.json is damaged"),
+    "too many rows": (lambda body: body["rows"].update(count=10**12), "is damaged"),
+    "fewer rows than none": (lambda body: body["rows"].update(count=-1), "is damaged"),
+    "no blocks": (lambda body: body["rows"].update(blocks=[]), "is damaged"),
+    "objects": (lambda body: body["rows"]["layout"].update(ids="O"), "is damaged"),
+    "another type of ids": (lambda body: body["rows"]["layout"].update(ids="<i4"), "is damaged"),
+    "nonsense for a type": (lambda body: body["rows"]["layout"].update(ids="ids"), "is damaged"),
+    "negative width": (lambda body: body["rows"]["layout"].update(width=-3), "is damaged"),
+    "another model": (lambda body: body["facts"].update(model_hash="0" * 64), "is damaged"),
+    "other records": (lambda body: body["facts"].update(manifest="0" * 64), "is damaged"),
+    "another core": (lambda body: body["facts"]["core"].update(kind="Popen"), "is damaged"),
+    "receipts elsewhere": (lambda body: body.update(receipts="../precious"), "is damaged"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_a_root_that_says_something_else_is_refused(used, tmp_path, change):
+    folder = copied(used, tmp_path / "workspace")
+    (tmp_path / "precious").write_bytes(PRECIOUS)
+    how, words = OTHERS[change]
+    rewritten(folder, how)
+    before = contents(folder)
+    with pytest.raises(WorkspaceError, match=words):
+        Workspace.open(folder)
+    assert contents(folder) == before
+    assert (tmp_path / "precious").read_bytes() == PRECIOUS
+
+
+@pytest.mark.parametrize("maker", ["os:mkdir", "maxrr.nets:train", "os.path:join", "builtins:exec", "", "os"])
+def test_opening_runs_nobodys_code(used, tmp_path, maker):
+    folder = copied(used, tmp_path / "workspace")
+    network = {"maker": maker, "arguments": [str(tmp_path / "made")]}
+    rewritten(folder, lambda body: body["facts"].update(network=network))
+    with Workspace.open(folder) as workspace, pytest.raises(ValueError, match="name it when opening"):
+        workspace.predict(np.zeros((1, 5), dtype=np.float32))
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("stem", ["rows", "head", "workspace"])
+def test_links_to_files_outside_are_not_written_to(used, tmp_path, stem):
+    folder = copied(used, tmp_path / "workspace")
+    path = named(folder, stem)
+    (tmp_path / "precious").write_bytes(PRECIOUS)
+    path.unlink()
+    path.symlink_to(tmp_path / "precious")
+    with pytest.raises(WorkspaceError, match=path.name):
+        Workspace.open(folder)
+    assert (tmp_path / "precious").read_bytes() == PRECIOUS
+
+
+def test_a_link_to_the_right_rows_is_not_erased_through(used, tmp_path, records):
+    """The content is right, so the hashes are: still the file behind it is not the workspace's."""
+    folder = copied(used, tmp_path / "workspace")
+    path = named(folder, "rows")
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere").read_bytes()
+    with pytest.raises((WorkspaceError, OSError), match="rows"), Workspace.open(folder) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    assert (tmp_path / "elsewhere").read_bytes() == before
+
+
+def test_what_is_not_a_workspace(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("{}")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    for name in ("empty", "file", "notes", "missing"):
+        with pytest.raises(WorkspaceError, match="is not a workspace"):
+            Workspace.open(tmp_path / name)
+    assert os.listdir(tmp_path / "empty") == []
+    assert os.listdir(tmp_path / "notes") == ["a.txt"]
+    assert not (tmp_path / "missing").exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "1", '"maxrr workspace"', "\udcff", "[" * 100_000, "{}"])
+def test_a_root_that_is_not_one(tmp_path, content):
+    (tmp_path / root.NAME).write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(WorkspaceError, match=root.NAME):
+        Workspace.open(tmp_path)
+
+
+def test_a_damaged_receipt_is_named(used, tmp_path):
+    folder = copied(used, tmp_path / "workspace")
+    path = folder / "receipts" / "000002.json"
+    path.write_text(path.read_text().replace('"core": 0', '"core": 1'))
+    with pytest.raises(WorkspaceError, match=r"receipts/000002\.json is damaged"):
+        Workspace.open(folder)
+
+
+def test_a_damaged_workspace_can_be_made_anew_in_another_folder(used, tmp_path, records):
+    folder = copied(used, tmp_path / "workspace")
+    named(folder, "head").unlink()
+    with pytest.raises(WorkspaceError, match="Restore the workspace from a copy, or fit it again"):
+        Workspace.open(folder)
+    with Workspace.create(tmp_path / "anew", fresh(HASHED, records), records) as workspace:
+        assert workspace.status().records == len(records)

@@ -1,0 +1,188 @@
+"""One process at a time works in a folder; several may read; whoever dies lets go."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.workspace.problems import NEW, contents, copied, kinds
+
+from maxrr.workspace import Workspace, WorkspaceError
+
+HOLDER = """
+import sys
+from maxrr.workspace import Workspace, WorkspaceError
+print("ready", flush=True)
+held = None
+for line in sys.stdin:
+    verb, *words = line.strip().split("|")
+    try:
+        if verb == "open":
+            held = Workspace.open(words[0], read_only=words[1] == "reading", wait=float(words[2]))
+        elif verb == "close":
+            held.close()
+        elif verb == "unlearn":
+            held.unlearn([int(words[0])])
+        print("done", flush=True)
+    except WorkspaceError as error:
+        print(error, flush=True)
+"""
+
+
+class Other:
+    """Another process, which does as it is told."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=Path(__file__).parents[2],
+        )  # fmt: skip
+        assert self.process.stdout.readline() == "ready\n"
+
+    def tell(self, *words):
+        print(*words, sep="|", file=self.process.stdin, flush=True)
+
+    def answer(self):
+        return self.process.stdout.readline().strip()
+
+    def do(self, *words):
+        self.tell(*words)
+        return self.answer()
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def other():
+    process = Other()
+    yield process
+    process.end()
+
+
+def test_the_second_is_refused_at_once(folder, other):
+    assert other.do("open", folder, "working", 0) == "done"
+    before = contents(folder)
+    for reading in (False, True):
+        with pytest.raises(WorkspaceError, match=r"another process is working in .*workspace") as caught:
+            Workspace.open(folder, read_only=reading)
+        assert str(folder) in str(caught.value)
+    assert contents(folder) == before
+    assert other.do("close") == "done"
+    Workspace.open(folder).close()
+
+
+def test_the_second_waits_as_long_as_it_was_told(folder, other, records):
+    with Workspace.open(folder) as workspace:
+        assert "another process is working in" in other.do("open", folder, "working", 0.1)
+        other.tell("open", folder, "working", 60)
+        gone = kinds(workspace.model)[2][:2]
+        workspace.unlearn(gone[:1])
+    assert other.answer() == "done"  # it came in when this one left
+    assert other.do("unlearn", gone[1]) == "done"  # and knows what this one did
+    assert other.do("close") == "done"
+    with Workspace.open(folder) as workspace:
+        assert workspace.status().requests == 2
+
+
+def test_readers_share(folder, other, records):
+    assert other.do("open", folder, "reading", 0) == "done"
+    before = contents(folder)
+    with Workspace.open(folder, read_only=True) as workspace:
+        assert workspace.predict(records).shape == (len(records),)
+        assert workspace.plan(records.ids[:1]).requested == 1
+        for act in (
+            lambda: workspace.unlearn(records.ids[:1]),
+            lambda: workspace.replace(records.ids[0].item(), NEW),
+            lambda: workspace.fit(records, report=never),
+        ):
+            with pytest.raises(WorkspaceError, match="for reading only"):
+                act()
+        with pytest.raises(WorkspaceError, match="another process"):
+            Workspace.open(folder)
+    assert contents(folder) == before
+    assert other.do("close") == "done"
+
+
+def never(*_, **__):
+    raise AssertionError("it began to work")
+
+
+def test_who_is_killed_lets_go(folder):
+    holder = Other()
+    assert holder.do("open", folder, "working", 0) == "done"
+    with pytest.raises(WorkspaceError, match="another process"):
+        Workspace.open(folder)
+    os.kill(holder.process.pid, signal.SIGKILL)
+    holder.process.communicate()
+    with Workspace.open(folder) as workspace:
+        assert workspace.status().requests == 0
+
+
+def test_one_process_cannot_open_it_twice_either(folder):
+    with Workspace.open(folder) as workspace:
+        with pytest.raises(WorkspaceError, match="another process"):
+            Workspace.open(folder)
+        assert workspace.status().requests == 0  # and the refusal took nothing from the first
+        refused = []
+        thread = threading.Thread(target=lambda: refused.append(opened(folder)))
+        thread.start()
+        thread.join()
+        assert refused == [False]
+    assert opened(folder)
+
+
+def opened(folder):
+    try:
+        Workspace.open(folder).close()
+    except WorkspaceError:
+        return False
+    return True
+
+
+def test_a_closed_workspace_does_nothing(folder, records):
+    workspace = Workspace.open(folder)
+    ids = kinds(workspace.model)[2]
+    workspace.close()
+    workspace.close()
+    before = contents(folder)
+    for act in (
+        lambda: workspace.predict(records), lambda: workspace.predict_proba(records), lambda: workspace.plan(ids[:1]),
+        lambda: workspace.unlearn(ids[:1]), lambda: workspace.replace(ids[0].item(), np.ones(5)),
+        lambda: workspace.fit(records, report=never), lambda: workspace.status(), lambda: list(workspace.receipts()),
+        lambda: workspace.bundle(), lambda: workspace.model,
+    ):  # fmt: skip
+        with pytest.raises(WorkspaceError, match="was closed: open it again"):
+            act()
+    assert contents(folder) == before
+
+
+def test_it_is_closed_when_nobody_has_it_any_more(folder):
+    Workspace.open(folder)  # and forgotten at once
+    assert opened(folder)
+
+
+def test_a_failed_opening_lets_go(folder):
+    (folder / "workspace.json").write_text("{}")
+    for _ in range(2):
+        with pytest.raises(WorkspaceError, match=r"workspace\.json"):
+            Workspace.open(folder)
+
+
+def test_a_relative_folder_stays_the_same(folder, tmp_path, monkeypatch, template):
+    """Also when the process goes elsewhere, where there is another workspace of that name."""
+    elsewhere = copied(template("hash"), tmp_path / "elsewhere" / folder.name)
+    before = contents(elsewhere)
+    monkeypatch.chdir(folder.parent)
+    with Workspace.open(folder.name) as workspace:
+        monkeypatch.chdir(elsewhere.parent)
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert workspace.receipt_path(1).read_text()
+    assert contents(elsewhere) == before
+    with Workspace.open(folder) as workspace:
+        assert workspace.status().requests == 1

@@ -1,0 +1,460 @@
+"""Every verb does in a folder what it does in memory, to the byte, and opening the folder again finds that."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import (
+    HASHED,
+    NEW,
+    belongs,
+    cases,
+    contents,
+    copied,
+    facts,
+    fixed_key,
+    kinds,
+    model_facts,
+    receipt_facts,
+    reopened,
+    wide,
+    with_replaced,
+)  # fmt: skip
+from torch import nn
+
+from maxrr.core import Frozen, HashCore
+from maxrr.data import DataError, Dataset
+from maxrr.nets import MLP
+from maxrr.nets.naming import NamedNetwork
+from maxrr.unlearning import MaxRR
+from maxrr.workspace import Workspace, WorkspaceError
+
+
+class Both:
+    """A model in memory and a workspace of the same, asked the same, and compared after every request."""
+
+    def __init__(self, case, folder):
+        self.records, unfitted = cases()[case]
+        with fixed_key():
+            self.model = copy.deepcopy(unfitted).fit(self.records)
+        self.folder, self.network = folder, unfitted.network
+        self.receipts = []
+        self.check("to begin with")
+
+    def do(self, verb, *args, source=False, **options):
+        """`source`: the workspace needs the raw records for it."""
+        receipt = getattr(self.model, verb)(*args, **options)
+        self.receipts.append(receipt_facts(receipt))
+        given = {"records": self.records} if source else {}
+        with Workspace.open(self.folder, network=self.network) as workspace:
+            kept = getattr(workspace, verb)(*args, **options, **given)
+            self.agree(workspace, kept.guarantee)
+        assert receipt_facts(kept) == self.receipts[-1]
+        self.check(kept.guarantee)
+        return kept
+
+    def check(self, after):
+        with Workspace.open(self.folder, network=self.network) as workspace:
+            self.agree(workspace, f"reopened, {after}")
+
+    def agree(self, workspace, when):
+        expected = model_facts(self.model, self.records) | {"receipts": self.receipts}
+        seen = facts(workspace, self.records)
+        assert {name for name in expected if expected[name] != seen[name]} == set(), when
+
+
+def moved(extractor, core, leaving):
+    """A technique: the same layers with other weights."""
+    with torch.no_grad():
+        for weights in extractor.parameters():
+            weights.mul_(1 + 1e-3 * len(leaving))
+    return extractor
+
+
+@pytest.mark.parametrize("case", [name for name in cases() if name != "digits"])
+def test_every_verb_is_that_of_the_model_in_memory(template, tmp_path, case):
+    both = Both(case, copied(template(case), tmp_path / "workspace"))
+    core, influential, free = kinds(both.model)
+    if len(free):
+        assert both.do("unlearn", free[:2]).guarantee == "exact-untouched"
+    if len(influential):
+        assert both.do("unlearn", influential[:2]).guarantee == "exact-refit"
+        assert both.do("replace", influential[2].item(), NEW).guarantee == "exact-refit"
+        both.records = with_replaced(both.records, influential[2], NEW)
+    if len(core):
+        assert both.do("unlearn", core[:2]).guarantee == "approximate-refit"
+        assert both.do("unlearn", core[2:5], core_policy="retrain", source=True).guarantee == "exact-retrain"
+        assert both.do("unlearn", core[5:6], core_policy=moved, source=True).core_policy == "technique"
+        assert both.do("replace", core[6].item(), NEW, 1, core_policy="retrain", source=True).core == 1
+        both.records = with_replaced(both.records, core[6], NEW, 1)
+    fitted = both.model._fitted
+    shaping = fitted.holdings.ids[fitted.head.support_][:4]
+    both.do("unlearn", shaping[:1], refit="influential")
+    both.do("unlearn", shaping[1:2], refit="influential")
+    both.do("unlearn", shaping[2:3], source=True)
+    if both.records.subjects is not None:
+        people, counts = np.unique(both.model._fitted.holdings.retained().subjects, return_counts=True)
+        person = people[counts.argmax()].item()
+        assert both.do("unlearn", subjects=[person], core_policy="head").requested > 1
+    assert both.do("unlearn", shaping[:3]).already_forgotten == 3
+
+
+def test_a_class_that_was_forgotten_can_come_back(template, tmp_path):
+    """With another record, in the place of one that is there."""
+    both = Both("hash", copied(template("hash"), tmp_path / "workspace"))
+    both.do("unlearn", both.records.ids[both.records.labels == 1])
+    other = both.records.ids[both.records.labels == 2][0].item()
+    both.do("replace", other, NEW, 1)
+    assert both.model.classes_.tolist() == [0, 1, 2]
+    both.do("unlearn", [other])
+    assert both.model.classes_.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("case", ["hash", "full, words", "frozen, words"])
+def test_a_class_that_is_forgotten_loses_its_head(template, tmp_path, case):
+    both = Both(case, copied(template(case), tmp_path / "workspace"))
+    both.do("unlearn", both.records.ids[both.records.labels == 1])
+    assert both.model.classes_.tolist() == [0, 2]
+    with Workspace.open(both.folder) as workspace:
+        assert workspace.status().classes == ["kind 0", "kind 2"]
+        assert workspace.class_names == both.records.class_names
+        assert set(workspace.predict(both.records).tolist()) <= {0, 2}
+    both.do("unlearn", both.records.ids[both.records.labels == 2][:2])
+
+
+@pytest.mark.parametrize("case", ["hash", "full, words", "frozen, words", "frozen, float64"])
+def test_fitting_again_is_fitting_in_memory_without_the_forgotten(template, tmp_path, case):
+    records, unfitted = cases()[case]
+    folder = copied(template(case), tmp_path / "workspace")
+    gone = records.ids[:3]
+    with Workspace.open(folder, network=wide if case == "frozen, float64" else None) as workspace:
+        workspace.unlearn(gone)
+        before = facts(workspace, records)
+        with pytest.raises(ValueError, match="3 of the records were forgotten"):
+            workspace.fit(records)
+        assert facts(workspace, records) == before
+        workspace.fit(records.without(gone))
+        expected = copy.deepcopy(unfitted).fit(records.without(gone))
+        assert workspace.model.model_hash_ == expected.model_hash_
+        assert workspace.model.manifest_ == expected.manifest_
+        assert len(list(workspace.receipts())) == 1
+        with pytest.raises(ValueError, match="3 of the records were forgotten"):
+            workspace.fit(records)
+        assert workspace.unlearn(gone).already_forgotten == 3
+        after = facts(workspace, records)
+    assert reopened(folder, records, wide if case == "frozen, float64" else None) == after
+
+
+def test_a_folder_can_be_fitted_with_another_model(folder, records):
+    other = fresh(HashCore(0.3, key="other"), records, MLP(5, 3, hidden=(6, 4)), C=0.2)
+    with Workspace.open(folder) as workspace:
+        workspace.fit(records, other, source={"file": "b.csv"})
+        assert workspace.model.model_hash_ == copy.deepcopy(other).fit(records).model_hash_
+        workspace.fit(records)  # as before, which now is the other model
+        assert workspace.model.model_hash_ == other.fit(records).model_hash_
+    with Workspace.open(folder) as workspace:
+        assert workspace.model.model_hash_ == other.model_hash_
+        assert workspace.source == workspace.status().source == {"file": "b.csv"}
+        assert workspace.model.core == other.core
+
+
+def test_without_the_raw_records_nothing_changes(workspace, records):
+    core, influential, _ = kinds(workspace.model)
+    before = facts(workspace, records)
+    for act in (
+        lambda: workspace.unlearn(core[:1], core_policy="retrain"),
+        lambda: workspace.unlearn(core[:1], core_policy=moved),
+        lambda: workspace.replace(core[0].item(), NEW, core_policy="retrain"),
+    ):
+        with pytest.raises(DataError, match="needs the raw records"):
+            act()
+        assert facts(workspace, records) == before
+    workspace.unlearn(influential[:1], refit="influential")
+    before = facts(workspace, records)
+    for act in (lambda: workspace.unlearn(core[:1]), lambda: workspace.replace(core[0].item(), NEW)):
+        with pytest.raises(DataError, match="needs the raw records"):
+            act()
+        assert facts(workspace, records) == before
+    folder = workspace.folder
+    workspace.close()
+    assert reopened(folder, records) == before
+
+
+def test_other_records_than_the_fitted_ones_are_refused_with_their_number(workspace, records):
+    core, _, _ = kinds(workspace.model)
+    before = facts(workspace, records)
+    changed = with_replaced(with_replaced(records, records.ids[3], NEW), records.ids[4], NEW)
+    renamed = replace(records, class_names=("a", "b", "c"))
+    more = replace(records, class_names=(*records.class_names, "another"))
+    for given, words in (
+        (records.without(records.ids[:5]), "5 of the 80 records of the model are not in this data"),
+        (changed, "2 of the 80 records of the model differ"),
+        (renamed, "80 of the 80 records of the model differ"),
+        (more, "in the names of their classes"),
+    ):
+        with pytest.raises(DataError, match=words):
+            workspace.unlearn(core[:1], core_policy="retrain", records=given)
+        with pytest.raises(DataError, match=words):
+            workspace.replace(core[0].item(), NEW, core_policy="retrain", records=given)
+        assert facts(workspace, records) == before
+
+
+def test_records_may_come_in_any_order_and_with_the_forgotten_among_them(workspace, records):
+    core, _, free = kinds(workspace.model)
+    workspace.unlearn(free[:3])
+    turned = records.select(np.sort(records.ids)[::-1])
+    receipt = workspace.unlearn(core[:1], core_policy="retrain", records=turned)
+    assert (receipt.guarantee, receipt.records_after) == ("exact-retrain", 76)
+
+
+def test_a_technique_may_change_weights_and_not_layers(workspace, records):
+    core, _, _ = kinds(workspace.model)
+    before = facts(workspace, records)
+    for technique in (
+        lambda extractor, *_: nn.Sequential(extractor, nn.ReLU()),
+        lambda extractor, *_: extractor.double(),
+        lambda extractor, *_: Alike(extractor),
+    ):
+        with pytest.raises(WorkspaceError, match="other layers"):
+            workspace.unlearn(core[:1], core_policy=technique, records=records)
+        assert facts(workspace, records) == before
+    assert reopened_beside(workspace, records) == before
+
+
+class Alike(nn.Module):
+    """Other layers that look the same when printed."""
+
+    def __init__(self, extractor):
+        super().__init__()
+        self.inner = extractor
+
+    def forward(self, records):
+        return self.inner(records)
+
+    def __repr__(self):
+        return repr(self.inner)
+
+
+def reopened_beside(workspace, records):
+    """What the disk says, while the workspace is open: of a copy."""
+    folder = copied(workspace.folder, workspace.folder.with_name("beside"))
+    return reopened(folder, records)
+
+
+def test_a_proof_from_the_source(workspace, records):
+    core, _, free = kinds(workspace.model)
+    first = workspace.unlearn(free[:1])
+    receipt = workspace.unlearn(core[:2], core_policy="retrain", records=records)
+    verdict = workspace.prove(receipt, records)
+    assert (verdict.verdict, verdict.proved) == ("identical", "extractor and head")
+    with pytest.raises(DataError, match="not in this data"):
+        workspace.prove(receipt, records.without(records.ids[:5]))
+    assert first.model_after != receipt.model_after
+
+
+def test_the_model_in_memory_can_be_played_with(workspace, records):
+    core, influential, free = kinds(workspace.model)
+    before = facts(workspace, records)
+    played = workspace.model
+    played.unlearn(np.concatenate([core[:2], influential[:2], free[:2]]))
+    played.network = None
+    assert facts(workspace, records) == before
+    workspace.unlearn(influential[2:3])
+    assert facts(workspace, records) == reopened_beside(workspace, records)
+
+
+@pytest.mark.parametrize("change", [nn.Module.double, nn.Module.half, lambda net: net[1].requires_grad_(False)])
+def test_a_network_that_its_maker_does_not_give_comes_back_as_it_was(tmp_path, records, change):
+    network = MLP(5, 3, hidden=(12,))
+    change(network)
+    with Workspace.create(tmp_path / "workspace", fresh(HASHED, records, network), records) as workspace:
+        before = facts(workspace, records)
+    with Workspace.open(tmp_path / "workspace") as workspace:
+        check_without_network(workspace, records)
+    assert reopened(tmp_path / "workspace", records, network) == before
+
+
+def check_without_network(workspace, records):
+    """What needs the network asks for it, and changes nothing."""
+    before = workspace.model_hash_, workspace.manifest_, contents(workspace.folder)
+    someone = records.ids[0].item()
+    for act in (
+        lambda: workspace.predict(records), lambda: workspace.predict_proba(records),
+        lambda: workspace.replace(someone, NEW), lambda: workspace.fit(records),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="name it when opening"):
+            act()
+    assert workspace.plan([someone]).refusal is None
+    assert (workspace.model_hash_, workspace.manifest_, contents(workspace.folder)) == before
+
+
+def test_much_is_possible_without_the_network(tmp_path, records):
+    """Forgetting, too, where nothing is embedded or trained."""
+
+    def make():
+        return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
+
+    folder = tmp_path / "workspace"
+    with fixed_key(), Workspace.create(folder, fresh(HASHED, records, make), records) as workspace:
+        in_memory = workspace.model_with(records)
+    core, influential, free = kinds(in_memory)
+    for ids in (free[:2], influential[:2], core[:2]):
+        expected = in_memory.unlearn(ids)
+        with Workspace.open(folder) as workspace:
+            assert receipt_facts(workspace.unlearn(ids)) == receipt_facts(expected)
+    with Workspace.open(folder) as workspace:
+        check_without_network(workspace, records.without(np.concatenate([free[:2], influential[:2], core[:2]])))
+        with pytest.raises(ValueError, match="name it when opening"):
+            workspace.unlearn(core[2:3], core_policy="retrain", records=records)
+    with Workspace.open(folder, network=make) as workspace:
+        assert model_facts(workspace.model, records) == model_facts(in_memory, records)
+        workspace.unlearn(core[2:3], core_policy="retrain", records=records)
+        in_memory.unlearn(core[2:3], core_policy="retrain")
+        assert workspace.model_hash_ == in_memory.model_hash_
+
+
+def test_the_callers_network_is_left_as_it_is(tmp_path, records):
+    with Workspace.create(tmp_path / "workspace", fresh(Frozen(), records, wide()), records) as workspace:
+        before = facts(workspace, records)
+    mine = wide()
+    for weights in mine.parameters():
+        weights.data.zero_()
+    with Workspace.open(tmp_path / "workspace", network=mine) as workspace:
+        assert facts(workspace, records) == before
+    assert not any(weights.any() for weights in mine.parameters())
+    with Workspace.open(tmp_path / "workspace") as workspace:
+        check_without_network(workspace, records)
+    with pytest.raises(ValueError, match="other layers"):
+        Workspace.open(tmp_path / "workspace", network=nn.Sequential(nn.Linear(5, 7).double()))
+
+
+def test_a_frozen_extractor_stays_the_same_when_fitted_again(template, tmp_path):
+    records, _ = cases()["frozen, words"]
+    with Workspace.open(copied(template("frozen, words"), tmp_path / "workspace")) as workspace:
+        before = workspace.model.model_hash_
+        workspace.fit(records)
+        assert workspace.model.model_hash_ == before
+
+
+def test_features_that_came_later_are_kept_exactly(tmp_path, records):
+    network = nn.Sequential(nn.Linear(5, 5, bias=False).double())
+    network[0].weight.data.copy_(torch.eye(5))
+    whole = Dataset(np.round(records.features * 4).astype(np.float64), records.labels, records.class_names, records.ids)
+    with Workspace.create(tmp_path / "workspace", fresh(Frozen(), whole, network), whole) as workspace:
+        workspace.replace(whole.ids[0].item(), np.full(5, 0.1))  # which float32 has not
+        before = facts(workspace, whole)
+    assert reopened(tmp_path / "workspace", whole, network) == before
+
+
+class Chosen:
+    """A core of the caller's own making."""
+
+    def choose(self, network, dataset, **options):
+        return HASHED.choose(network, dataset, **options)
+
+
+def test_a_core_of_the_callers_own(tmp_path, records):
+    with Workspace.create(tmp_path / "workspace", fresh(Chosen(), records), records) as workspace:
+        before = facts(workspace, records)
+    with Workspace.open(tmp_path / "workspace") as workspace:
+        assert facts(workspace, records) == before
+        _, _, free = kinds(workspace.model)
+        assert workspace.unlearn(free[:1]).guarantee == "exact-untouched"
+        with pytest.raises(ValueError, match="core"):
+            workspace.fit(records.without(free[:1]))
+        workspace.fit(records.without(free[:1]), fresh(Chosen(), records))
+        assert workspace.status().records == 79
+
+
+def test_probabilities_are_there_whatever_the_head_stands_on(workspace, records):
+    _, influential, _ = kinds(workspace.model)
+    in_memory = fresh(HASHED, records).fit(records)
+    for target in (in_memory, workspace):
+        target.unlearn(influential[:1], refit="influential")
+    expected = in_memory.predict_proba(records)
+    assert workspace.predict_proba(records, records=records).tobytes() == expected.tobytes()
+
+
+def test_digits(template, tmp_path):
+    both = Both("digits", copied(template("digits"), tmp_path / "workspace"))
+    core, influential, free = kinds(both.model)
+    both.do("unlearn", free[:3])
+    both.do("unlearn", influential[:3])
+    both.do("replace", influential[4].item(), np.full((1, 8, 8), 7))
+    both.do("unlearn", core[:3])
+
+
+def test_status_says_what_is_held_and_why(workspace, records):
+    core, influential, free = kinds(workspace.model)
+    status = workspace.status()
+    assert (status.records, status.core, status.influential, status.free) == (80, *map(len, (core, influential, free)))
+    assert status.held_about_forgotten == "nothing was forgotten yet"
+    workspace.unlearn([core[0], influential[0], free[0]])
+    status = workspace.status()
+    assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
+    assert "three HMACs for each of 3 forgotten records" in status.held_about_forgotten
+    assert (status.model_hash, status.manifest) == (workspace.model.model_hash_, workspace.model.manifest_)
+    assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
+
+
+def test_creating_where_something_is(folder, tmp_path, records):
+    before = reopened(folder, records)
+    with pytest.raises(WorkspaceError, match="there is a workspace in"):
+        Workspace.create(folder, fresh(HASHED, records), records)
+    assert reopened(folder, records) == before
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OSError, match="file"):
+        Workspace.create(tmp_path / "file", fresh(HASHED, records), records)
+
+
+MINE = (
+    "notes.txt",
+    "secrets-of-mine.json",
+    "rows-2024-backup.bin",
+    "head-old.safetensors",
+    "ranking-final/a.csv",
+    "receipts.md",
+)
+
+
+def test_what_else_is_in_the_folder_stays(tmp_path, records):
+    """Whatever it is called."""
+    folder = tmp_path / "full"
+    for name in MINE:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("mine")
+    with Workspace.create(folder, fresh(HASHED, records), records) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    Workspace.open(folder).close()
+    assert [name for name in MINE if (folder / name).exists()] == list(MINE)
+
+
+def test_an_interrupted_ranking_goes_on_and_is_not_taken_for_another(template, tmp_path):
+    def stop(*_, marked=0, **__):
+        if marked:
+            raise KeyboardInterrupt
+
+    records, model = cases()["frequency"]
+    folder = tmp_path / "workspace"
+    with pytest.raises(KeyboardInterrupt):
+        Workspace.create(folder, model, records, report=stop)
+    assert any("marks" in name for name in contents(folder))
+    with pytest.raises(ValueError, match=r"workspace/ranking-0 holds runs with other C: .* empty it to start anew"):
+        Workspace.create(folder, clone(model).set_params(C=0.2), records)
+    with Workspace.create(folder, model, records) as workspace:
+        found = workspace.model_hash_
+    assert set(contents(folder)) == belongs(folder)
+    with Workspace.open(template("frequency"), read_only=True) as workspace:
+        assert workspace.model_hash_ == found
+
+
+def test_a_network_by_name_or_by_function(tmp_path, records):
+    for number, network in enumerate([NamedNetwork("maxrr.nets:MLP", (5, 3, (12,))), MLP(5, 3, hidden=(12,))]):
+        folder = tmp_path / str(number)
+        with Workspace.create(folder, MaxRR(network, HASHED, epochs=2, device="cpu"), records) as workspace:
+            before = facts(workspace, records)
+        assert reopened(folder, records) == before
