@@ -1,0 +1,8 @@
+"""Attacks that try to find what was forgotten, and how sure they are."""
+
+from maxrr.audit.auditing import audit
+from maxrr.audit.evidence import ATTACKS
+from maxrr.audit.results import AuditReport
+from maxrr.audit.verdicts import Verdict
+
+__all__ = ["ATTACKS", "AuditReport", "Verdict", "audit"]

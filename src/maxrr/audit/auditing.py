@@ -1,0 +1,246 @@
+"""`audit`: make models with and without the forgotten records, attack them and the audited one alike, and judge."""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxrr.audit import distances, signals
+from maxrr.audit.case import Case, make_case
+from maxrr.audit.checks import Floats
+from maxrr.audit.distances import Beside
+from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels
+from maxrr.audit.ranks import rank_p_value
+from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others
+from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
+from maxrr.audit.shadows import BEFORE, RETRAINED, Shadows, View, shadow_seeds
+from maxrr.audit.verdicts import TOLERANCE, decide
+from maxrr.data import Dataset
+from maxrr.nets import Environment
+from maxrr.nets.records import chosen_device
+from maxrr.progress import Report
+from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning.oblivion import id_mark
+
+FEWEST = 8  # shadow models
+POINTS = 200  # of a curve that is kept
+TIMES = 200  # that records are drawn anew for an interval
+MOST_EXPOSED = 10
+
+
+def audit(
+    model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
+    attacks: Sequence[str] = ("threshold", *STRONG), shadows: int = 64, device: str | None = None,
+    folder: str | Path | None = None, report: Report | None = None,
+) -> AuditReport:  # fmt: skip
+    """Try to tell from a model that it once had the records which it says it has forgotten.
+
+    The question is whether it can be told from models retrained without them, never from how it treats test records:
+    hard records score oddly even there.
+
+    Parameters
+    ----------
+    model : MaxRR
+        After the request, with its raw records.
+    receipt : Receipt
+        Of the request.
+    forgotten : Dataset
+        The records, which the model no longer has; checked against the receipt.
+    test : Dataset
+        Records that no model saw.
+    attacks
+        Of "threshold" (the paper's), "lira", "rmia", "lira-offline", "loss", "entropy" and "modified-entropy".
+    shadows : int
+        Models to train: half with the records, half without.
+    device : optional
+        As in `maxrr.nets.train`.
+    folder : optional
+        Where to keep what models say, to go on after an interruption. It is deleted at the end. Networks that saw the
+        records are never written.
+    report : optional
+        Called as the work goes on.
+    """
+    started = time.perf_counter()
+    unknown = [attack for attack in attacks if attack not in ATTACKS]
+    if unknown or not attacks:
+        raise ValueError(f"attacks are {', '.join(ATTACKS)}; not {', '.join(unknown) or 'none'}")
+    if shadows < FEWEST:
+        raise ValueError(f"an audit takes {FEWEST} shadow models or more, not {shadows}")
+    case = make_case(model, receipt, forgotten, test)
+    place = None if folder is None else Path(folder) / digest(case)
+    maker = Shadows(case, device, place, report)
+    count = shadows // 2
+    seeds = shadow_seeds(case.fitted.setting.seed, shadows - count)
+    views: dict[str, list[View]] = {BEFORE: [], RETRAINED: []}
+    for first, last, kinds in ((0, count, (BEFORE, RETRAINED)), (count, len(seeds), (RETRAINED,))):
+        for _, kind, view in maker.views(kinds, seeds[first:last]):
+            views[kind].append(view)
+            if report is not None:
+                report("shadow models", sum(map(len, views.values())), shadows)
+    targets = {"after": maker.own(model), **maker.rebuilt()}
+    evidence = Evidence(views[BEFORE], views[RETRAINED], labels_of(case))
+    found = judged(case, evidence, targets, list(attacks))
+    if place is not None:
+        shutil.rmtree(place)
+    environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
+    return AuditReport(
+        receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
+        records=len(case.forgotten), with_records=len(views[BEFORE]), retrained=len(views[RETRAINED]), **found,
+        assumed=assumptions(case), environment=asdict(environment),
+        time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def digest(case: Case) -> str:
+    """What views of a case have in common: those of another are of no use to it."""
+    datasets = (case.forgotten.content_hash(), case.test.content_hash())
+    parts = (case.fitted.model_hash, case.fitted.holdings.manifest, *datasets)
+    return "audit-" + hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def labels_of(case: Case) -> Labels:
+    return Labels(case.forgotten.labels, case.retained.labels[case.sample], case.test.labels)
+
+
+def judged(case: Case, evidence: Evidence, targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
+    """All that a report says of the attacks."""
+    scores = {attack: {name: evidence.scores(attack, view) for name, view in targets.items()} for attack in attacks}
+    findings = {
+        attack: {name: finding(attack, evidence, of_model) for name, of_model in of_attack.items()}
+        for attack, of_attack in scores.items()
+    }
+    deciding = [attack for attack in attacks if attack in STRONG] or attacks
+    alike = np.array([evidence.statistics(attack, scores[attack]["after"]) for attack in deciding]).T
+    knowing = np.array([
+        [evidence.statistics(attack, evidence.scores(attack, view, number))[0] for attack in deciding]
+        for number, view in enumerate(evidence.with_records)
+    ])  # fmt: skip
+    per_null = (len(evidence.with_records) + len(evidence.retrained)) / len(evidence.retrained)
+    verdict = decide(alike[0], alike[1:], knowing, deciding, per_null)
+    return {
+        "verdict": verdict, "findings": findings,
+        "claimed_unlearned": {
+            name: float(np.mean(evidence.beyond_threshold(view) <= 0.0)) for name, view in targets.items()
+        },
+        "by_class": by_class(case, scores[deciding[0]]["after"]),
+        "exposed": most_exposed(case, scores[deciding[0]]["after"]),
+        "distances": distances_of(targets["after"], evidence.retrained),
+        "others": others(evidence, targets),
+    }  # fmt: skip
+
+
+def finding(attack: str, evidence: Evidence, scores: Floats) -> Finding:
+    """One attack against one model, whose scores are in row 0."""
+    statistics = evidence.statistics(attack, scores)
+    p = rank_p_value(float(statistics[0]), statistics[1:], sides="both", tolerance=TOLERANCE)
+    return Finding(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
+
+
+def curve_of(scores: Floats) -> Curve:
+    """Of the first model's records against the same ones in the others."""
+    mine, theirs = scores[0], scores[1:].ravel()
+    drawn = roc(mine, theirs)
+    range_ = np.quantile([auc(roc(row, np.delete(scores[1:], number, axis=0).ravel())) for number, row in
+                          enumerate(scores[1:])], [0.025, 0.975])  # fmt: skip
+    rates = {share: tpr_at(drawn, share) for share in (0.01, 0.001)}
+    bounds = {share: interval(round(rate * len(mine)), len(mine)) for share, rate in rates.items()}
+    shown = np.unique(np.linspace(0, len(drawn.fpr) - 1, POINTS).round().astype(int))
+    early = np.searchsorted(drawn.fpr, np.geomspace(1e-4, 1.0, POINTS), side="right") - 1
+    shown = np.unique(np.concatenate([shown, early]))
+    return Curve(
+        auc(drawn), bootstrap_interval(auc, mine, theirs, seed=0, times=TIMES), (float(range_[0]), float(range_[1])),
+        balanced_accuracy(drawn), rates[0.01], bounds[0.01], rates[0.001], bounds[0.001],
+        drawn.fpr[shown].tolist(), drawn.tpr[shown].tolist(),
+    )  # fmt: skip
+
+
+def by_class(case: Case, scores: Floats) -> dict[str, float]:
+    """The AUC for each class of forgotten records."""
+    labels = case.forgotten.labels
+    if scores.shape[1] < 2:
+        return {}
+    curves = roc_by_class(scores[0], labels, scores[1:].ravel(), np.tile(labels, len(scores) - 1))
+    return {case.forgotten.class_names[label]: auc(curve) for label, curve in curves.items()}
+
+
+def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
+    """The forgotten records that stand out most in the audited model."""
+    p_values = rank_p_value(scores[0], scores[1:], tolerance=TOLERANCE)
+    order = np.lexsort((-scores[0], p_values))[:MOST_EXPOSED]
+    key, ids = case.fitted.key, case.forgotten.ids.tolist()
+    return [
+        Exposed(
+            id_mark(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
+            float(scores[0, row]), float(p_values[row]),
+        )
+        for row in order
+    ]  # fmt: skip
+
+
+def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
+    """Of the audited model to retraining, on the test records."""
+
+    def differ(one: View, other: View) -> float:
+        return distances.disagreement(one.test.argmax(axis=1), other.test.argmax(axis=1))
+
+    def diverge(one: View, other: View) -> float:
+        return (distances.kl(one.test, other.test) + distances.kl(other.test, one.test)) / 2
+
+    return {
+        "disagreement of predictions": beside(differ, audited, retrained),
+        "divergence of probabilities": beside(diverge, audited, retrained),
+    }
+
+
+def beside(distance: Callable[[View, View], float], audited: View, retrained: Sequence[View]) -> Beside:
+    pairs = np.zeros((len(retrained), len(retrained)))
+    for row in range(len(retrained)):
+        for column in range(row):
+            pairs[row, column] = pairs[column, row] = distance(retrained[row], retrained[column])
+    return distances.beside([distance(audited, view) for view in retrained], pairs)
+
+
+def others(evidence: Evidence, targets: dict[str, View]) -> Others:
+    """What forgetting did to retained records."""
+    labels = evidence.labels
+
+    def told_from_test(view: View) -> float:
+        members, rest = (evidence.losses([view], part)[0] for part in ("retained", "test"))
+        return auc(roc(-members, -rest))
+
+    def sure(views: Sequence[View]) -> Floats:
+        return np.stack([signals.logit(view.retained, labels.retained) for view in views])
+
+    bound = np.quantile(sure(evidence.with_records), 0.95, axis=0)
+    shares = np.mean(sure([targets["after"], *evidence.retrained]) > bound, axis=1)
+    low, high = np.quantile(shares[1:], [0.025, 0.975])
+    return Others(
+        len(labels.retained), told_from_test(targets["before"]), told_from_test(targets["after"]),
+        told_from_test(targets["retrained"]), float(shares[0]), float(np.mean(shares[1:])), (float(low), float(high)),
+        rank_p_value(float(shares[0]), shares[1:]),
+    )  # fmt: skip
+
+
+def assumptions(case: Case) -> list[str]:
+    """What a reader should know before he believes the verdict."""
+    found = [
+        "the test records come from where the training records come from",
+        "shadow models are trained by the recorded recipe, from other seeds",
+    ]
+    if case.fitted.setting.frozen:
+        found.append(
+            "the extractor is frozen, so nothing is drawn in training: shadow models leave out other records instead, "
+            "and a proof says more than an audit"
+        )
+    earlier = case.fitted.left_in_extractor - len(case.receipt.core_marks)
+    if earlier > 0:
+        found.append(f"the extractor also saw {earlier:,} core records forgotten by other requests, which shadows lack")
+    if not case.fitted.choice.unconditional:
+        found.append("the core is given: that the ranking saw the records is not looked for")
+    return found

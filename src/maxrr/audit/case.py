@@ -1,0 +1,138 @@
+"""What is audited: the model, the records it forgot, and the data around them. Nothing is believed unchecked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data import DataError, Dataset
+from maxrr.data.hashes import hash_rows
+from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning.oblivion import id_mark, marks
+from maxrr.unlearning.state import Fitted
+
+Ints = NDArray[np.int64]
+SAMPLE = 2_000  # retained records that are looked at, for what forgetting others did to them
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One request that was carried out, with the records that the model no longer has.
+
+    Attributes
+    ----------
+    fitted
+        The model after it.
+    forgotten, retained, test
+        Raw records, in the order of their ids.
+    core_before, core_after
+        Ids of the core with and without the forgotten records.
+    sample
+        Rows of retained records to look at.
+    """
+
+    fitted: Fitted
+    receipt: Receipt
+    forgotten: Dataset
+    retained: Dataset
+    test: Dataset
+    core_before: NDArray[Any]
+    core_after: NDArray[Any]
+    sample: Ints
+
+    @property
+    def touches_core(self) -> bool:
+        """Whether the extractor was trained on some of the records, before."""
+        return len(self.core_before) > len(self.core_after)
+
+    @property
+    def everything(self) -> Dataset:
+        """All records that the model had before."""
+        return joined(self.retained, self.forgotten)
+
+
+def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset) -> Case:
+    """The case, if all that is given belongs together.
+
+    Raises
+    ------
+    DataError
+        The receipt is of another model, the records are not those on it, the test records are not apart from the
+        training records, or classes are missing.
+    """
+    fitted = model._fitted
+    gone = forgotten.in_order()
+    check_forgotten(fitted, receipt, gone)
+    retained = fitted.holdings.retained()
+    check_test(fitted, gone, test)
+    core = set(receipt.core_marks)
+    was_core = np.array([id_mark(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
+    drawn = np.random.default_rng(0).choice(len(retained), min(SAMPLE, len(retained)), replace=False)
+    core_before = np.sort(np.concatenate([fitted.choice.ids, gone.ids[was_core]]))
+    return Case(
+        fitted, receipt, gone, retained, test.in_order(), core_before, fitted.choice.ids, np.sort(drawn)
+    )  # fmt: skip
+
+
+def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
+    """The records are those of the receipt, just as the model had them."""
+    if receipt.number > fitted.requests or receipt.number < 1:
+        raise DataError(
+            f"the receipt is number {receipt.number}, but the model has answered {fitted.requests} requests"
+        )
+    if not receipt.record_marks:
+        raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
+    if gone.shape != fitted.holdings.shape or gone.features.dtype != fitted.holdings.dtype:
+        raise DataError(
+            f"the forgotten records have shape {gone.shape} and type {gone.features.dtype}, but the model's have "
+            f"{fitted.holdings.shape} and {fitted.holdings.dtype}"
+        )
+    if gone.class_names != fitted.holdings.class_names:
+        raise DataError("the forgotten records have other class names than the model's records")
+    given = marks(fitted.key, gone.ids, gone.record_hashes(), hash_rows(gone.features))
+    known = {mark.record for mark in fitted.oblivion.marks}
+    on_receipt = set(receipt.record_marks)
+    strange = sum(mark.id.hex() not in on_receipt for mark in given)
+    if strange == len(given) and not on_receipt & {mark.id.hex() for mark in fitted.oblivion.marks}:
+        raise DataError("the receipt is of another model: none of its records was forgotten by this one")
+    if strange:
+        raise DataError(f"{strange:,} of the {len(given):,} records are not on the receipt: bring those that are")
+    missing = len(on_receipt) - len(given)
+    if missing:
+        raise DataError(f"{missing:,} of the {len(on_receipt):,} records on the receipt are missing: bring all of them")
+    changed = sum(mark.record not in known for mark in given)
+    if changed:
+        raise DataError(
+            f"{changed:,} of the {len(given):,} records are not as they were forgotten: bring them unchanged"
+        )
+
+
+def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
+    """Test records are like the others, of every class, and none was trained on."""
+    holdings = fitted.holdings
+    if test.shape != holdings.shape or test.class_names != holdings.class_names:
+        raise DataError("the test records have another shape or other class names than the model's records")
+    missing = np.setdiff1d(fitted.head.classes_, test.labels)
+    if len(missing):
+        names = ", ".join(holdings.class_names[label] for label in missing)
+        raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
+    trained = {content.tobytes() for content in holdings.contents[holdings.alive]}
+    trained |= {content.tobytes() for content in hash_rows(gone.features)}
+    shared = sum(content.tobytes() in trained for content in hash_rows(test.features))
+    if shared:
+        raise DataError(
+            f"{shared:,} of the {len(test):,} test records are training records, too: an attack would take these for "
+            "members. Leave them out"
+        )
+
+
+def joined(one: Dataset, other: Dataset) -> Dataset:
+    """Both, in the order of their ids."""
+    subjects = None
+    if one.subjects is not None and other.subjects is not None:
+        subjects = np.concatenate([one.subjects, other.subjects])
+    return Dataset(
+        np.concatenate([one.features, other.features]), np.concatenate([one.labels, other.labels]), one.class_names,
+        np.concatenate([one.ids, other.ids]), subjects,
+    ).in_order()  # fmt: skip

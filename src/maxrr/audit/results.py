@@ -1,0 +1,137 @@
+"""What an audit found, as plain values that can be written as JSON."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from maxrr.audit.distances import Beside
+from maxrr.audit.verdicts import Verdict
+
+VERSION = 1
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A ROC curve of one attack, and what is read off it.
+
+    Attributes
+    ----------
+    auc, auc_interval
+        With a 95 % interval over records.
+    auc_of_retrained
+        Between these lie 95 % of the models retrained without the records: what honest forgetting looks like.
+    balanced_accuracy
+    tpr_at_1, tpr_at_01 : float
+        True positives at 1 % and at 0.1 % false positives; with 95 % intervals.
+    fpr, tpr : list of float
+        The curve, thinned out.
+    """
+
+    auc: float
+    auc_interval: Pair
+    auc_of_retrained: Pair
+    balanced_accuracy: float
+    tpr_at_1: float
+    tpr_at_1_interval: Pair
+    tpr_at_01: float
+    tpr_at_01_interval: Pair
+    fpr: list[float]
+    tpr: list[float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One attack against one model.
+
+    Attributes
+    ----------
+    statistic : float
+        The mean score of the forgotten records; for the threshold attack the share that it calls members.
+    p_value : float
+        Its two-sided rank among models retrained without the records.
+    curve : Curve or None
+        Forgotten records in this model against the same records in retrained models. None for a single record, which
+        has a p-value and no curve.
+    """
+
+    statistic: float
+    p_value: float
+    curve: Curve | None
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """One of the forgotten records, by its mark on the receipt, and how far it stands out in the audited model."""
+
+    mark: str
+    class_name: str
+    score: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Others:
+    """What forgetting did to retained records: how well the threshold attack tells them from test records.
+
+    `exposed` is the share of retained records that the audited model is surer of than 95 % of the models before the
+    request; `exposed_in_retrained` the same for models retrained without the forgotten records, with their range.
+    """
+
+    records: int
+    auc_before: float
+    auc_after: float
+    auc_retrained: float
+    exposed: float
+    exposed_in_retrained: float
+    exposed_range: Pair
+    p_value: float
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """The result of `audit`.
+
+    Attributes
+    ----------
+    findings
+        By attack, then by model: "before" the request, "after" it, "retrained" without the records under the recorded
+        seed, and retrained on "all" retained records, core or not.
+    claimed_unlearned
+        By model: the share of forgotten records that the paper's attack does not call members.
+    distances
+        Of the audited model to retraining, beside those of retrainings to each other.
+    assumed : list of str
+        What the verdict rests on.
+    """
+
+    receipt: int
+    guarantee: str
+    model_hash: str
+    records: int
+    with_records: int
+    retrained: int
+    verdict: Verdict
+    findings: dict[str, dict[str, Finding]]
+    claimed_unlearned: dict[str, float]
+    by_class: dict[str, float]
+    exposed: list[Exposed]
+    distances: dict[str, Beside]
+    others: Others
+    assumed: list[str]
+    environment: dict[str, Any]
+    time: str
+    seconds: float
+    version: int = VERSION
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(asdict(self) | {"words": str(self.verdict)}, indent=2, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        found = self.verdict
+        return (
+            f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the "
+            f"{self.records:,} records; of {found.power.models} models that had them, {found.power.flagged} are found"
+        )

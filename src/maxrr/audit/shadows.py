@@ -1,0 +1,216 @@
+"""Models to compare with: some that had the records, some that were trained without them, each from its own seed.
+
+A model is looked at as soon as it is made, and only what it says of the records is kept. Networks that saw forgotten
+records are never written to a disk.
+"""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from maxrr.audit.case import Case
+from maxrr.data import Dataset
+from maxrr.files import write_atomically
+from maxrr.nets import split, train_many
+from maxrr.nets.records import chosen_device
+from maxrr.nets.seeding import stream
+from maxrr.progress import Report
+from maxrr.svm import LinearSVM, fit_platt
+from maxrr.unlearning import MaxRR
+
+Floats = NDArray[np.float64]
+SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
+AT_ONCE = 32  # networks that are trained together, and lost together when interrupted
+
+BEFORE, RETRAINED, ON_ALL = "before", "retrained", "all"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a model says: probabilities (records × classes) of the forgotten, of the sample of retained, of the test."""
+
+    forgotten: Floats
+    retained: Floats
+    test: Floats
+
+
+def shadow_seeds(seed: int, count: int) -> list[int]:
+    """Seeds of shadow models, none of them the model's own. More are the same ones and then some."""
+    numbers: list[int] = stream(seed, SHADOWS).generate_state(count, np.uint64).tolist()
+    return numbers
+
+
+class Shadows:
+    """Makes the models of a case and looks at them.
+
+    Parameters
+    ----------
+    case : Case
+    device : optional
+    folder : optional
+        Where views are kept, to go on from there after an interruption. They hold probabilities, no records.
+    """
+
+    def __init__(self, case: Case, device: str | None, folder: Path | None, report: Report | None) -> None:
+        self.case = case
+        self.device = device
+        self.folder = folder
+        self.report = report
+        if folder is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    # Whole models
+
+    def views(self, kinds: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[int, str, View]]:
+        """Each kind of model for each seed. Where no forgotten record was core, all kinds share an extractor."""
+        left = [seed for seed in seeds if not all(self.kept(seed, kind) for kind in kinds)]
+        for seed in seeds:
+            if seed not in left:
+                for kind in kinds:
+                    yield seed, kind, self.read(seed, kind)
+        for first in range(0, len(left), AT_ONCE):
+            yield from self.made(kinds, left[first : first + AT_ONCE])
+
+    def made(self, kinds: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[int, str, View]]:
+        """The same, from training."""
+        with_them = [kind for kind in kinds if kind != RETRAINED or not self.case.touches_core]
+        without_them = [kind for kind in kinds if kind not in with_them]
+        for group, core in ((with_them, self.case.core_before), (without_them, self.case.core_after)):
+            if not group:
+                continue
+            for seed, extractor in self.extractors(core, seeds):
+                for kind, view in self.seen(extractor, group, seed):
+                    self.keep(seed, kind, view)
+                    yield seed, kind, view
+
+    def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
+        """Trained on these core records, one for each seed; the model's own where it is frozen."""
+        setting = self.case.fitted.setting
+        if setting.frozen:
+            yield from ((seed, self.case.fitted.extractor) for seed in seeds)
+            return
+        records = self.case.everything.select(core)
+        runs = train_many(
+            setting.network, records, seeds, epochs=setting.recipe.epochs, batch_size=setting.recipe.batch_size,
+            lr=setting.recipe.lr, device=self.device, report=self.report,
+        )  # fmt: skip
+        for run in runs:
+            yield run.seed, split(run.network)[0]
+
+    def seen(self, extractor: nn.Module, kinds: Sequence[str], seed: int) -> Iterator[tuple[str, View]]:
+        """What models on this extractor say: with the forgotten records in the head, or without."""
+        everything = self.case.everything
+        features = self.features(extractor, everything)
+        test = self.features(extractor, self.case.test)
+        gone = everything.rows(self.case.forgotten.ids)
+        present = np.setdiff1d(np.arange(len(everything)), self.left_out(seed))
+        if BEFORE in kinds:
+            svm = self.fit(features, everything, present)
+            yield BEFORE, self.view(svm, features, everything, present, test)
+        kept = np.setdiff1d(present, gone)
+        if any(kind != BEFORE for kind in kinds):
+            svm = (
+                svm.without(np.flatnonzero(np.isin(present, gone)))
+                if BEFORE in kinds
+                else self.fit(features, everything, kept)
+            )
+            view = self.view(svm, features, everything, kept, test)
+            yield from ((kind, view) for kind in kinds if kind != BEFORE)
+
+    def left_out(self, seed: int) -> NDArray[np.int64]:
+        """Rows that a shadow does without, none for the model's own seed.
+
+        With a frozen extractor nothing is drawn but these: as many retained records as were forgotten, so that heads
+        differ from each other at all.
+        """
+        setting = self.case.fitted.setting
+        if not setting.frozen or seed == setting.seed:
+            return np.empty(0, dtype=np.int64)
+        rows = self.case.everything.rows(self.case.retained.ids)
+        count = min(len(self.case.forgotten), len(rows) // 10)
+        return np.random.default_rng(stream(seed, SHADOWS)).choice(rows, count, replace=False)
+
+    def view(self, svm: LinearSVM, features: Any, everything: Dataset, fitted_on: NDArray[np.int64], test: Any) -> View:
+        """Probabilities by Platt scaling on the records that the head was fitted on."""
+        scaling = fit_platt(scores(svm, features[fitted_on]), everything.labels[fitted_on], svm.classes_)
+        gone = everything.rows(self.case.forgotten.ids)
+        sample = everything.rows(self.case.retained.ids[self.case.sample])
+        parts = (features[gone], features[sample], test)
+        return View(*(self.wide(scaling.probabilities(scores(svm, part)), svm.classes_) for part in parts))
+
+    def wide(self, probabilities: Floats, classes: NDArray[Any]) -> Floats:
+        """Columns for every class, those without a head with 0."""
+        full = np.zeros((len(probabilities), len(self.case.test.class_names)))
+        full[:, classes] = probabilities
+        return full
+
+    def features(self, extractor: nn.Module, records: Dataset) -> Any:
+        """Where the solver works: on the device, or in main memory."""
+        found = self.case.fitted.setting.features(extractor, records)
+        place = chosen_device(self.device)
+        return torch.from_numpy(found).to(place) if place.type == "cuda" else found
+
+    def fit(self, features: Any, records: Dataset, rows: NDArray[np.int64]) -> LinearSVM:
+        """A head on some of the records."""
+        return LinearSVM(C=self.case.fitted.setting.C).fit(features[rows], records.labels[rows], keys=records.ids[rows])
+
+    # The model in question, and what it is compared with
+
+    def own(self, model: MaxRR) -> View:
+        """What the audited model says."""
+        case = self.case
+        parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
+        classes = case.fitted.head.classes_
+        return View(*(self.wide(model.predict_proba(part), classes) for part in parts))
+
+    def rebuilt(self) -> dict[str, View]:
+        """By the recorded seed: the model before, the one retrained without the records, and one on all the rest."""
+        case, seed = self.case, self.case.fitted.setting.seed
+        found = {kind: view for _, kind, view in self.views((BEFORE, RETRAINED), [seed])}
+        if case.fitted.setting.frozen:
+            return {**found, ON_ALL: found[RETRAINED]}
+        if not self.kept(seed, ON_ALL):
+            ((_, extractor),) = self.extractors(case.retained.ids, [seed])
+            ((_, view),) = self.seen(extractor, [RETRAINED], seed)
+            self.keep(seed, ON_ALL, view)
+            return {**found, ON_ALL: view}
+        return {**found, ON_ALL: self.read(seed, ON_ALL)}
+
+    # Views on the disk
+
+    def path(self, seed: int, kind: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{kind}-{seed}.npz"
+
+    def kept(self, seed: int, kind: str) -> bool:
+        return self.folder is not None and self.path(seed, kind).exists()
+
+    def keep(self, seed: int, kind: str, view: View) -> None:
+        if self.folder is None:
+            return
+        content = io.BytesIO()
+        np.savez(content, **{part.name: getattr(view, part.name) for part in fields(view)})
+        write_atomically(self.path(seed, kind), content.getvalue(), private=True)
+
+    def read(self, seed: int, kind: str) -> View:
+        path = self.path(seed, kind)
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+                return View(stored["forgotten"], stored["retained"], stored["test"])
+        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, OSError, EOFError) as error:
+            raise ValueError(f"{path} is damaged ({error}): delete it, and the model is made again") from error
+
+
+def scores(svm: LinearSVM, features: Any) -> Floats:
+    """Decision values in main memory."""
+    found = svm.decision_function(features)
+    return np.asarray(found.cpu() if isinstance(found, torch.Tensor) else found, dtype=np.float64)

@@ -1,0 +1,134 @@
+"""Curves against scikit-learn and against pairs counted one by one; intervals against SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
+
+cases = settings(deadline=None, derandomize=True)
+scores = st.lists(st.integers(-4, 4).map(float) | st.floats(-5, 5), min_size=1, max_size=25).map(np.array)
+
+
+@cases
+@given(scores, scores)
+def test_equals_scikit_learn(members, nonmembers):
+    curve = roc(members, nonmembers)
+    y = np.repeat([1, 0], [members.size, nonmembers.size])
+    both = np.concatenate([members, nonmembers])
+    fpr, tpr, thresholds = roc_curve(y, both, drop_intermediate=False)
+    np.testing.assert_allclose(curve.fpr, fpr, rtol=1e-15)
+    np.testing.assert_allclose(curve.tpr, tpr, rtol=1e-15)
+    np.testing.assert_array_equal(curve.thresholds, thresholds)
+    assert auc(curve) == pytest.approx(roc_auc_score(y, both), abs=1e-14)
+
+
+@cases
+@given(scores, scores, st.floats(0, 1))
+def test_equals_what_counting_gives(members, nonmembers, limit):
+    curve = roc(members, nonmembers)
+    wins = sum((m > n) + (m == n) / 2 for m in members for n in nonmembers)
+    assert auc(curve) == pytest.approx(wins / (members.size * nonmembers.size), abs=1e-14)
+    rates = [(np.mean(members >= t), np.mean(nonmembers >= t)) for t in (math.inf, *members, *nonmembers)]
+    assert balanced_accuracy(curve) == pytest.approx(max((tpr + 1 - fpr) / 2 for tpr, fpr in rates))
+    assert tpr_at(curve, limit) == pytest.approx(max(tpr for tpr, fpr in rates if fpr <= limit))
+
+
+@cases
+@given(scores, scores, st.randoms(use_true_random=False))
+def test_order_and_monotone_rescaling_change_nothing(members, nonmembers, random):
+    shuffled = np.array(random.sample(members.tolist(), members.size))
+    ranks = np.unique(np.concatenate([members, nonmembers]))  # the place among all scores is a monotone rescaling
+    curve = roc(members, nonmembers)
+    other = roc(np.searchsorted(ranks, shuffled) ** 3.0, np.searchsorted(ranks, nonmembers) ** 3.0)
+    assert other.fpr.tobytes() == curve.fpr.tobytes()
+    assert other.tpr.tobytes() == curve.tpr.tobytes()
+
+
+def test_constant_scores_are_chance():
+    curve = roc(np.ones(7), np.ones(5))
+    assert (auc(curve), balanced_accuracy(curve), tpr_at(curve, 0.5)) == (0.5, 0.5, 0.0)
+    assert bootstrap_interval(auc, np.ones(7), np.ones(5), seed=1, times=10) == (0.5, 0.5)
+
+
+def test_one_record_on_each_side():
+    assert auc(roc([1.0], [0.0])) == 1.0
+    assert auc(roc([0.0], [1.0])) == 0.0
+
+
+def test_tpr_at_a_rate_that_is_reached_exactly():
+    """1 of 1,000 is not above 0.1 %; 2 are."""
+    curve = roc([3.0, 1.5, 0.5], np.concatenate([[2.0, 1.0], np.zeros(998)]))
+    assert tpr_at(curve, 0.001) == pytest.approx(2 / 3)
+    assert tpr_at(curve, 0.000999) == pytest.approx(1 / 3)
+    assert tpr_at(curve, 0.002) == 1.0
+
+
+@pytest.mark.parametrize("trials", [1, 2, 20, 1000])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_interval_equals_scipy(trials, confidence):
+    for successes in {0, 1, trials // 3, trials - 1, trials}:
+        theirs = binomtest(successes, trials).proportion_ci(confidence, method="exact")
+        np.testing.assert_allclose(interval(successes, trials, confidence), theirs, rtol=1e-9, atol=1e-15)
+
+
+def test_bootstrap_equals_the_plain_loop():
+    """Drawing records and building each curve anew, from the same random numbers."""
+    random = np.random.default_rng(5)
+    members, nonmembers = np.round(random.normal(0.5, 1, 60), 1), np.round(random.normal(0, 1, 40), 1)
+    for statistic in (auc, balanced_accuracy, lambda curve: tpr_at(curve, 0.1)):
+        random, values = np.random.default_rng(7), []
+        for _ in range(50):
+            drawn = random.integers(60, size=60), random.integers(40, size=40)
+            values.append(statistic(roc(members[drawn[0]], nonmembers[drawn[1]])))
+        found = bootstrap_interval(statistic, members, nonmembers, seed=7, times=50)
+        np.testing.assert_allclose(found, np.quantile(values, [0.025, 0.975]), rtol=1e-12)
+        assert found == bootstrap_interval(statistic, members, nonmembers, seed=7, times=50)
+
+
+def test_bootstrap_holds_the_truth():
+    """Two Gaussians one apart: AUC = Φ(1/√2). 200 intervals of 90 % hold it 180 ± 4.2 times; four deviations."""
+    random, truth = np.random.default_rng(0), 0.5 * (1 + math.erf(0.5))
+    held = 0
+    for trial in range(200):
+        members, nonmembers = random.normal(1, 1, 80), random.normal(0, 1, 80)
+        low, high = bootstrap_interval(auc, members, nonmembers, seed=trial, times=200, confidence=0.9)
+        held += low <= truth <= high
+    assert 163 <= held <= 197
+
+
+def test_by_class():
+    random = np.random.default_rng(1)
+    members, nonmembers = random.normal(size=30), random.normal(size=20)
+    inside, outside = np.array(list("abc") * 10), np.array(list("cabab") * 4)
+    curves = roc_by_class(members, inside, nonmembers, outside)
+    assert list(curves) == ["a", "b", "c"]
+    for label, curve in curves.items():
+        assert auc(curve) == auc(roc(members[inside == label], nonmembers[outside == label]))
+    with pytest.raises(ValueError, match=r"\['c'\] have members or non-members only"):
+        roc_by_class(members, inside, nonmembers[outside != "c"], outside[outside != "c"])
+    with pytest.raises(ValueError, match="same shape"):
+        roc_by_class(members, inside[1:], nonmembers, outside)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: roc([], [1.0]), "members.*not be empty"),
+        (lambda: roc([1.0], [math.nan]), "nonmembers must be finite"),
+        (lambda: roc([[1.0]], [1.0]), "1 dimension"),
+        (lambda: tpr_at(roc([1.0], [0.0]), 1.5), "from 0 to 1"),
+        (lambda: interval(3, 2), "3 of 2"),
+        (lambda: interval(0, 0), "0 of 0"),
+        (lambda: interval(1, 2, confidence=1.0), "confidence"),
+        (lambda: bootstrap_interval(auc, [1.0], [0.0], seed=0, times=0), "at least once"),
+    ],
+)
+def test_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

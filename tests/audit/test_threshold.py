@@ -1,0 +1,111 @@
+"""The paper's attack against `alg:mia` read line by line, and the three ways to fit the probabilities under it."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from maxrr.audit.threshold import PLATT, Threshold, folds_of, platt_by
+from maxrr.svm import fit_platt
+
+cases = settings(deadline=None, derandomize=True)
+losses = st.lists(st.integers(0, 6).map(float) | st.floats(0, 6), min_size=1, max_size=20).map(np.array)
+
+
+def plain(members, nonmembers):
+    """Every threshold in turn, in exact arithmetic; the first of the best, from the lowest up."""
+    best, found = None, None
+    for threshold in sorted({*members.tolist(), *nonmembers.tolist(), math.inf}):
+        tpr = Fraction(sum(loss < threshold for loss in members.tolist()), members.size)
+        fpr = Fraction(sum(loss < threshold for loss in nonmembers.tolist()), nonmembers.size)
+        if best is None or tpr - fpr > best:
+            best, found = tpr - fpr, (threshold, float(tpr), float(fpr))
+    return found
+
+
+@cases
+@given(losses, losses)
+@example(np.array([0.0, 1, 2]), np.array([0.5, 1.5, 2.5])).via("three thresholds are equally good")
+def test_equals_the_algorithm(members, nonmembers):
+    attack = Threshold.fit(members, nonmembers)
+    assert (attack.threshold, attack.tpr, attack.fpr) == plain(members, nonmembers)
+    assert attack.claims_member(members).mean() == attack.tpr
+    assert attack.claims_member(nonmembers).mean() == attack.fpr
+
+
+@cases
+@given(losses, losses, losses, st.randoms(use_true_random=False))
+def test_order_and_monotone_rescaling_change_no_claim(members, nonmembers, queries, random):
+    claims = Threshold.fit(members, nonmembers).claims_member(queries)
+    all_losses = np.unique(np.concatenate([members, nonmembers, queries]))
+    members, nonmembers, queries = (np.searchsorted(all_losses, part) ** 2.0 for part in (members, nonmembers, queries))
+    shuffled = random.sample(members.tolist(), members.size)
+    assert Threshold.fit(shuffled, nonmembers[::-1]).claims_member(queries).tolist() == claims.tolist()
+
+
+def test_a_loss_at_the_threshold_is_claimed_unlearned():
+    attack = Threshold.fit([0.1, 0.2], [0.5, 0.6])
+    assert attack.threshold == 0.5
+    assert attack.claims_member([0.5, np.nextafter(0.5, 0)]).tolist() == [False, True]
+
+
+def test_losses_that_tell_nothing_make_nobody_a_member():
+    attack = Threshold.fit(np.ones(5), np.ones(3))
+    assert (attack.tpr, attack.fpr) == (0.0, 0.0)
+    assert not attack.claims_member(np.ones(4)).any()
+
+
+def test_members_that_all_lose_less():
+    attack = Threshold.fit([1.0], [1.0, 2.0])
+    assert (attack.threshold, attack.tpr, attack.fpr) == (2.0, 1.0, 0.5)
+    assert Threshold.fit([3.0, 1.0], [1.0, 1.0]).threshold == 1.0  # to call anybody a member would only be wrong
+
+
+def test_platt_variants_are_fitted_on_what_they_say():
+    random = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    retained, refitted, held_out = (random.normal(size=(60, 3)) + np.eye(3)[labels] for _ in range(3))
+    given_all = {"held_out_scores": held_out, "held_out_labels": labels[::-1], "out_of_fold_scores": refitted}
+    wanted = {
+        "retained": fit_platt(retained, labels, [0, 1, 2]),
+        "held-out": fit_platt(held_out, labels[::-1], [0, 1, 2]),
+        "cross-validated": fit_platt(refitted, labels, [0, 1, 2]),
+    }
+    assert set(wanted) == set(PLATT)
+    for variant in PLATT:
+        found = platt_by(variant, retained, labels, [0, 1, 2], **given_all)
+        assert found.a.tobytes() == wanted[variant].a.tobytes()
+        assert found.b.tobytes() == wanted[variant].b.tobytes()
+
+
+def test_platt_needs_what_its_variant_is_fitted_on():
+    scores, labels = [-1.0, 1.0], [0, 1]
+    with pytest.raises(ValueError, match="held-out records"):
+        platt_by("held-out", scores, labels, [0, 1], held_out_scores=scores)
+    with pytest.raises(ValueError, match="refitted without"):
+        platt_by("cross-validated", scores, labels, [0, 1])
+    with pytest.raises(ValueError, match="one of retained, held-out, cross-validated; not on 'test'"):
+        platt_by("test", scores, labels, [0, 1])
+
+
+def test_folds_belong_to_records():
+    ids = np.arange(3000)
+    folds = folds_of(ids, 5)
+    assert folds_of(ids[::-1][:100], 5).tolist() == folds[::-1][:100].tolist()
+    assert folds_of(ids.astype(str), 5).tolist() != folds.tolist()
+    # 600 a fold, give or take a deviation of 22; five of them
+    assert np.abs(np.bincount(folds, minlength=5) - 600).max() < 110
+    with pytest.raises(ValueError, match="two folds"):
+        folds_of(ids, 1)
+
+
+@pytest.mark.parametrize("wrong", [[], [math.nan], [math.inf]])
+def test_refused(wrong):
+    for call in (lambda: Threshold.fit(wrong, [1.0]), lambda: Threshold.fit([1.0], wrong)):
+        with pytest.raises(ValueError, match="member losses must"):
+            call()
+    with pytest.raises(ValueError, match="losses must"):
+        Threshold.fit([0.0], [1.0]).claims_member(wrong)
