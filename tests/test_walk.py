@@ -27,7 +27,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr
         said[line.split()[1]] = done.stdout
-    assert "exact-retrain" in said["unlearn"]
+    assert re.search(r"guarantee +exact-", said["unlearn"])  # which, depends on the key that was drawn
     assert "identical" in said["prove"]
     assert (tmp_path / "ws" / "receipts" / "000001.json").exists()
 

@@ -1,6 +1,7 @@
 """What is audited: the model, the records it forgot, and the data around them. Nothing is believed unchecked."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Case:
         """Whether the extractor was trained on some of the records, before."""
         return len(self.core_before) > len(self.core_after)
 
-    @property
+    @cached_property
     def everything(self) -> Dataset:
         """All records that the model had before."""
         return joined(self.retained, self.forgotten)

@@ -26,6 +26,9 @@ class Lock:
         Together with others that share it, too.
     wait : float
         Seconds to wait for those who hold it.
+    of_process : bool
+        Against other processes only: this one may lock it again, as after a failure whose traceback still holds the
+        first lock.
 
     Raises
     ------
@@ -33,7 +36,9 @@ class Lock:
         Somebody else held it all the time.
     """
 
-    def __init__(self, path: str | Path, *, shared: bool = False, wait: float = 0.0) -> None:
+    def __init__(
+        self, path: str | Path, *, shared: bool = False, wait: float = 0.0, of_process: bool = False
+    ) -> None:  # fmt: skip
         flags = os.O_RDONLY if shared and Path(path).exists() else os.O_RDWR | os.O_CREAT
         descriptor = os.open(path, flags, 0o600)
         self.release = weakref.finalize(self, os.close, descriptor)
@@ -43,7 +48,7 @@ class Lock:
         until = time.monotonic() + wait
         while True:
             try:
-                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                (fcntl.lockf if of_process else fcntl.flock)(descriptor, kind | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
                 if time.monotonic() >= until:

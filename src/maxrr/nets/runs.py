@@ -42,7 +42,7 @@ class Runs:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            self.lock = Lock(self.folder / LOCK)
+            self.lock = Lock(self.folder / LOCK, of_process=True)
         except BlockingIOError as error:
             raise ValueError(
                 f"another process is training into {folder}: wait for it, or use another folder"
