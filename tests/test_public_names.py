@@ -10,12 +10,13 @@ import pytest
 
 PUBLIC = {
     "maxrr": {"LinearSVM", "MaxRR", "__version__"},
+    "maxrr.audit": {"ATTACKS", "AuditReport", "Verdict", "audit"},
     "maxrr.core": {"Choice", "Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "Ranking", "rank"},
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
     "maxrr.files": {"Lock", "sha256_of", "write_atomically"},
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.progress": {"Line", "Report"},
-    "maxrr.report": {"RequestStory", "Story", "demo_page", "is_report", "kinds_of"},
+    "maxrr.report": {"RequestStory", "Story", "audit_page", "demo_page", "is_report", "kinds_of"},
     "maxrr.unlearning": {
         "Bundle",
         "Exported",

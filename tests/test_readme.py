@@ -68,3 +68,17 @@ def test_the_accuracies_are_those_that_were_measured() -> None:
         assert f"| {named} | {accuracy} | {line['not_free']:,.0f} |" in page
     ten = lines[10, 18, 64]
     assert f"does as well as one by a hundred ({ten['accuracy']:.3f} ± {ten['standard_error']:.3f})" in page
+
+
+def test_the_audits_are_those_that_were_measured() -> None:
+    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    audits = json.loads((ROOT / "benchmarks" / "audit.json").read_text(encoding="utf-8"))["audits"]
+    assert set(audits) == {"approximate-refit", "exact-retrain", "exact-refit"}
+    for guarantee, found in audits.items():
+        verdict, power = found["verdict"], found["verdict"]["power"]
+        start = (
+            f"| `{guarantee}` | {found['words']} | {verdict['p_value']:.3f} | {power['flagged']} of {power['models']} |"
+        )
+        assert start in page
+        for attack in ("lira", "rmia", "threshold"):
+            assert f" {found['findings'][attack]['after']['curve']['auc']:.3f} (" in page

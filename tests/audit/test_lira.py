@@ -147,7 +147,7 @@ def test_too_few_shadow_models(form):
         (lambda: lira_online([0.0], [[1.0]], [[1]]), "must be booleans"),
         (lambda: lira_online([0.0], [[1.0]], [True]), "of shape"),
         (lambda: lira_offline([np.nan], [[1.0]], [[False]]), "target must be finite"),
-        (lambda: lira_offline([0.0], [[1.0], [2.0]], [[False], [False]], "each"), "pooled, not 'each'"),
+        (lambda: lira_offline([0.0], [[1.0], [2.0]], [[False], [False]], "each"), "common, not 'each'"),
         (lambda: lira_leave_one_out([[1.0]] * 6, [[False]] * 6, "inline"), "online or offline, not 'inline'"),
     ],
 )

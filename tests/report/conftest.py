@@ -36,5 +36,5 @@ def story() -> Story:
     )  # fmt: skip
 
 
-def fitted(training: Dataset) -> MaxRR:
-    return MaxRR(LeNet5(training.shape), HashCore(0.4, key="test"), epochs=30, lr=3e-3).fit(training)
+def fitted(training: Dataset, epochs: int = 30) -> MaxRR:
+    return MaxRR(LeNet5(training.shape), HashCore(0.4, key="test"), epochs=epochs, lr=3e-3).fit(training)

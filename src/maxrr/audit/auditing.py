@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from maxrr.audit import distances, signals
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
-from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels
+from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
 from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
@@ -32,6 +33,7 @@ FEWEST = 8  # shadow models
 POINTS = 200  # of a curve that is kept
 TIMES = 200  # that records are drawn anew for an interval
 MOST_EXPOSED = 10
+COMPARED = 2_000  # test records on which models are held against each other
 
 
 def audit(
@@ -61,12 +63,14 @@ def audit(
     device : optional
         As in `maxrr.nets.train`.
     folder : optional
-        Where to keep what models say, to go on after an interruption. It is deleted at the end. Networks that saw the
-        records are never written.
+        Where to keep what models say, to go on after an interruption. It is deleted at the end, unless something else
+        is in it. Networks that saw the records are never written.
     report : optional
         Called as the work goes on.
     """
     started = time.perf_counter()
+    if isinstance(attacks, str) or len(set(attacks)) < len(attacks):
+        raise ValueError(f"attacks are a list of different names, not {attacks!r}")
     unknown = [attack for attack in attacks if attack not in ATTACKS]
     if unknown or not attacks:
         raise ValueError(f"attacks are {', '.join(ATTACKS)}; not {', '.join(unknown) or 'none'}")
@@ -84,10 +88,11 @@ def audit(
             if report is not None:
                 report("shadow models", sum(map(len, views.values())), shadows)
     targets = {"after": maker.own(model), **maker.rebuilt()}
-    evidence = Evidence(views[BEFORE], views[RETRAINED], labels_of(case))
-    found = judged(case, evidence, targets, list(attacks))
+    found = judged(case, views[BEFORE], views[RETRAINED], targets, list(attacks))
     if place is not None:
         shutil.rmtree(place)
+        with suppress(OSError):  # where something else is in it
+            place.parent.rmdir()
     environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
@@ -108,9 +113,14 @@ def labels_of(case: Case) -> Labels:
     return Labels(case.forgotten.labels, case.retained.labels[case.sample], case.test.labels)
 
 
-def judged(case: Case, evidence: Evidence, targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
+def judged(
+    case: Case, with_records: list[View], retrained: list[View], targets: dict[str, View], attacks: list[str]
+) -> dict[str, Any]:
     """All that a report says of the attacks."""
-    scores = {attack: {name: evidence.scores(attack, view) for name, view in targets.items()} for attack in attacks}
+    labels = labels_of(case)
+    evidence = Evidence(with_records, retrained, labels)
+    models = {name: Seen.of(view, labels) for name, view in targets.items()}
+    scores = {attack: {name: evidence.scores(attack, model) for name, model in models.items()} for attack in attacks}
     findings = {
         attack: {name: finding(attack, evidence, of_model) for name, of_model in of_attack.items()}
         for attack, of_attack in scores.items()
@@ -118,20 +128,17 @@ def judged(case: Case, evidence: Evidence, targets: dict[str, View], attacks: li
     deciding = [attack for attack in attacks if attack in STRONG] or attacks
     alike = np.array([evidence.statistics(attack, scores[attack]["after"]) for attack in deciding]).T
     knowing = np.array([
-        [evidence.statistics(attack, evidence.scores(attack, view, number))[0] for attack in deciding]
-        for number, view in enumerate(evidence.with_records)
+        [evidence.statistics(attack, evidence.scores(attack, model, number))[0] for attack in deciding]
+        for number, model in enumerate(evidence.with_records)
     ])  # fmt: skip
-    per_null = (len(evidence.with_records) + len(evidence.retrained)) / len(evidence.retrained)
-    verdict = decide(alike[0], alike[1:], knowing, deciding, per_null)
+    per_null = (len(with_records) + len(retrained)) / len(retrained)
     return {
-        "verdict": verdict, "findings": findings,
-        "claimed_unlearned": {
-            name: float(np.mean(evidence.beyond_threshold(view) <= 0.0)) for name, view in targets.items()
-        },
+        "verdict": decide(alike[0], alike[1:], knowing, deciding, per_null), "findings": findings,
+        "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "by_class": by_class(case, scores[deciding[0]]["after"]),
         "exposed": most_exposed(case, scores[deciding[0]]["after"]),
-        "distances": distances_of(targets["after"], evidence.retrained),
-        "others": others(evidence, targets),
+        "distances": distances_of(targets["after"], retrained),
+        "others": others(labels, with_records, retrained, targets),
     }  # fmt: skip
 
 
@@ -184,21 +191,22 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
 
 
 def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
-    """Of the audited model to retraining, on the test records."""
+    """Of the audited model to retraining, on some of the test records."""
 
-    def differ(one: View, other: View) -> float:
-        return distances.disagreement(one.test.argmax(axis=1), other.test.argmax(axis=1))
+    def differ(one: Floats, other: Floats) -> float:
+        return distances.disagreement(one.argmax(axis=1), other.argmax(axis=1))
 
-    def diverge(one: View, other: View) -> float:
-        return (distances.kl(one.test, other.test) + distances.kl(other.test, one.test)) / 2
+    def diverge(one: Floats, other: Floats) -> float:
+        return (distances.kl(one, other) + distances.kl(other, one)) / 2
 
+    mine, theirs = audited.test[:COMPARED], [view.test[:COMPARED] for view in retrained]
     return {
-        "disagreement of predictions": beside(differ, audited, retrained),
-        "divergence of probabilities": beside(diverge, audited, retrained),
+        "disagreement of predictions": beside(differ, mine, theirs),
+        "divergence of probabilities": beside(diverge, mine, theirs),
     }
 
 
-def beside(distance: Callable[[View, View], float], audited: View, retrained: Sequence[View]) -> Beside:
+def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:
     pairs = np.zeros((len(retrained), len(retrained)))
     for row in range(len(retrained)):
         for column in range(row):
@@ -206,19 +214,18 @@ def beside(distance: Callable[[View, View], float], audited: View, retrained: Se
     return distances.beside([distance(audited, view) for view in retrained], pairs)
 
 
-def others(evidence: Evidence, targets: dict[str, View]) -> Others:
+def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[View], targets: dict[str, View]) -> Others:
     """What forgetting did to retained records."""
-    labels = evidence.labels
 
     def told_from_test(view: View) -> float:
-        members, rest = (evidence.losses([view], part)[0] for part in ("retained", "test"))
-        return auc(roc(-members, -rest))
+        members = signals.cross_entropy(view.retained, labels.retained)
+        return auc(roc(-members, -signals.cross_entropy(view.test, labels.test)))
 
     def sure(views: Sequence[View]) -> Floats:
         return np.stack([signals.logit(view.retained, labels.retained) for view in views])
 
-    bound = np.quantile(sure(evidence.with_records), 0.95, axis=0)
-    shares = np.mean(sure([targets["after"], *evidence.retrained]) > bound, axis=1)
+    bound = np.quantile(sure(with_records), 0.95, axis=0)
+    shares = np.mean(sure([targets["after"], *retrained]) > bound, axis=1)
     low, high = np.quantile(shares[1:], [0.025, 0.975])
     return Others(
         len(labels.retained), told_from_test(targets["before"]), told_from_test(targets["after"]),

@@ -67,6 +67,7 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
     check_forgotten(fitted, receipt, gone)
     retained = fitted.holdings.retained()
     check_test(fitted, gone, test)
+    check_core(fitted, retained, receipt)
     core = set(receipt.core_marks)
     was_core = np.array([id_mark(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
     drawn = np.random.default_rng(0).choice(len(retained), min(SAMPLE, len(retained)), replace=False)
@@ -102,6 +103,12 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
     missing = len(on_receipt) - len(given)
     if missing:
         raise DataError(f"{missing:,} of the {len(on_receipt):,} records on the receipt are missing: bring all of them")
+    back = int(np.sum(fitted.holdings.rows(gone.ids) >= 0))
+    if back:
+        raise DataError(
+            f"{back:,} of the records were replaced: the model has others under the same ids, and an audit of that is "
+            "not provided"
+        )
     changed = sum(mark.record not in known for mark in given)
     if changed:
         raise DataError(
@@ -109,18 +116,43 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         )
 
 
+def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
+    """There is something to retrain an extractor on, without the records."""
+    if receipt.core_marks and len(np.unique(retained.select(fitted.choice.ids).labels)) < 2:
+        raise DataError(
+            "fewer than two classes of core records are left: no extractor can be trained without the forgotten ones, "
+            "so there is nothing to compare with. Fit again, with another core"
+        )
+
+
 def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
     """Test records are like the others, of every class, and none was trained on."""
     holdings = fitted.holdings
-    if test.shape != holdings.shape or test.class_names != holdings.class_names:
-        raise DataError("the test records have another shape or other class names than the model's records")
+    if test.shape != holdings.shape or test.features.dtype != holdings.dtype:
+        raise DataError(
+            f"the test records have shape {test.shape} and type {test.features.dtype}, but the model's have "
+            f"{holdings.shape} and {holdings.dtype}"
+        )
+    if test.class_names != holdings.class_names:
+        raise DataError("the test records have other class names than the model's records")
     missing = np.setdiff1d(fitted.head.classes_, test.labels)
     if len(missing):
         names = ", ".join(holdings.class_names[label] for label in missing)
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
     trained = {content.tobytes() for content in holdings.contents[holdings.alive]}
     trained |= {content.tobytes() for content in hash_rows(gone.features)}
-    shared = sum(content.tobytes() in trained for content in hash_rows(test.features))
+    contents = hash_rows(test.features)
+    known = {mark.content for mark in fitted.oblivion.marks}
+    earlier = sum(
+        mark.content in known
+        for mark in marks(fitted.key, test.ids, test.record_hashes(), contents)
+    )  # fmt: skip
+    shared = sum(content.tobytes() in trained for content in contents)
+    if earlier > 0 and not shared:
+        raise DataError(
+            f"{earlier:,} of the {len(test):,} test records were forgotten by this model: it may have learned from "
+            "them. Leave them out"
+        )
     if shared:
         raise DataError(
             f"{shared:,} of the {len(test):,} test records are training records, too: an attack would take these for "

@@ -2,21 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.audit import signals
 from maxrr.audit.checks import Floats
-from maxrr.audit.lira import Form, Spread, lira_leave_one_out
+from maxrr.audit.lira import lira_leave_one_out
 from maxrr.audit.rmia import rmia_leave_one_out
 from maxrr.audit.shadows import View
 from maxrr.audit.threshold import Threshold
 
 STRONG = ("lira", "rmia")
 ATTACKS = ("threshold", *STRONG, "lira-offline", "loss", "entropy", "modified-entropy")
-ENOUGH = 32  # models on each side, from which on each record has a variance of its own
+LARGEST_LOSS = 1e3  # above all losses that there are: a threshold may be infinite, scores may not
 
 Ints = NDArray[np.int64]
 
@@ -30,6 +29,34 @@ class Labels:
     test: Ints
 
 
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What attacks look at, of one model: all they need of its probabilities."""
+
+    logits: Floats  # of the forgotten records
+    level: float  # the mean logit of test records
+    losses: Floats
+    retained_losses: Floats
+    test_losses: Floats
+    entropies: Floats
+    modified_entropies: Floats
+
+    @classmethod
+    def of(cls, view: View, labels: Labels) -> "Seen":
+        return cls(
+            signals.logit(view.forgotten, labels.forgotten), float(np.mean(signals.logit(view.test, labels.test))),
+            signals.cross_entropy(view.forgotten, labels.forgotten),
+            signals.cross_entropy(view.retained, labels.retained), signals.cross_entropy(view.test, labels.test),
+            signals.entropy(view.forgotten), signals.modified_entropy(view.forgotten, labels.forgotten),
+        )  # fmt: skip
+
+    @property
+    def beyond_threshold(self) -> Floats:
+        """By how much the paper's attack calls each forgotten record a member: above 0 it does."""
+        threshold = Threshold.fit(self.retained_losses, self.test_losses).threshold
+        return np.asarray(min(threshold, LARGEST_LOSS) - self.losses)
+
+
 class Evidence:
     """Views of models that had the records and of models retrained without them.
 
@@ -38,57 +65,42 @@ class Evidence:
     """
 
     def __init__(self, with_records: Sequence[View], retrained: Sequence[View], labels: Labels) -> None:
-        self.with_records = list(with_records)
-        self.retrained = list(retrained)
         self.labels = labels
+        self.with_records = [Seen.of(view, labels) for view in with_records]
+        self.retrained = [Seen.of(view, labels) for view in retrained]
 
-    @cached_property
-    def spread(self) -> Spread:
-        return "record" if min(len(self.with_records), len(self.retrained)) >= ENOUGH else "pooled"
-
-    def scores(self, attack: str, target: View, without: int | None = None) -> Floats:
+    def scores(self, attack: str, target: Seen, without: int | None = None) -> Floats:
         """Of a model in question and of the retrained ones. `without` is one of those with the records to leave out,
         for when it is itself in question.
         """
-        seen = [view for number, view in enumerate(self.with_records) if number != without]
         rows = [target, *self.retrained]
         if attack in ("lira", "lira-offline", "rmia"):
-            member = np.zeros((len(rows) + len(seen), len(self.labels.forgotten)), dtype=bool)
-            member[len(rows) :] = True
-            if attack == "rmia":
-                p_x = np.exp(-self.losses([*rows, *seen], "forgotten"))
-                p_z = np.exp(-self.losses([*rows, *seen], "test"))
-                return rmia_leave_one_out(p_x, member, p_z)[: len(rows)]
-            logits = np.stack([self.logits(view) for view in (*rows, *seen)])
-            form: Form = "online" if attack == "lira" else "offline"
-            return lira_leave_one_out(logits, member, form, self.spread)[: len(rows)]
+            seen = [model for number, model in enumerate(self.with_records) if number != without]
+            return self.beside_others(attack, [*rows, *seen], len(rows))
         if attack == "threshold":
-            return np.stack([self.beyond_threshold(view) for view in rows])
+            return np.stack([model.beyond_threshold for model in rows])
         if attack == "loss":
-            return -self.losses(rows, "forgotten")
+            return -np.stack([model.losses for model in rows])
         if attack == "entropy":
-            return -np.stack([signals.entropy(view.forgotten) for view in rows])
-        return -np.stack([signals.modified_entropy(view.forgotten, self.labels.forgotten) for view in rows])
+            return -np.stack([model.entropies for model in rows])
+        return -np.stack([model.modified_entropies for model in rows])
+
+    def beside_others(self, attack: str, models: list[Seen], unseen: int) -> Floats:
+        """Scores of the first models, which did not see the records, by all others."""
+        member = np.zeros((len(models), len(self.labels.forgotten)), dtype=bool)
+        member[unseen:] = True
+        if attack == "rmia":
+            p_x = np.exp(-np.stack([model.losses for model in models]))
+            p_z = np.exp(-np.stack([model.test_losses for model in models]))
+            return rmia_leave_one_out(p_x, member, p_z)[:unseen]
+        # Some models are surer of everything than others, which says nothing about these records.
+        logits = np.stack([model.logits - model.level for model in models])
+        if attack == "lira":
+            return lira_leave_one_out(logits, member, "online", "common")[:unseen]
+        return lira_leave_one_out(logits, member, "offline", "pooled")[:unseen]
 
     def statistics(self, attack: str, scores: Floats) -> Floats:
         """One number for each model."""
         if attack == "threshold":
             return np.asarray(np.mean(scores > 0.0, axis=1))
         return np.asarray(np.mean(scores, axis=1))
-
-    def logits(self, view: View) -> Floats:
-        """Of the forgotten records, less the mean over test records: some models are surer of everything than others,
-        which says nothing about these records.
-        """
-        level = float(np.mean(signals.logit(view.test, self.labels.test)))
-        return signals.logit(view.forgotten, self.labels.forgotten) - level
-
-    def losses(self, views: Sequence[View], part: str) -> Floats:
-        labels = getattr(self.labels, part)
-        return np.stack([signals.cross_entropy(getattr(view, part), labels) for view in views])
-
-    def beyond_threshold(self, view: View) -> Floats:
-        """By how much the paper's attack calls each forgotten record a member: above 0 it does."""
-        members, others, gone = (self.losses([view], part)[0] for part in ("retained", "test", "forgotten"))
-        threshold = Threshold.fit(members, others).threshold
-        return np.asarray(min(threshold, 2.0 * signals.cross_entropy([[0.0, 1.0]], [0])[0]) - gone)

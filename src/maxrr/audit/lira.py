@@ -26,7 +26,9 @@ from scipy.special import log_ndtr
 from maxrr.audit.checks import Flags, Floats, finite, flags
 
 Form = Literal["online", "offline"]
-Spread = Literal["record", "pooled"]
+Spread = Literal["record", "pooled", "common"]
+
+PRIOR = 8  # models that the mean over records counts for, where each record has a variance of its own
 
 VARIANCE_FLOOR = 1e-12
 """Variances below it count as it. Models equal to 1e-10 then differ by 1e-4 standard deviations: nobody sees that."""
@@ -45,6 +47,9 @@ def lira_online(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, spread
     spread
         ``"record"``: each record has variances of its own, from two models or more on each side; good from about 64
         models. ``"pooled"``: all records share two variances, around means of their own; one model on each side may do.
+        ``"common"``: each record has one for both sides, drawn towards that of all where models are few. Its score
+        rises with its logit without end, where others fall again for a record that is remembered better than by any
+        model that saw it once.
 
     >>> shadows = [[4.0], [6.0], [0.0], [2.0]]
     >>> lira_online([5.0], shadows, [[True], [True], [False], [False]])
@@ -113,8 +118,8 @@ class _Group:
 
     def variance(self, spread: Spread) -> Floats:
         """Unbiased, of each record by itself or of all together."""
-        if spread not in ("record", "pooled"):
-            raise ValueError(f"a spread is of each record or pooled, not {spread!r}")
+        if spread not in ("record", "pooled", "common"):
+            raise ValueError(f"a spread is of each record, pooled or common, not {spread!r}")
         needed = 2 if spread == "record" else 1
         if (self.count < needed).any() or not (self.count > 1).any():
             fewest = int(np.argmin(self.count))
@@ -139,10 +144,23 @@ def _group(shadows: Floats, inside: Flags) -> _Group:
 
 def _online(logits: Floats, seen: _Group, unseen: _Group, spread: Spread) -> Floats:
     # log N(x; mean, variance) = −½ (log 2π + log variance + (x − mean)² / variance); 2π cancels.
+    if spread == "common":
+        variance = common_variance(seen, unseen)
+        return np.asarray((logits - (seen.mean + unseen.mean) / 2.0) * (seen.mean - unseen.mean) / variance)
     inside, outside = seen.variance(spread), unseen.variance(spread)
     log_inside = np.log(inside) + (logits - seen.mean) ** 2 / inside
     log_outside = np.log(outside) + (logits - unseen.mean) ** 2 / outside
     return np.asarray(0.5 * (log_outside - log_inside))
+
+
+def common_variance(seen: _Group, unseen: _Group) -> Floats:
+    """One a record for both sides, drawn towards the mean over records as if that were `PRIOR` more models."""
+    for group in (seen, unseen):
+        group.variance("pooled")  # complains where there are too few models
+    scatter = seen.scatter + unseen.scatter
+    freedom = seen.count + unseen.count - 2
+    mean = np.sum(scatter) / np.sum(freedom)
+    return np.asarray(np.maximum((scatter + PRIOR * mean) / (freedom + PRIOR), VARIANCE_FLOOR))
 
 
 def _offline(logits: Floats, unseen: _Group, spread: Spread) -> Floats:

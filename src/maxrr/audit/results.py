@@ -132,6 +132,7 @@ class AuditReport:
     def __str__(self) -> str:
         found = self.verdict
         return (
-            f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the "
-            f"{self.records:,} records; of {found.power.models} models that had them, {found.power.flagged} are found"
+            f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the {self.records:,} "
+            f"record{'s' * (self.records != 1)}; of {found.power.models} models that had them, "
+            f"{found.power.flagged} are found"
         )

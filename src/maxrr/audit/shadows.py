@@ -72,25 +72,26 @@ class Shadows:
 
     def views(self, kinds: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[int, str, View]]:
         """Each kind of model for each seed. Where no forgotten record was core, all kinds share an extractor."""
-        left = [seed for seed in seeds if not all(self.kept(seed, kind) for kind in kinds)]
-        for seed in seeds:
-            if seed not in left:
-                for kind in kinds:
-                    yield seed, kind, self.read(seed, kind)
-        for first in range(0, len(left), AT_ONCE):
-            yield from self.made(kinds, left[first : first + AT_ONCE])
-
-    def made(self, kinds: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[int, str, View]]:
-        """The same, from training."""
         with_them = [kind for kind in kinds if kind != RETRAINED or not self.case.touches_core]
         without_them = [kind for kind in kinds if kind not in with_them]
         for group, core in ((with_them, self.case.core_before), (without_them, self.case.core_after)):
-            if not group:
+            for first in range(0, len(seeds) if group else 0, AT_ONCE):
+                yield from self.made(group, core, seeds[first : first + AT_ONCE])
+
+    def made(
+        self, kinds: Sequence[str], core: NDArray[Any], seeds: Sequence[int]
+    ) -> Iterator[tuple[int, str, View]]:  # fmt: skip
+        """The same for one core: from the disk, or from training."""
+        left = [seed for seed in seeds if not all(self.kept(seed, kind) for kind in kinds)]
+        trained = self.extractors(core, left) if left else iter(())
+        for seed in seeds:
+            if seed not in left:
+                yield from ((seed, kind, self.read(seed, kind)) for kind in kinds)
                 continue
-            for seed, extractor in self.extractors(core, seeds):
-                for kind, view in self.seen(extractor, group, seed):
-                    self.keep(seed, kind, view)
-                    yield seed, kind, view
+            _, extractor = next(trained)
+            for kind, view in self.seen(extractor, kinds, seed):
+                self.keep(seed, kind, view)
+                yield seed, kind, view
 
     def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
         """Trained on these core records, one for each seed; the model's own where it is frozen."""

@@ -23,6 +23,7 @@ from maxrr.audit.roc import interval
 
 ALPHA = 0.05
 TRACES = 0.8  # the share of ALPHA for models that remember
+MANY_TIMES = 20  # as many shadow models are the most that anybody is told to train
 TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"
@@ -99,6 +100,6 @@ def decide(audited: Floats, retrained: Floats, with_records: Floats, attacks: li
     elif low <= ALPHA:
         # The interval of p shrinks with the root of the number of models, until it leaves ALPHA outside.
         shrunk = count * ((p - low) / (p - ALPHA)) ** 2
-        words, more = NOT_ENOUGH, max(1, math.ceil((shrunk - count) * per_null))
+        words, more = NOT_ENOUGH, max(1, math.ceil((min(shrunk, MANY_TIMES * count) - count) * per_null))
     found = Power(flagged, len(with_records), flagged / len(with_records), *interval(flagged, len(with_records)))
     return Verdict(words, p, (low, high), found, more, attacks[strongest])

@@ -5,7 +5,7 @@ import io
 import sys
 from collections.abc import Sequence
 
-from maxrr.cli import data, demo, exits, export, fit, plan, predict, prove, receipt, replace, status, unlearn
+from maxrr.cli import audit, data, demo, exits, export, fit, plan, predict, prove, receipt, replace, status, unlearn
 from maxrr.cli.command import Group
 
 __all__ = ["COMMANDS", "app"]
@@ -20,6 +20,7 @@ COMMANDS = Group(
         "unlearn": unlearn.run,
         "replace": replace.run,
         "prove": prove.run,
+        "audit": audit.run,
         "predict": predict.run,
         "status": status.run,
         "receipt": Group(

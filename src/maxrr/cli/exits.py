@@ -1,13 +1,14 @@
 """Exit codes: what a script learns without reading."""
 
-DONE, FAILED, USAGE, REFUSED, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, FAILED, USAGE, REFUSED, UNPROVED, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 MEANING = {
     DONE: "done",
     FAILED: "failed: bad input, a damaged or missing file, a full disk; nothing was changed",
     USAGE: "wrong usage",
     REFUSED: "refused: the request cannot be carried out as it is; nothing was changed",
-    UNPROVED: "a proof or a verification failed",
+    UNPROVED: "a proof or a verification failed, or an audit found residual influence",
+    UNDECIDED: "an audit has not enough evidence for a verdict",
     INTERRUPTED: "interrupted with Ctrl-C",
 }
 

@@ -25,6 +25,11 @@ def to_keep(source: str, label: str, id: str, subject: str) -> dict[str, str]:
 
 def raw_records(workspace: Workspace, source: str | None, report: Report) -> Dataset:
     """The records that a workspace was fitted on, from its own source or from another place."""
+    return sides(workspace, source, report)[0]
+
+
+def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dataset, Dataset]:
+    """The same, and the records beside them that are for testing."""
     from maxrr.data import load
 
     name = source or workspace.source.get("name")
@@ -32,8 +37,7 @@ def raw_records(workspace: Workspace, source: str | None, report: Report) -> Dat
         raise Stop(
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
-    training, _ = load(name, **columns(workspace), report=report)
-    return training
+    return load(name, **columns(workspace), report=report)
 
 
 def columns(workspace: Workspace) -> dict[str, str]:

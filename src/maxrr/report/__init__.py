@@ -1,7 +1,8 @@
 """Figures and self-contained HTML, one look for all."""
 
+from maxrr.report.audit import audit_page
 from maxrr.report.demo import demo_page
 from maxrr.report.page import is_report
 from maxrr.report.story import RequestStory, Story, kinds_of
 
-__all__ = ["RequestStory", "Story", "demo_page", "is_report", "kinds_of"]
+__all__ = ["RequestStory", "Story", "audit_page", "demo_page", "is_report", "kinds_of"]

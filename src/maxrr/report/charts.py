@@ -145,3 +145,18 @@ def fingerprint(digest: str, style: str = "") -> Html:
     return tag(
         "svg", drawn, class_=f"fingerprint {style}", viewBox=f"0 0 {4 * len(heights) - 1} 18", aria_hidden="true"
     )
+
+
+def strip(value: float, low: float, high: float, *, left: float, right: float, tick: float | None = None) -> Html:
+    """A value beside a range of others, on a scale from `left` to `right`; a tick for where chance is."""
+    places = [6.0 + 108.0 * min(max((place - left) / (right - left), 0.0), 1.0) for place in (value, low, high)]
+    at, start, end = places
+    drawn = [
+        tag("line", x1=0, x2=120, y1=8, y2=8, class_="axis"),
+        tag("rect", x=start - 1.0, width=end - start + 2.0, y=4, height=8, class_="range"),
+    ]
+    if tick is not None:
+        x = 6.0 + 108.0 * (tick - left) / (right - left)
+        drawn.append(tag("line", x1=x, x2=x, y1=1, y2=15, class_="axis"))
+    mark = marks("diamond", [(at, 8.0)], 9.0)
+    return tag("svg", *drawn, mark, class_="strip", viewBox="0 0 120 16", aria_hidden="true")

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from maxrr.audit import AuditReport
 from maxrr.report.markup import Html, tag
 from maxrr.report.page import details, paragraphs
 from maxrr.report.words import count, scientific
@@ -44,12 +45,12 @@ def in_words(receipt: Receipt) -> list[str]:
     return sentences
 
 
-def date(receipt: Receipt) -> str:
-    """The day of a receipt.
+def date(dated: Receipt | AuditReport) -> str:
+    """The day of a receipt or report.
 
     >>> from types import SimpleNamespace
     >>> date(SimpleNamespace(time="2026-03-01T07:45:10+00:00"))
     '1 March 2026'
     """
-    moment = datetime.fromisoformat(receipt.time)
+    moment = datetime.fromisoformat(dated.time)
     return f"{moment.day} {moment:%B %Y}"

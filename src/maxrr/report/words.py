@@ -62,3 +62,21 @@ def scientific(value: float) -> str:
         return f"{value:g}"
     digit, power = f"{value:.0e}".split("e")
     return f"{digit}\u202f×\u202f10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def p_value(p: float) -> str:
+    """Two digits of it.
+
+    >>> p_value(0.0384), p_value(0.8), p_value(1.0)
+    ('0.038', '0.8', '1')
+    """
+    return f"{p:.2g}"
+
+
+def capitalised(text: str) -> str:
+    """As a sentence starts; the rest stays.
+
+    >>> capitalised("the paper's LiRA")
+    "The paper's LiRA"
+    """
+    return text[:1].upper() + text[1:]

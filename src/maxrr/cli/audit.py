@@ -1,0 +1,159 @@
+"""`maxrr audit`: attack the model, to see whether it can be told that it once had the forgotten records."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from maxrr.cli import show
+from maxrr.cli.command import Argument, Option
+from maxrr.cli.evidence import forgotten_records, scratch, test_records
+from maxrr.cli.exits import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.opening import check_network, importing_from_here, opened
+from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
+from maxrr.cli.prove import receipt_of
+from maxrr.cli.sources import sides
+
+if TYPE_CHECKING:
+    from maxrr.audit import AuditReport, Verdict
+
+INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
+
+
+def run(
+    workspace: Folder,
+    receipt: Annotated[str, Argument("A receipt of this workspace: its file, or its number.")],
+    forgotten: Annotated[
+        str | None,
+        Option("Where the forgotten records are, with their ids: a source like that of `fit`, which may have others, "
+               "too. The workspace's own source, if it still has them, if not given."),
+    ] = None,
+    attack: Annotated[
+        str, Option("With commas between them: threshold, lira, rmia, lira-offline, loss, entropy, modified-entropy.")
+    ] = "threshold,lira,rmia",
+    shadows: Annotated[int, Option("Models to train, half with the records and half without.")] = 64,
+    test: Annotated[
+        str | None,
+        Option("Records that no model saw, all of a source; the test records of the workspace's source if not given."),
+    ] = None,
+    source: Source = None,
+    device: Annotated[
+        str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")
+    ] = None,
+    out: Annotated[
+        Path | None, Option("The page to write, FILE.html, with FILE.json beside it; audit-NUMBER.html if not given.")
+    ] = None,
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Audit a receipt: train models with and without the forgotten records, and try to tell the model from the latter.
+
+    Exits with 0 if the model is indistinguishable from retraining at this power, with 4 if residual influence is found
+    and with 5 if there is not enough evidence. Nothing is changed. Models that saw the records are kept in memory only.
+    If an audit is interrupted, the same command goes on with it.
+
+    Examples:
+
+        maxrr audit ws/ 2
+        maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
+        maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
+    """
+    from maxrr.audit import audit
+
+    if out is not None and out.suffix != ".html":
+        raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
+    with importing_from_here(network), show.progress() as report:
+        with opened(workspace, wait, network=network, read_only=True) as found:
+            check_network(found)
+            handed = receipt_of(found, receipt)
+            page = out or Path(f"audit-{handed.number}.html")
+            check_free(page)
+            training, held_out = sides(found, source, report)
+            gone = forgotten_records(found, handed, training, forgotten, report)
+            unseen = test_records(found, held_out, test, report)
+            model = found.model_with(training)
+        # Others may work in the workspace from here on.
+        attacks = [name.strip() for name in attack.split(",") if name.strip()]
+        try:
+            result = audit(
+                model, handed, gone, unseen, attacks=attacks, shadows=shadows, device=device, folder=scratch(),
+                report=report,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(INTERRUPTED) from None
+    write(result, page)
+    if json:
+        show.json(json_.loads(result.to_json()) | {"page": str(page), "report": str(page.with_suffix(".json"))})
+    else:
+        tell(result, page)
+    if code := exit_code(result.verdict):
+        raise Stop(code)
+
+
+def exit_code(verdict: Verdict) -> int:
+    """What a script learns of the verdict."""
+    from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE
+
+    return {INDISTINGUISHABLE: DONE, FOUND: UNPROVED}.get(verdict.words, UNDECIDED)
+
+
+def check_free(page: Path) -> None:
+    """Refuse, before the work, to write over files that are not from an earlier audit."""
+    from maxrr.report import is_report
+
+    beside = page.with_suffix(".json")
+    ours = page.exists() and is_report(page.read_text(encoding="utf-8", errors="replace"))
+    for path in (page, beside):
+        if path.exists() and not ours:
+            raise Stop(FAILED, f"{path} is there already, and not of an earlier audit: name another with --out")
+
+
+def write(result: AuditReport, page: Path) -> None:
+    """The page for people, and the same for programs beside it."""
+    from maxrr.files import write_atomically
+    from maxrr.report import audit_page
+
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(page, audit_page(result).encode())
+    write_atomically(page.with_suffix(".json"), result.to_json().encode())
+
+
+def tell(result: AuditReport, page: Path) -> None:
+    """The verdict for people, and what each attack makes of the model."""
+    from maxrr.audit.verdicts import FOUND
+    from maxrr.report.words import count, duration
+
+    verdict, power = result.verdict, result.verdict.power
+    low, high = verdict.p_interval
+    said = show.Bad(str(verdict)) if verdict.words == FOUND else str(verdict)
+    show.facts(
+        [
+            ("receipt", f"{result.receipt}, {result.guarantee}, {count(result.records, 'record')}"),
+            ("verdict", said),
+            ("p", f"{verdict.p_value:.2g} among {result.retrained} models retrained without them; "
+                  f"they leave open {low:.2g} to {high:.2g}"),
+            ("power", f"of {power.models} models that had them, the same test finds {power.flagged}"),
+            ("took", duration(result.seconds)),
+        ]
+    )  # fmt: skip
+    numbers = ("before", "after", "retrained", "p of after")
+    caption = "Scores of the record." if result.records == 1 else "AUC: 0.5 is chance."
+    show.table(("attack", *numbers), rows(result), numbers=numbers, caption=caption)
+    show.say(f"The report: {show.near(page)}, and for programs {show.near(page.with_suffix('.json'))}.")
+
+
+def rows(result: AuditReport) -> list[tuple[str, ...]]:
+    """For each attack its AUC against each model, or its score of a single record."""
+    return [
+        (
+            attack,
+            *(
+                f"{found[name].statistic:.3g}" if (curve := found[name].curve) is None else f"{curve.auc:.2f}"
+                for name in ("before", "after", "retrained")
+            ),
+            f"{found['after'].p_value:.2g}",
+        )
+        for attack, found in result.findings.items()
+    ]

@@ -1,0 +1,222 @@
+"""What is audited must belong together: everything else is refused in words, before any model is trained."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from tests.audit.problems import (
+    CLASSES,
+    FEW,
+    TEST,
+    TRAINING,
+    asked,
+    core,
+    fitted,
+    relabelled,
+    with_rows_of,
+)  # fmt: skip
+from tests.unlearning.problems import fresh, table
+
+from maxrr.audit import audit, shadows
+from maxrr.audit.case import make_case
+from maxrr.core import HashCore
+from maxrr.data import DataError, Dataset
+from maxrr.unlearning.oblivion import id_mark
+
+IDS = core()[[2, 4, 6]]
+
+
+@pytest.fixture
+def request_():
+    return asked(IDS)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_trained(monkeypatch):
+    """A refusal costs no work."""
+    monkeypatch.setattr(shadows, "train_many", None)
+
+
+def changed(dataset, **parts):
+    """A dataset with some of its arrays replaced."""
+    given = {name: getattr(dataset, name) for name in ("features", "labels", "class_names", "ids", "subjects")}
+    return Dataset(**{**given, **parts})
+
+
+def refused(model, receipt, forgotten, test, words):
+    before = model.model_hash_
+    with pytest.raises(DataError, match=words):
+        audit(model, receipt, forgotten, test, shadows=FEW)
+    assert model.model_hash_ == before
+
+
+def test_a_case_is_all_that_the_model_had_and_has(request_):
+    more = np.setdiff1d(TRAINING.ids, core())[:2]
+    case = make_case(*asked(np.concatenate([IDS, more])))
+    assert case.forgotten.ids.tolist() == sorted([*IDS, *more])
+    assert case.everything.content_hash() == TRAINING.content_hash()
+    assert case.retained.content_hash() == TRAINING.without([*IDS, *more]).content_hash()
+    assert case.core_before.tolist() == core().tolist()
+    assert case.core_after.tolist() == np.setdiff1d(core(), IDS).tolist()
+    assert case.touches_core
+    assert not make_case(*asked(more)).touches_core
+
+
+def test_rows_may_come_in_any_order(request_):
+    one = make_case(*request_)
+    other = make_case(
+        request_.model, request_.receipt, request_.forgotten.select(IDS[::-1]), TEST.select(TEST.ids[::-1])
+    )
+    for part in ("forgotten", "test", "retained"):
+        assert getattr(one, part).ids.tolist() == getattr(other, part).ids.tolist()
+    assert one.sample.tolist() == other.sample.tolist()
+
+
+FORGOTTEN = {
+    "numbers changed": (lambda gone: changed(gone, features=gone.features + np.float32(1e-6)), "3 of .* unchanged"),
+    "one label changed": (
+        lambda gone: relabelled(gone, np.array([(gone.labels[0] + 1) % CLASSES, *gone.labels[1:]])),
+        "1 of the 3 records are not as they were",
+    ),
+    "another person": (lambda gone: changed(gone, subjects=gone.subjects + 1), "3 of the 3 records are not as they"),
+    "one missing": (lambda gone: gone.select(IDS[1:]), "1 of the 3 records on the receipt are missing"),
+    "none": (lambda gone: gone.select([]), "3 of the 3 records on the receipt are missing"),
+    "one too many": (
+        lambda gone: TRAINING.select([*IDS, core()[0]]), "1 of the 4 records are not on the receipt",
+    ),
+    "others": (lambda gone: TRAINING.select(core()[:1]), "1 of the 1 records are not on the receipt"),
+    "swapped ids": (lambda gone: changed(gone, ids=gone.ids[[1, 2, 0]]), "3 of the 3 records are not as they were"),
+    "another type": (lambda gone: changed(gone, features=gone.features.astype(np.float64)), "type float64, .*float32"),
+    "another shape": (lambda gone: changed(gone, features=gone.features[:, 1:]), r"shape \(4,\).*\(5,\)"),
+    "other classes": (lambda gone: changed(gone, class_names=("a", "b", "c")), "class names"),
+    "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not on the receipt"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGOTTEN)
+def test_records_that_are_not_those_of_the_receipt(request_, name):
+    change, words = FORGOTTEN[name]
+    refused(request_.model, request_.receipt, change(request_.forgotten), TEST, words)
+
+
+def test_a_receipt_of_another_model(request_):
+    """Of the same data, records and settings: only the key differs."""
+    other = fresh(HashCore(0.5, key="house"), TRAINING).fit(TRAINING)
+    receipt = other.unlearn(IDS)
+    refused(request_.model, receipt, request_.forgotten, TEST, "receipt is of another model")
+    other.unlearn(core()[:1])
+    refused(request_.model, other.unlearn(core()[1:2]), request_.forgotten, TEST, "number 3, but .* answered 1")
+
+
+def test_a_receipt_that_the_model_has_not_come_to_yet(request_):
+    later = copy.deepcopy(request_.model)
+    receipt = later.unlearn(core()[:1])
+    refused(request_.model, receipt, TRAINING.select(core()[:1]), TEST, "number 2, but the model has answered 1 req")
+
+
+def test_a_receipt_without_records(request_):
+    again = request_.model.unlearn(IDS)
+    assert again.already_forgotten == len(IDS)
+    refused(request_.model, again, request_.forgotten, TEST, "nothing to audit")
+
+
+def test_only_what_a_request_forgot_itself_is_asked_for(request_):
+    """Records that it named, but earlier ones forgot, are not on its receipt."""
+    receipt = request_.model.unlearn(core()[:3])
+    gone = np.setdiff1d(core()[:3], IDS)
+    case = make_case(request_.model, receipt, TRAINING.select(gone), TEST)
+    assert case.core_before.tolist() == np.setdiff1d(core(), np.setdiff1d(IDS, gone)).tolist()
+    refused(request_.model, receipt, TRAINING.select(core()[:3]), TEST, "1 of the 3 records are not on the receipt")
+
+
+def test_an_earlier_receipt_stays_good(request_):
+    request_.model.unlearn(core()[:1])
+    case = make_case(*request_)
+    assert case.core_before.tolist() == core()[1:].tolist()
+    assert len(case.retained) == len(TRAINING) - len(IDS) - 1
+
+
+def test_a_record_that_was_replaced():
+    model, id_ = copy.deepcopy(fitted()), int(core()[0])
+    old = TRAINING.select([id_])
+    receipt = model.replace(id_, old.features[0] + 1)
+    assert receipt.record_marks == [id_mark(model._fitted.key, id_).hex()]
+    refused(model, receipt, old, TEST, "replaced")
+
+
+def test_a_core_that_is_gone():
+    """Nothing is left to train a network on."""
+    now = asked(core())
+    assert now.receipt.guarantee == "approximate-refit"
+    refused(*now, "core")
+
+
+TESTS = {
+    "training records": (lambda: with_rows_of(TEST, TRAINING.select(core()[:2])), "2 of the 62 test .* training rec"),
+    "forgotten records": (lambda: with_rows_of(TEST, TRAINING.select(IDS[:1])), "1 of the 61 test .* training rec"),
+    "training records, relabelled": (
+        lambda: with_rows_of(TEST, relabelled(TRAINING.select(core()[:1]), np.array([0]))), "1 of the 61 test",
+    ),
+    "all training records": (lambda: TRAINING, "80 test records"),
+    "in another type": (
+        lambda: changed(TEST, features=TEST.features.astype(np.float64)), "type",
+    ),
+    "another shape": (lambda: changed(TEST, features=TEST.features[:, 1:]), "shape"),
+    "other classes": (lambda: changed(TEST, class_names=("a", "b", "c")), "class names"),
+    "a class missing": (lambda: TEST.select(TEST.ids[TEST.labels != 1]), "no test record is of class kind 1"),
+    "two classes missing": (lambda: TEST.select(TEST.ids[TEST.labels == 1]), "class kind 0, kind 2"),
+    "none": (lambda: TEST.select([]), "no test record is of class kind 0, kind 1, kind 2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_test_records_that_will_not_do(request_, name):
+    make, words = TESTS[name]
+    refused(request_.model, request_.receipt, request_.forgotten, make(), words)
+
+
+def test_test_records_that_an_earlier_request_forgot(request_):
+    """The extractor has seen them all the same."""
+    receipt = request_.model.unlearn(core()[:1])
+    test = with_rows_of(TEST, request_.forgotten)
+    refused(request_.model, receipt, TRAINING.select(core()[:1]), test, "forgotten")
+
+
+def test_a_class_that_is_forgotten_may_be_missing_in_the_test_records():
+    now = asked(TRAINING.ids[TRAINING.labels == 1])
+    without = TEST.select(TEST.ids[TEST.labels != 1])
+    assert len(make_case(now.model, now.receipt, now.forgotten, without).test) == len(without)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"shadows": FEW - 1}, "8 shadow models or more, not 7"),
+        ({"shadows": 0}, "not 0"),
+        ({"shadows": -8}, "not -8"),
+        ({"attacks": ()}, "attacks are threshold, lira, rmia"),
+        ({"attacks": ("lira", "telepathy")}, "not telepathy"),
+        ({"attacks": "lira"}, "a list of different names, not 'lira'"),
+        ({"attacks": ("lira", "rmia", "lira")}, "different names"),
+    ],
+)
+def test_settings_that_will_not_do(request_, settings, words):
+    with pytest.raises(ValueError, match=words):
+        audit(*request_, **settings)
+
+
+def test_a_model_that_is_not_fitted(request_):
+    model = fresh(HashCore(0.5, key="house"), TRAINING)
+    with pytest.raises(NotFittedError, match="call 'fit' with records first"):
+        audit(model, request_.receipt, request_.forgotten, TEST)
+
+
+def test_marks_tell_strings_from_numbers():
+    """Ids may be strings."""
+    records = table(strings=True)
+    model = fresh(HashCore(0.5, key="house"), records).fit(records)
+    ids = model.core_.ids[:2].copy()
+    receipt = model.unlearn(ids)
+    case = make_case(model, receipt, records.select(ids), TEST)
+    assert case.core_before.tolist() == sorted([*model.core_.ids, *ids])

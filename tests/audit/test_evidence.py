@@ -1,0 +1,279 @@
+"""Scores of all models by all attacks, on views that were made up: who had the records is known here."""
+
+from dataclasses import fields, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.audit.problems import CLASSES, constant, made_up, verdict_on
+
+from maxrr.audit import signals
+from maxrr.audit.auditing import distances_of, finding, judged, others
+from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
+from maxrr.audit.lira import lira_offline, lira_online
+from maxrr.audit.rmia import expected_online, rmia
+from maxrr.audit.shadows import View
+from maxrr.audit.threshold import Threshold
+from maxrr.audit.verdicts import ALPHA, FOUND, INDISTINGUISHABLE
+
+LABELS = Labels(*(np.random.default_rng(0).integers(CLASSES, size=count) for count in (6, 40, 50)))
+RECORDS, POPULATION = np.arange(6), np.arange(50)
+
+
+def views(count, sure=0.0, seed=1):
+    """Of models that are so much surer of the forgotten records."""
+    random = np.random.default_rng(seed)
+    return [made_up(random, LABELS, sure) for _ in range(count)]
+
+
+def evidence(with_records=24, retrained=24, sure=2.0):
+    return Evidence(views(with_records, sure), views(retrained, seed=2), LABELS)
+
+
+def audited_view(sure, seed=99):
+    return views(1, sure, seed)[0]
+
+
+def audited(sure, seed=99):
+    return Seen.of(audited_view(sure, seed), LABELS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_row_for_each_model_and_a_column_for_each_record(attack):
+    known = evidence(5, 7)
+    scores = known.scores(attack, audited(0.0))
+    assert scores.shape == (8, 6)
+    assert np.isfinite(scores).all()
+    assert known.statistics(attack, scores).shape == (8,)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_model_that_had_the_records_scores_higher(attack):
+    """By every attack, than all that never had them; one that never had them does not."""
+    known = evidence(sure=4.0)
+    knows = known.statistics(attack, known.scores(attack, audited(4.0)))
+    never = known.statistics(attack, known.scores(attack, audited(0.0)))
+    assert knows[0] >= knows[1:].max()
+    assert knows[0] > np.median(knows[1:])
+    assert never[0] <= never[1:].max()
+
+
+@pytest.mark.parametrize("attack", [*STRONG, "lira-offline", "loss"])
+def test_to_remember_better_is_never_to_be_found_less(attack):
+    """Also far beyond what models remember that had the records once."""
+    known, view = evidence(), audited_view(0.0)
+    found = []
+    for doubt in (0.5, 0.1, 1e-2, 1e-4, 1e-8):
+        sure = np.full(view.forgotten.shape, doubt / (CLASSES - 1))
+        sure[RECORDS, LABELS.forgotten] = 1 - doubt
+        model = Seen.of(replace(view, forgotten=sure), LABELS)
+        found.append(known.statistics(attack, known.scores(attack, model))[0])
+    assert found == sorted(found)
+    assert found[0] < found[-1]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_the_audited_model_is_treated_as_the_retrained_ones_are(attack):
+    """Change places with one of them, and the scores do."""
+    had, (other, *rest), view = views(6, 2.0), views(6, seed=2), audited_view(1.0)
+    scores = Evidence(had, [other, *rest], LABELS).scores(attack, Seen.of(view, LABELS))
+    swapped = Evidence(had, [view, *rest], LABELS).scores(attack, Seen.of(other, LABELS))
+    np.testing.assert_allclose(swapped[[1, 0, *range(2, 7)]], scores, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_the_order_of_models_and_of_records_does_not_matter(attack):
+    random = np.random.default_rng(3)
+    orders = {part.name: random.permutation(len(getattr(LABELS, part.name))) for part in fields(View)}
+    labels = Labels(**{name: getattr(LABELS, name)[order] for name, order in orders.items()})
+
+    def turned(view):
+        return View(**{name: getattr(view, name)[order] for name, order in orders.items()})
+
+    had, retrained, view, models = views(6, 2.0), views(6, seed=2), audited_view(1.0), random.permutation(6)
+    scores = Evidence(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
+    shuffled = Evidence([turned(one) for one in had[::-1]], [turned(retrained[row]) for row in models], labels)
+    found = shuffled.scores(attack, Seen.of(turned(view), labels))
+    np.testing.assert_allclose(found[0], scores[0, orders["forgotten"]], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[1:], scores[1:][models][:, orders["forgotten"]], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_model_in_question_is_no_evidence_against_itself(attack):
+    """One of those with the records is scored as if it had never been among them."""
+    had, retrained = views(6, 2.0), views(6, seed=2)
+    known, alone = Evidence(had, retrained, LABELS), Evidence(had[:2] + had[3:], retrained, LABELS)
+    suspect = Seen.of(had[2], LABELS)
+    assert np.array_equal(known.scores(attack, suspect, without=2), alone.scores(attack, suspect))
+
+
+@pytest.mark.parametrize(
+    ("attack", "plain", "spread"), [("lira", lira_online, "common"), ("lira-offline", lira_offline, "pooled")]
+)
+def test_lira_is_that_of_the_formulas(attack, plain, spread):
+    """On logits less their mean over test records, by all models but the one in question."""
+
+    def logits(view):
+        level = np.mean(signals.logit(view.test, LABELS.test))
+        return signals.logit(view.forgotten, LABELS.forgotten) - level
+
+    had, retrained, view = views(6, 2.0), views(7, seed=2), audited_view(1.0)
+    shadows = np.array([logits(one) for one in (*had, *retrained)])
+    member = np.zeros(shadows.shape, dtype=bool)
+    member[:6] = True
+    found = Evidence(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
+    np.testing.assert_allclose(found[0], plain(logits(view), shadows, member, spread), rtol=1e-6, atol=1e-9)
+
+
+def test_rmia_is_that_of_the_formulas():
+    """Its population are the test records."""
+    had, retrained, view = views(6, 2.0), views(7, seed=2), audited_view(1.0)
+    p_x = np.array([one.forgotten[RECORDS, LABELS.forgotten] for one in (*had, *retrained)])
+    p_z = np.array([one.test[POPULATION, LABELS.test] for one in (*had, *retrained)])
+    member = np.zeros(p_x.shape, dtype=bool)
+    member[:6] = True
+    expected = rmia(
+        view.forgotten[RECORDS, LABELS.forgotten], expected_online(p_x, member),
+        view.test[POPULATION, LABELS.test], p_z.mean(axis=0),
+    )  # fmt: skip
+    found = Evidence(had, retrained, LABELS).scores("rmia", Seen.of(view, LABELS))
+    np.testing.assert_allclose(found[0], expected, atol=1e-12)
+
+
+def test_the_threshold_is_the_models_own():
+    view, known = audited_view(1.0), evidence(3, 3)
+    attack = Threshold.fit(
+        signals.cross_entropy(view.retained, LABELS.retained), signals.cross_entropy(view.test, LABELS.test)
+    )
+    claimed = attack.claims_member(signals.cross_entropy(view.forgotten, LABELS.forgotten))
+    scores = known.scores("threshold", Seen.of(view, LABELS))
+    assert (scores[0] > 0.0).tolist() == claimed.tolist()
+    assert known.statistics("threshold", scores)[0] == claimed.mean()
+
+
+def test_a_threshold_that_calls_everybody_a_member_is_a_number():
+    """Where members have the larger losses, the best that it can do is to call all or none."""
+    view = audited_view(0.0)
+    certain = np.full(view.test.shape, 1e-3)
+    certain[POPULATION, LABELS.test] = 1 - 1e-3 * (CLASSES - 1)
+    found = Seen.of(replace(view, test=certain), LABELS).beyond_threshold
+    assert np.isfinite(found).all()
+
+
+def surer(part, labels, by):
+    """The same probabilities with larger logits of the true classes."""
+    rows = np.arange(len(part))
+    p = part[rows, labels]
+    odds = p / (1 - p) * np.exp(by)
+    raised = part * (1 / (1 + odds) / (1 - p))[:, None]
+    raised[rows, labels] = odds / (1 + odds)
+    return raised
+
+
+def test_to_be_surer_of_everything_says_nothing_about_the_records():
+    """To LiRA, which compares with test records; the bare loss is deceived."""
+    known, view = evidence(6, 6), audited_view(1.0)
+    forgotten, test = surer(view.forgotten, LABELS.forgotten, 0.7), surer(view.test, LABELS.test, 0.7)
+    one, other = (Seen.of(each, LABELS) for each in (view, replace(view, forgotten=forgotten, test=test)))
+    np.testing.assert_allclose(known.scores("lira", other), known.scores("lira", one), rtol=1e-9, atol=1e-12)
+    assert (known.scores("loss", other)[0] > known.scores("loss", one)[0]).all()
+
+
+# Models that always say the same
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_constant_models_give_chance(attack):
+    same = constant(LABELS)
+    known = Evidence([same] * 24, [same] * 24, LABELS)
+    found = finding(attack, known, known.scores(attack, Seen.of(same, LABELS)))
+    assert found.p_value == 1.0
+    assert (found.curve.auc, found.curve.balanced_accuracy) == (0.5, 0.5)
+    assert found.curve.auc_of_retrained == (0.5, 0.5)
+    assert (found.curve.tpr_at_1, found.curve.tpr_at_01) == (0.0, 0.0)
+
+
+def test_constant_models_tell_members_from_nobody():
+    same = constant(LABELS)
+    assert (Seen.of(same, LABELS).beyond_threshold <= 0.0).all()  # all are claimed unlearned
+    around = others(LABELS, [same] * 24, [same] * 24, {"before": same, "after": same, "retrained": same})
+    assert (around.auc_before, around.auc_after, around.auc_retrained) == (0.5, 0.5, 0.5)
+    assert (around.exposed, around.p_value) == (0.0, 1.0)
+    apart = distances_of(same, [same] * 24)
+    assert {(one.value, one.mean, one.p_value) for one in apart.values()} == {(0.0, 0.0, 1.0)}
+
+
+# From scores to a verdict
+
+CASE = SimpleNamespace(
+    forgotten=SimpleNamespace(labels=LABELS.forgotten, ids=RECORDS, class_names=("a", "b", "c")),
+    retained=SimpleNamespace(labels=LABELS.retained), sample=np.arange(40), test=SimpleNamespace(labels=LABELS.test),
+    fitted=SimpleNamespace(key=b"key"),
+)  # fmt: skip
+
+
+def about(after, attacks=ATTACKS):
+    """What is said of a model, beside models that are sure of records that they had."""
+    targets = {
+        "before": audited_view(4.0),
+        "after": after,
+        "retrained": audited_view(0.0, 6),
+        "all": audited_view(0.0, 7),
+    }
+    return judged(CASE, views(24, 4.0), views(24, seed=2), targets, list(attacks))
+
+
+@pytest.mark.parametrize(("sure", "words"), [(0.0, INDISTINGUISHABLE), (4.0, FOUND)])
+def test_the_verdict_is_on_what_the_model_knows(sure, words):
+    found = about(audited_view(sure, 5))
+    assert found["verdict"].words == words
+    assert found["verdict"].power.rate > 0.9
+    assert set(found["findings"]) == set(ATTACKS)
+    for attack in STRONG:
+        before = found["findings"][attack]["before"].curve
+        assert before.auc > 0.9
+        assert before.auc_interval[0] > 0.5
+        assert before.auc > before.auc_of_retrained[1]
+
+
+def test_weak_attacks_decide_only_where_no_strong_one_was_asked_for():
+    assert about(audited_view(4.0), ["loss", "rmia"])["verdict"].strongest == "rmia"
+    alone = about(audited_view(4.0), ["loss", "entropy"])["verdict"]
+    assert alone.words == FOUND
+    assert alone.strongest in ("loss", "entropy")
+
+
+def test_the_most_exposed_record_is_the_one_that_is_remembered():
+    view = audited_view(0.0, 11)
+    forgotten = view.forgotten.copy()
+    forgotten[4] = 1e-5
+    forgotten[4, LABELS.forgotten[4]] = 1 - 1e-5 * (CLASSES - 1)
+    found = about(replace(view, forgotten=forgotten), ["lira-offline"])["exposed"]
+    assert len(found) == 6
+    assert found[0].score == max(one.score for one in found)
+    assert found[0].p_value == min(one.p_value for one in found) == 1 / 25
+    assert found[0].class_name == CASE.forgotten.class_names[LABELS.forgotten[4]]
+
+
+def test_others_whom_forgetting_exposed_are_noticed():
+    view, labels = audited_view(0.0), LABELS.retained
+    sure = np.full((len(labels), CLASSES), 1e-6)
+    sure[np.arange(len(labels)), labels] = 1 - 1e-6 * (CLASSES - 1)
+    around = about(replace(view, retained=sure))["others"]
+    assert around.exposed == 1.0 > around.exposed_range[1]
+    assert around.p_value == 1 / 25
+    assert around.auc_after == 1.0
+    calm = about(view)["others"]
+    assert calm.p_value > ALPHA
+    assert calm.exposed < 0.5
+
+
+@pytest.mark.parametrize("count", [25, 60])
+def test_of_models_that_are_treated_alike_no_more_can_be_flagged_than_stated(count):
+    """Whatever they say: each in turn is the audited one, and one in twenty at most is odd among the others."""
+    had, models = views(4, 1.0), views(count, seed=2)
+    flagged = sum(
+        verdict_on(view, Evidence(had, models[:number] + models[number + 1 :], LABELS)).words == FOUND
+        for number, view in enumerate(models)
+    )
+    assert 0 < flagged <= ALPHA * count

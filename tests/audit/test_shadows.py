@@ -1,0 +1,251 @@
+"""Models to compare with are those that fitting anew gives; on a disk they leave no trace of the records."""
+
+import copy
+
+import numpy as np
+import pytest
+from tests.audit.problems import CLASSES, FEW, TEST, TRAINING, asked, core, fitted, frozen_extractor
+from tests.unlearning.problems import fresh
+
+from maxrr.audit import audit
+from maxrr.audit import shadows as shadows_module
+from maxrr.audit.case import make_case
+from maxrr.audit.shadows import BEFORE, ON_ALL, RETRAINED, Shadows, shadow_seeds
+from maxrr.core import FullCore, HashCore
+from maxrr.nets import embed
+from maxrr.svm import LinearSVM, fit_platt
+
+SEED = fitted().seed
+PARTS = ("forgotten", "retained", "test")
+NOT_CORE = np.setdiff1d(TRAINING.ids, core())
+CORE_IDS, OTHER_IDS = core()[[1, 3, 5]], NOT_CORE[:4]
+
+
+def makes(now, folder=None):
+    return Shadows(make_case(*now), "cpu", folder, None)
+
+
+def never_saw(now, view):
+    """Nothing but rounding differs from what another model says, fitted by itself on what it may know."""
+
+    def check(model):
+        case = make_case(*now)
+        for part in PARTS:
+            records = getattr(case, part)
+            expected = model.predict_proba(records.select(records.ids[case.sample]) if part == "retained" else records)
+            np.testing.assert_allclose(getattr(view, part)[:, model.classes_], expected, rtol=0, atol=1e-9)
+
+    return check
+
+
+def test_seeds_are_their_own_and_more_of_them_begin_with_the_same():
+    many = shadow_seeds(SEED, 200)
+    assert shadow_seeds(SEED, 24) == many[:24]
+    assert len({SEED, *many}) == 201
+    assert not set(many) & set(shadow_seeds(SEED + 1, 200))
+
+
+@pytest.mark.parametrize(
+    "ids", [CORE_IDS, OTHER_IDS, np.concatenate([CORE_IDS, OTHER_IDS])], ids=["core", "not", "mix"]
+)
+def test_equal_models_fitted_with_and_without_the_records(ids):
+    """By a core that is decided for each record by itself: the naive oracle is to fit anew."""
+    now = asked(ids)
+    seeds = shadow_seeds(SEED, 2)
+    found = {(seed, kind): view for seed, kind, view in makes(now).views((BEFORE, RETRAINED), seeds)}
+    assert len(found) == 4
+    for seed in seeds:
+        for kind, records in ((BEFORE, TRAINING), (RETRAINED, TRAINING.without(ids))):
+            model = fresh(HashCore(0.5, key="house"), records, seed=seed).fit(records)
+            never_saw(now, found[seed, kind])(model)
+
+
+def test_rebuilt_ones_have_the_recorded_seed():
+    now = asked(CORE_IDS)
+    found = makes(now).rebuilt()
+    retained = TRAINING.without(CORE_IDS)
+    assert set(found) == {BEFORE, RETRAINED, ON_ALL}
+    never_saw(now, found[BEFORE])(fitted())
+    never_saw(now, found[RETRAINED])(fresh(HashCore(0.5, key="house"), retained).fit(retained))
+    never_saw(now, found[ON_ALL])(fresh(FullCore(), retained).fit(retained))
+
+
+def test_the_audited_model_speaks_for_itself():
+    now = asked(CORE_IDS)
+    never_saw(now, makes(now).own(now.model))(now.model)
+
+
+def test_a_class_that_is_gone_has_a_column_of_zeros():
+    ids = TRAINING.ids[TRAINING.labels == 1]
+    now = asked(ids, core_policy="retrain")
+    maker = makes(now)
+    views = {kind: view for _, kind, view in maker.views((BEFORE, RETRAINED), shadow_seeds(SEED, 1))}
+    for view in (views[RETRAINED], maker.own(now.model)):
+        for part in PARTS:
+            assert getattr(view, part).shape[1] == CLASSES
+            assert not getattr(view, part)[:, 1].any()
+            np.testing.assert_allclose(getattr(view, part).sum(axis=1), 1.0, atol=1e-9)
+    assert views[BEFORE].forgotten[:, 1].mean() > 0.5
+
+
+# A frozen extractor
+
+
+def test_with_a_frozen_extractor_heads_differ_by_what_they_leave_out():
+    ids = TRAINING.ids[:5]
+    now = asked(ids, "frozen")
+    maker = makes(now)
+    ((_, _, before), (_, _, retrained)) = maker.views((BEFORE, RETRAINED), [7])
+    everything = maker.case.everything
+    left_out = everything.ids[maker.left_out(7)]
+    assert len(left_out) == len(ids)
+    assert not set(left_out) & set(ids)
+    assert left_out.tolist() != everything.ids[maker.left_out(8)].tolist()
+    for view, known in ((before, TRAINING.without(left_out)), (retrained, TRAINING.without([*left_out, *ids]))):
+        features = embed(frozen_extractor(), known, device="cpu")
+        head = LinearSVM(C=now.model.C).fit(features, known.labels, keys=known.ids)
+        platt = fit_platt(head.decision_function(features), known.labels, head.classes_)
+        said = platt.probabilities(head.decision_function(embed(frozen_extractor(), maker.case.test, device="cpu")))
+        np.testing.assert_allclose(view.test, said, rtol=0, atol=1e-6)
+
+
+def test_with_a_frozen_extractor_the_rebuilt_ones_leave_nothing_out():
+    now = asked(TRAINING.ids[:5], "frozen")
+    found = makes(now).rebuilt()
+    never_saw(now, found[BEFORE])(fitted("frozen"))
+    never_saw(now, found[RETRAINED])(now.model)
+    never_saw(now, found[ON_ALL])(now.model)
+
+
+# On a disk
+
+
+class Counting:
+    """Counts views that are made, and stops after so many shadow models."""
+
+    def __init__(self, monkeypatch, stop=None):
+        self.made, self.trained, self.stop = [], [], stop
+        seen, train_many = Shadows.seen, shadows_module.train_many
+
+        def counted(maker, extractor, kinds, seed):
+            for kind, view in seen(maker, extractor, kinds, seed):
+                self.made.append((seed, kind))
+                yield kind, view
+
+        def counted_training(network, records, seeds, **settings):
+            self.trained += [(seed, len(records)) for seed in seeds]
+            return train_many(network, records, seeds, **settings)
+
+        monkeypatch.setattr(Shadows, "seen", counted)
+        monkeypatch.setattr(shadows_module, "train_many", counted_training)
+
+    def __call__(self, what, done, total, **numbers):
+        if what == "shadow models" and done == self.stop:
+            raise KeyboardInterrupt
+
+
+def interrupted(now, folder, monkeypatch, stop):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        audit(*now, shadows=FEW, folder=folder, report=Counting(patch, stop))
+
+
+def searched(folder):
+    """All bytes below a folder, names too."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return files, b"\n".join(str(path).encode() + path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("stop", [1, 6, 8])
+def test_what_is_done_is_not_done_again(tmp_path, monkeypatch, stop):
+    now, folder = asked(CORE_IDS), tmp_path / "audit"
+    interrupted(now, folder, monkeypatch, stop)
+    kept = {tuple(path.stem.split("-")) for path in folder.rglob("*.npz")}
+    assert len(kept) == stop
+    counting = Counting(monkeypatch)
+    audit(*now, shadows=FEW, folder=folder, report=counting)
+    assert not kept & {(kind, str(seed)) for seed, kind in counting.made}
+    assert len(counting.trained) == len(counting.made) == FEW - stop + 3  # the last by the model's own seed
+
+
+@pytest.mark.parametrize("stop", [2, 5, 8])
+def test_models_that_share_an_extractor_train_it_once(tmp_path, monkeypatch, stop):
+    """Where no core record was forgotten. One that is half done is begun again."""
+    now, folder = asked(OTHER_IDS), tmp_path / "audit"
+    interrupted(now, folder, monkeypatch, stop)
+    assert len(list(folder.rglob("*.npz"))) == stop
+    counting = Counting(monkeypatch)
+    audit(*now, shadows=FEW, folder=folder, report=counting)
+    assert len(counting.trained) == FEW // 2 - stop // 2 + 2
+
+
+def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
+    now, folder = asked(np.concatenate([CORE_IDS, OTHER_IDS])), tmp_path / "audit"
+    interrupted(now, folder, monkeypatch, 6)
+    files, found = searched(folder)
+    assert len(files) >= 6
+    for path in folder.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0
+    features = embed(fitted().extractor_, now.forgotten, device="cpu")
+    wanted = [
+        *(str(id_).encode() for id_ in now.forgotten.ids), *(id_.tobytes() for id_ in now.forgotten.ids),
+        *(row.tobytes() for row in now.forgotten.features), *(value.tobytes() for value in now.forgotten.features.flat),
+        *(value.tobytes() for value in now.forgotten.features.astype(np.float64).flat),
+        *(value.tobytes() for value in features.astype(np.float64).flat if value),
+        *(now.forgotten.record_hashes()[row].tobytes() for row in range(len(now.forgotten))),
+        now.model._fitted.key, now.model._fitted.key.hex().encode(),
+    ]  # fmt: skip
+    assert [content for content in wanted if content in found] == []
+    some = np.load(files[0])
+    assert set(some.files) == set(PARTS)
+    assert all(((some[part] >= 0) & (some[part] <= 1)).all() for part in PARTS)
+
+
+def test_views_of_another_case_are_not_used(tmp_path, monkeypatch):
+    """Another model, other records or another test set: all begins anew, and the other's views stay."""
+    now, folder = asked(CORE_IDS), tmp_path / "audit"
+    interrupted(now, folder, monkeypatch, 8)
+    others, _ = searched(folder)
+    for other in (asked(CORE_IDS[:2]), asked(CORE_IDS, core_policy="retrain")):
+        counting = Counting(monkeypatch)
+        audit(*other, shadows=FEW, folder=folder, report=counting)
+        assert len(counting.made) == FEW + 3
+        assert searched(folder)[0] == others
+
+
+def test_a_damaged_view_is_named(tmp_path, monkeypatch):
+    now, folder = asked(CORE_IDS), tmp_path / "audit"
+    interrupted(now, folder, monkeypatch, 8)
+    path = next(folder.rglob(f"{RETRAINED}-*.npz"))
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(ValueError, match=f"{path.name} is damaged.* delete it"):
+        audit(*now, shadows=FEW, folder=folder)
+    path.unlink()
+    counting = Counting(monkeypatch)
+    audit(*now, shadows=FEW, folder=folder, report=counting)
+    assert (int(path.stem.split("-")[1]), RETRAINED) in counting.made
+    assert not path.exists()
+
+
+def test_more_shadows_begin_with_those_that_are_there(tmp_path, monkeypatch):
+    now, folder = asked(OTHER_IDS), tmp_path / "audit"
+    interrupted(now, folder, monkeypatch, 8)
+    counting = Counting(monkeypatch)
+    audit(*now, shadows=FEW + 4, folder=folder, report=counting)
+    assert len(counting.made) == 4 + 3
+
+
+def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    audit(*asked(OTHER_IDS), shadows=FEW)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_model_is_left_as_it_was():
+    now = asked(CORE_IDS)
+    state, before = now.model._state, copy.deepcopy(now.model)
+    audit(*now, shadows=FEW)
+    assert now.model._state is state
+    assert now.model.model_hash_ == before.model_hash_
+    assert now.model.manifest_ == before.manifest_
+    assert now.model.predict_proba(TEST).tobytes() == before.predict_proba(TEST).tobytes()

@@ -1,0 +1,209 @@
+"""`maxrr audit`: where records come from, what is written, exit codes, and what stays behind."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.shell import Shell
+
+import maxrr.audit
+from maxrr.audit import AuditReport, auditing
+from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
+from maxrr.cli.evidence import like
+from maxrr.data import load
+from maxrr.report import is_report
+from maxrr.unlearning import Receipt
+from maxrr.workspace import Workspace
+
+GONE = ("v1", "v2", "v4")  # training records of both classes
+FEW = ("--shadows", 8)
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of the test's own, and another one to work in."""
+    folder, here = tmp_path / "tmp", tmp_path / "here"
+    for each in (folder, here):
+        each.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.chdir(here)
+    return folder
+
+
+@pytest.fixture
+def answered(shell: Shell, visits: Path) -> Path:
+    """A workspace with one request carried out, the extractor left as it was."""
+    shell("unlearn", visits, "--ids", ",".join(GONE), "--yes")
+    return visits
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch, audited: AuditReport) -> list[dict[str, Any]]:
+    """What `audit` is called with, where its answer is known beforehand."""
+    calls: list[dict[str, Any]] = []
+
+    def answer(model: object, receipt: Receipt, forgotten: object, test: object, **options: object) -> AuditReport:
+        calls.append({"receipt": receipt, "forgotten": forgotten, "test": test, **options})
+        return audited
+
+    monkeypatch.setattr(maxrr.audit, "audit", answer)
+    return calls
+
+
+@pytest.fixture(scope="session")
+def audited(fitted_visits: Path) -> AuditReport:
+    """The answer of a real audit, of which tests change parts."""
+    with Workspace.open(fitted_visits, read_only=True) as workspace:
+        training, test = load(workspace.source["name"], label="state", id="visit", subject="person")
+        model = workspace.model_with(training)
+    receipt = model.unlearn(list(GONE))
+    return maxrr.audit.audit(model, receipt, training.select(list(GONE)), test, shadows=8)
+
+
+def without_times(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: value for name, value in found.items() if name not in ("time", "seconds")}
+
+
+def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
+    shown = shell("audit", answered, 1, *FEW, code=5)
+    assert "verdict  not enough evidence (needs about" in shown.out
+    assert "receipt  1, approximate-refit, 3 records" in shown.out
+    assert [line.split()[0] for line in shown.out.splitlines()[7:10]] == ["threshold", "lira", "rmia"]
+    assert "audit-1.html" in shown.out
+    assert is_report(Path("audit-1.html").read_text(encoding="utf-8"))
+    assert json.loads(Path("audit-1.json").read_text(encoding="utf-8"))["records"] == 3
+    assert "shadow models: 8/8" in shown.err
+    (scratch,) = temporary.iterdir()
+    assert list(scratch.iterdir()) == []
+
+
+def test_records_from_elsewhere(shell: Shell, answered: Path, visits_csv: Path, tmp_path: Path) -> None:
+    """Whether the source still has the forgotten records or another file brings them: the audit is the same."""
+    header, *lines = visits_csv.read_text().splitlines()
+    left = [line for line in lines if line.split(",")[0] not in GONE]
+    gone = [line for line in lines if line not in left]
+    sources = {"left.csv": left, "gone.csv": gone}
+    for name, some in sources.items():
+        (tmp_path / name).write_text("\n".join([header, *some]))
+    shell("audit", answered, 1, *FEW, "--out", "one.html", code=5)
+    shell("audit", answered, 1, *FEW, "--source", tmp_path / "left.csv", "--forgotten", tmp_path / "gone.csv",
+          "--out", "two.html", code=5)  # fmt: skip
+    assert without_times(Path("one.json")) == without_times(Path("two.json"))
+    said = shell("audit", answered, 1, *FEW, "--source", tmp_path / "left.csv", code=1).err
+    assert "the source lacks 3 of the 3 records on receipt 1" in said
+    assert "--forgotten" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text.replace("v1,p0,ill", "v1,p0,well"), "1 of the 3 records are not as they were forgotten"),
+        (lambda text: text.replace("v1,p0,ill", "v1,p0,dead"), "class dead is none of the workspace's: ill, well"),
+        (lambda text: text.replace("v1,", "v99,"), "gone.csv lacks 1 of the 3 records"),
+    ],
+)
+def test_records_that_are_others(
+    shell: Shell, answered: Path, visits_csv: Path, change: Callable[[str], str], said: str
+) -> None:
+    header, *lines = visits_csv.read_text().splitlines()
+    gone = [line for line in lines if line.split(",")[0] in GONE]
+    Path("gone.csv").write_text(change("\n".join([header, *gone])))
+    assert said in shell("audit", answered, 1, *FEW, "--forgotten", "gone.csv", code=1).err
+
+
+def test_other_test_records(
+    shell: Shell, answered: Path, visits_csv: Path, heard: list[dict[str, Any]]
+) -> None:  # fmt: skip
+    header, *lines = visits_csv.read_text().splitlines()
+    Path("new.csv").write_text("\n".join([header, *(f"n{line}" for line in lines)]))
+    shell("audit", answered, 1, code=5)
+    shell("audit", answered, 1, "--test", "new.csv", code=5)
+    own, other = (call["test"] for call in heard)
+    assert 0 < len(own) < len(other) == 60
+    assert heard[0]["forgotten"].ids.tolist() == sorted(GONE)
+
+
+def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[str, Any]], temporary: Path) -> None:
+    receipt = answered / "receipts" / "000001.json"
+    shell("audit", answered, receipt, "--attack", "lira, loss", "--shadows", 12, "--device", "cpu", code=5)
+    (call,) = heard
+    assert (call["attacks"], call["shadows"], call["device"]) == (["lira", "loss"], 12, "cpu")
+    assert call["receipt"] == Receipt.from_json(receipt.read_text(encoding="utf-8"))
+    assert call["folder"].parent == temporary
+    assert (call["folder"].stat().st_mode & 0o777) == 0o700
+
+
+@pytest.mark.parametrize(("words", "code"), [(INDISTINGUISHABLE, 0), (FOUND, 4), (NOT_ENOUGH, 5)])
+def test_exit_codes(
+    either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
+) -> None:
+    result = replace(audited, verdict=replace(audited.verdict, words=words, more_shadows=0))
+    monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: result)
+    assert f"verdict  {words}\n" in either("audit", answered, 1, code=code).out
+    told = either("audit", answered, 1, "--json", code=code).json
+    assert (told["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
+
+
+def test_what_is_not_of_an_earlier_audit_stays(shell: Shell, answered: Path, heard: list[dict[str, Any]]) -> None:
+    shell("audit", answered, 1, code=5)
+    shell("audit", answered, 1, code=5)
+    for name in ("audit-1.html", "mine.json"):
+        Path(name).write_text("mine")
+        out = Path(name).with_suffix(".html")
+        assert f"{name} is there already" in shell("audit", answered, 1, "--out", out, code=1).err
+        assert Path(name).read_text() == "mine"
+    assert "--out names a page" in shell("audit", answered, 1, "--out", "audit.pdf", code=2).err
+    assert len(heard) == 2
+
+
+def test_wrong_options(shell: Shell, answered: Path) -> None:
+    assert "attacks are threshold, lira" in shell("audit", answered, 1, "--attack", "guess", code=1).err
+    assert "8 shadow models or more, not 3" in shell("audit", answered, 1, "--shadows", 3, code=1).err
+    assert "no receipt 2: it has 1" in shell("audit", answered, 2, code=1).err
+    assert list(Path().iterdir()) == []
+
+
+def test_an_interrupted_audit_goes_on(
+    shell: Shell, answered: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(auditing, "judged", interrupt)
+        said = shell("audit", answered, 1, *FEW, code=130).err
+    assert "the same command goes on with the models that it has made" in said
+    kept = list(temporary.rglob("*.npz"))
+    assert len(kept) == 8 + 3
+    again = shell("audit", answered, 1, *FEW, code=5)
+    assert "training" not in again.err
+    assert list(temporary.rglob("*.npz")) == []
+
+
+def test_scratch_is_private_and_does_not_pile_up(
+    shell: Shell, answered: Path, temporary: Path, heard: list[dict[str, Any]]
+) -> None:
+    scratch = temporary / f"maxrr-audit-{os.getuid()}"
+    old, new = scratch / "audit-old", scratch / "audit-new"
+    for left in (old, new):
+        left.mkdir(parents=True)
+    scratch.chmod(0o755)
+    assert "can be read by others" in shell("audit", answered, 1, code=1).err
+    scratch.chmod(0o700)
+    long_ago = time.time() - 100_000.0
+    os.utime(old, (long_ago, long_ago))
+    shell("audit", answered, 1, code=5)
+    assert list(scratch.iterdir()) == [new]
+    assert len(heard) == 1
+
+
+def test_ids_of_few_records_are_still_texts() -> None:
+    assert like(np.array([10, 2]), np.array(["10", "b"])).tolist() == ["10", "2"]
+    assert like(np.array([10, 2]), np.array([1])).tolist() == [10, 2]

@@ -1,0 +1,193 @@
+"""The page of an audit: the verdict and what it rests on, in full, and never more than that."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.report.conftest import fitted
+from tests.report.reading import all_of, read
+
+from maxrr.audit import ATTACKS, AuditReport, audit
+from maxrr.audit.results import Finding
+from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
+from maxrr.data import load
+from maxrr.report import audit_page, is_report
+from maxrr.report.attacks import ASKS, MODELS, NAMES, TRACES
+from maxrr.report.charts import strip
+from maxrr.report.curves import Axes, Trace, roc_chart
+from maxrr.report.words import p_value, percent
+
+HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;"
+
+
+@pytest.fixture(scope="session")
+def audited() -> AuditReport:
+    """An audit that really happened, of a small model with all attacks."""
+    training, test = load("digits")
+    training = training.select(training.ids[:300]).in_order()
+    model = fitted(training, epochs=2)
+    ids = model.core_.ids[:12]
+    receipt = model.unlearn(ids)
+    return audit(model, receipt, training.select(ids), test, attacks=ATTACKS, shadows=8)
+
+
+@pytest.fixture(scope="session")
+def of_one(audited: AuditReport) -> AuditReport:
+    """The same as if it had been about a single record."""
+    findings = {
+        attack: {model: replace(found, curve=None) for model, found in models.items()}
+        for attack, models in audited.findings.items()
+    }
+    claims = dict.fromkeys(audited.claimed_unlearned, 1.0)
+    return replace(
+        audited, records=1, findings=findings, by_class={}, exposed=audited.exposed[:1], claimed_unlearned=claims
+    )
+
+
+def judged(report: AuditReport, words: str, flagged: int = 4) -> AuditReport:
+    """The report with another verdict."""
+    power = replace(report.verdict.power, flagged=flagged, models=4, rate=flagged / 4)
+    return replace(report, verdict=replace(report.verdict, words=words, power=power, more_shadows=37))
+
+
+def test_everything_has_a_name() -> None:
+    assert set(NAMES) == set(ASKS) == set(ATTACKS)
+    assert set(MODELS) == set(TRACES)
+    assert len({(trace.dashes, trace.shape) for trace in TRACES.values()}) == len(TRACES)
+
+
+def test_it_is_whole_and_asks_for_nothing(audited: AuditReport) -> None:
+    page = audit_page(audited)
+    reader = read(page)
+    assert is_report(page)
+    assert [len(all_of(reader, name)) for name in ("html", "title", "main", "h1")] == [1] * 4
+    assert [each for each in reader.elements if {"src", "href"} & set(each.attributes)] == []
+    pictures = [each.attributes for each in all_of(reader, "svg")]
+    assert [each for each in pictures if each.get("aria-hidden") != "true" and not each.get("aria-label")] == []
+    levels = [int(each.name[1]) for each in reader.elements if re.fullmatch(r"h\d", each.name)]
+    assert max(after - before for before, after in pairwise(levels)) == 1
+
+
+def test_what_was_found_is_on_it(audited: AuditReport) -> None:
+    text = read(audit_page(audited)).text
+    verdict, found = audited.verdict, audited.others
+    expected = [
+        f"12 forgotten records: {verdict.words}.",
+        "approximate-refit",
+        f"p = {p_value(verdict.p_value)}",
+        f"leave open {p_value(verdict.p_interval[0])} to {p_value(verdict.p_interval[1])}",
+        f"{verdict.power.flagged} of 4",
+        *(one.mark[:12] for one in audited.exposed),
+        *(f"{beside.value:.3g}" for beside in audited.distances.values()),
+        f"{percent(found.exposed_in_retrained, 1)}, from {percent(found.exposed_range[0], 1)}",
+        *(f"{text[0].upper()}{text[1:]}." for text in audited.assumed),
+        f"PyTorch {audited.environment['torch_version']}",
+    ]
+    assert [words for words in expected if words not in text] == []
+
+
+def test_every_attack_has_a_line_for_every_model(audited: AuditReport) -> None:
+    cells = [each.text.replace("\u00a0", " ") for each in all_of(read(audit_page(audited)), "td")]
+    for models in audited.findings.values():
+        for found in models.values():
+            assert found.curve is not None
+            low, high = found.curve.auc_interval
+            assert f"{found.curve.auc:.2f} [{low:.2f}, {high:.2f}]" in cells
+            low, high = found.curve.tpr_at_1_interval
+            assert f"{percent(found.curve.tpr_at_1)} [{100 * low:.0f}, {100 * high:.0f}]" in cells
+            low, high = found.curve.auc_of_retrained
+            assert f"{low:.2f} to {high:.2f}" in cells
+    assert len([cell for cell in cells if re.fullmatch(r"\d\.\d\d \[.*\]", cell)]) == 4 * len(ATTACKS)
+
+
+@pytest.mark.parametrize(
+    ("words", "flagged", "said"),
+    [
+        (FOUND, 4, "It stands out"),
+        (NOT_ENOUGH, 4, "needs about 37 more shadow models"),
+        (INDISTINGUISHABLE, 4, "It does not stand out, and 4 of 4 models that had the records would."),
+        (INDISTINGUISHABLE, 1, "the same test finds 1: there was little to be found, and the verdict says as little"),
+    ],
+)
+def test_verdicts_are_said_as_they_are(audited: AuditReport, words: str, flagged: int, said: str) -> None:
+    reader = read(audit_page(judged(audited, words, flagged)))
+    (title,) = all_of(reader, "h1")
+    assert title.text == f"12 forgotten records: {words}."
+    assert said in reader.text
+    assert not re.search(r"proven|deleted", reader.text)
+
+
+def test_others_who_are_exposed_are_not_hidden(audited: AuditReport) -> None:
+    for p, said in ((0.04, "More of the others is exposed"), (0.4, "No one else was exposed")):
+        report = replace(audited, others=replace(audited.others, p_value=p))
+        assert said in read(audit_page(report)).text
+
+
+def test_a_single_record_has_a_p_value_and_no_curve(audited: AuditReport, of_one: AuditReport) -> None:
+    many, one = read(audit_page(audited)), read(audit_page(of_one))
+    assert len([each for each in all_of(many, "svg") if "chart" in each.attributes["class"]]) == 2
+    assert [each for each in all_of(one, "svg") if "chart" in each.attributes["class"]] == []
+    (centre,) = (each for each in all_of(one, "div") if each.attributes.get("class") == "centre")
+    assert f"p = {p_value(of_one.verdict.p_value)}" in centre.text
+    assert "Receipt 1 says that a record was forgotten" in one.text
+    assert "no member" in one.text
+    assert "AUC of LiRA" not in one.text
+
+
+def test_many_classes_are_not_all_shown(audited: AuditReport) -> None:
+    report = replace(audited, by_class={f"class-{place}": place / 20 for place in range(20)})
+    text = read(audit_page(report)).text
+    assert "8 more classes in the JSON" in text
+    assert "class-19" in text
+    assert "class-7" not in text
+
+
+def test_hostile_text_stays_text(audited: AuditReport) -> None:
+    def changed(text: str) -> AuditReport:
+        exposed = [replace(one, class_name=text) for one in audited.exposed]
+        return replace(audited, exposed=exposed, by_class={text: 0.5}, assumed=[text], guarantee=text)
+
+    found, expected = read(audit_page(changed(HOSTILE))), read(audit_page(changed("mild")))
+    assert [each.name for each in found.elements] == [each.name for each in expected.elements]
+    assert [sorted(each.attributes) for each in found.elements] == [
+        sorted(each.attributes) for each in expected.elements
+    ]
+    assert HOSTILE in found.text
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12), st.sampled_from([20, 5000]))
+def test_a_curve_is_where_its_rates_are(points: list[tuple[float, float]], records: int) -> None:
+    fpr, tpr = (np.sort([*column, 0.0, 1.0]) for column in zip(*points, (0.0, 0.0), strict=True))
+    how = Trace("audited", "", "diamond")
+    chart = roc_chart([(how, fpr, tpr)], records=records, width=960.0, height=440.0, label="x", style="wide")
+    line, marks = (each.attributes["d"] for each in all_of(read(chart), "path"))
+    axes = Axes(0.01 if records == 20 else 1e-4, 960.0, 440.0)
+    corners = [(float(x), float(y)) for x, y in re.findall(r"H([\d.]+)V([\d.]+)", line)]
+    assert corners == [
+        pytest.approx((axes.x(x), axes.y(y)), abs=0.01)
+        for x, y in zip(fpr.tolist(), tpr.tolist(), strict=True)
+        if y >= axes.lowest_tpr
+    ]
+    assert all(52.0 <= x <= 952.0 and 30.0 <= y <= 396.0 for x, y in corners)
+    assert marks.count("M") <= 4
+    assert axes.x(1e-9) == axes.x(1e-4) < axes.x(1.0)
+
+
+def test_a_strip_keeps_to_its_scale() -> None:
+    reader = read(strip(5.0, 0.2, 0.4, left=0.0, right=1.0, tick=0.5))
+    (span,) = all_of(reader, "rect")
+    assert float(span.attributes["x"]) == pytest.approx(6.0 + 108.0 * 0.2 - 1.0)
+    assert float(span.attributes["width"]) == pytest.approx(108.0 * 0.2 + 2.0)
+    (mark,) = all_of(reader, "path")
+    assert float(re.findall(r"M([\d.]+)", mark.attributes["d"])[0]) < 114.0
+
+
+def test_a_finding_without_a_curve_is_a_single_record(of_one: AuditReport) -> None:
+    cells = [each.text for each in all_of(read(audit_page(of_one)), "td")]
+    found: Finding = of_one.findings["lira"]["after"]
+    assert f"{found.statistic:.3g}".replace("-", "−") in cells
+    assert p_value(found.p_value) in cells
