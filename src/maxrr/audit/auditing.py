@@ -21,11 +21,13 @@ from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
 from maxrr.audit.shadows import BEFORE, RETRAINED, Shadows, View, shadow_seeds
+from maxrr.audit.threshold import PLATT, Platt
 from maxrr.audit.verdicts import TOLERANCE, decide
 from maxrr.data import Dataset
 from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
 from maxrr.progress import Report
+from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.oblivion import id_mark
 
@@ -38,8 +40,9 @@ COMPARED = 2_000  # test records on which models are held against each other
 
 def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
-    attacks: Sequence[str] = ("threshold", *STRONG), shadows: int = 64, device: str | None = None,
-    folder: str | Path | None = None, report: Report | None = None,
+    attacks: Sequence[str] = ("threshold", *STRONG), shadows: int = 64, platt: Platt = "retained",
+    core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
+    report: Report | None = None,
 ) -> AuditReport:  # fmt: skip
     """Try to tell from a model that it once had the records which it says it has forgotten.
 
@@ -60,6 +63,12 @@ def audit(
         Of "threshold" (the paper's), "lira", "rmia", "lira-offline", "loss", "entropy" and "modified-entropy".
     shadows : int
         Models to train: half with the records, half without.
+    platt
+        What probabilities are fitted on: "retained" records, as the model does; "held-out", every other test record; or
+        retained ones "cross-validated". The paper does not say.
+    core_as_members : bool
+        Whether core records are among the members that the threshold attack compares with. The paper's appendix
+        leaves them out.
     device : optional
         As in `maxrr.nets.train`.
     folder : optional
@@ -76,7 +85,9 @@ def audit(
         raise ValueError(f"attacks are {', '.join(ATTACKS)}; not {', '.join(unknown) or 'none'}")
     if shadows < FEWEST:
         raise ValueError(f"an audit takes {FEWEST} shadow models or more, not {shadows}")
-    case = make_case(model, receipt, forgotten, test)
+    if platt not in PLATT:
+        raise ValueError(f"Platt scaling is fitted on one of {', '.join(PLATT)}; not on {platt!r}")
+    case = make_case(model, receipt, forgotten, test, platt=platt, core_as_members=core_as_members)
     place = None if folder is None else Path(folder) / digest(case)
     maker = Shadows(case, device, place, report)
     count = shadows // 2
@@ -105,7 +116,7 @@ def audit(
 def digest(case: Case) -> str:
     """What views of a case have in common: those of another are of no use to it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    parts = (case.fitted.model_hash, case.fitted.holdings.manifest, *datasets)
+    parts = (case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()))
     return "audit-" + hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
@@ -137,7 +148,7 @@ def judged(
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "by_class": by_class(case, scores[deciding[0]]["after"]),
         "exposed": most_exposed(case, scores[deciding[0]]["after"]),
-        "distances": distances_of(targets["after"], retrained),
+        "distances": distances_of(targets["after"], retrained), "head_distance": head_distance_of(case),
         "others": others(labels, with_records, retrained, targets),
     }  # fmt: skip
 
@@ -204,6 +215,16 @@ def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
         "disagreement of predictions": beside(differ, mine, theirs),
         "divergence of probabilities": beside(diverge, mine, theirs),
     }
+
+
+def head_distance_of(case: Case) -> float | None:
+    """Between the audited head and one fitted from scratch on the retained records; 0 if they are the same."""
+    if case.touches_core:
+        return None
+    rows, features = case.fitted.in_order()
+    holdings, head = case.fitted.holdings, case.fitted.head
+    scratch = LinearSVM(C=case.fitted.setting.C).fit(features, holdings.labels[rows], keys=holdings.ids[rows])
+    return distances.head_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
 
 
 def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:

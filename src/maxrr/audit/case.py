@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.audit.threshold import Platt
 from maxrr.data import DataError, Dataset
 from maxrr.data.hashes import hash_rows
 from maxrr.unlearning import MaxRR, Receipt
@@ -30,7 +31,9 @@ class Case:
     core_before, core_after
         Ids of the core with and without the forgotten records.
     sample
-        Rows of retained records to look at.
+        Rows of retained records to look at: the members of the threshold attack.
+    platt, held_out
+        What probabilities are fitted on (`maxrr.audit.threshold`), and the test records kept for that, if any.
     """
 
     fitted: Fitted
@@ -41,6 +44,8 @@ class Case:
     core_before: NDArray[Any]
     core_after: NDArray[Any]
     sample: Ints
+    platt: Platt = "retained"
+    held_out: Dataset | None = None
 
     @property
     def touches_core(self) -> bool:
@@ -53,8 +58,11 @@ class Case:
         return joined(self.retained, self.forgotten)
 
 
-def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset) -> Case:
-    """The case, if all that is given belongs together.
+def make_case(
+    model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, platt: Platt = "retained",
+    core_as_members: bool = True,
+) -> Case:  # fmt: skip
+    """The case, if all that is given belongs together. Held-out Platt scaling takes every other test record.
 
     Raises
     ------
@@ -70,10 +78,19 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
     check_core(fitted, retained, receipt)
     core = set(receipt.core_marks)
     was_core = np.array([id_mark(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
-    drawn = np.random.default_rng(0).choice(len(retained), min(SAMPLE, len(retained)), replace=False)
+    members = np.arange(len(retained))
+    if not core_as_members:
+        members = np.flatnonzero(~np.isin(retained.ids, fitted.choice.ids))
+        if not len(members):
+            raise DataError("every retained record is core: without the core there are no members to compare with")
+    drawn = np.random.default_rng(0).choice(members, min(SAMPLE, len(members)), replace=False)
+    apart, held_out = test.in_order(), None
+    if platt == "held-out":
+        apart, held_out = apart.select(apart.ids[1::2]), apart.select(apart.ids[::2])
+        check_test(fitted, gone, apart)
     core_before = np.sort(np.concatenate([fitted.choice.ids, gone.ids[was_core]]))
     return Case(
-        fitted, receipt, gone, retained, test.in_order(), core_before, fitted.choice.ids, np.sort(drawn)
+        fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn), platt, held_out
     )  # fmt: skip
 
 
@@ -162,10 +179,15 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
 
 def joined(one: Dataset, other: Dataset) -> Dataset:
     """Both, in the order of their ids."""
+    return side_by_side(one, other).in_order()
+
+
+def side_by_side(one: Dataset, other: Dataset) -> Dataset:
+    """The records of one, then those of the other."""
     subjects = None
     if one.subjects is not None and other.subjects is not None:
         subjects = np.concatenate([one.subjects, other.subjects])
     return Dataset(
         np.concatenate([one.features, other.features]), np.concatenate([one.labels, other.labels]), one.class_names,
         np.concatenate([one.ids, other.ids]), subjects,
-    ).in_order()  # fmt: skip
+    )  # fmt: skip

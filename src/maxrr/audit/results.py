@@ -102,6 +102,9 @@ class AuditReport:
         By model: the share of forgotten records that the paper's attack does not call members.
     distances
         Of the audited model to retraining, beside those of retrainings to each other.
+    head_distance : float or None
+        Of the head to one fitted from scratch on the same extractor, relative. None where the forgotten records were
+        core: heads of different extractors cannot be compared.
     assumed : list of str
         What the verdict rests on.
     """
@@ -118,6 +121,7 @@ class AuditReport:
     by_class: dict[str, float]
     exposed: list[Exposed]
     distances: dict[str, Beside]
+    head_distance: float | None
     others: Others
     assumed: list[str]
     environment: dict[str, Any]

@@ -17,14 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.audit.case import Case
+from maxrr.audit.case import Case, side_by_side
+from maxrr.audit.threshold import folds_of, platt_by
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets import split, train_many
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.progress import Report
-from maxrr.svm import LinearSVM, fit_platt
+from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.unlearning import MaxRR
 
 Floats = NDArray[np.float64]
@@ -65,6 +66,8 @@ class Shadows:
         self.device = device
         self.folder = folder
         self.report = report
+        self.held = 0 if case.held_out is None else len(case.held_out)
+        self.tested = case.test if case.held_out is None else side_by_side(case.held_out, case.test)
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -111,7 +114,7 @@ class Shadows:
         """What models on this extractor say: with the forgotten records in the head, or without."""
         everything = self.case.everything
         features = self.features(extractor, everything)
-        test = self.features(extractor, self.case.test)
+        test = self.features(extractor, self.tested)
         gone = everything.rows(self.case.forgotten.ids)
         present = np.setdiff1d(np.arange(len(everything)), self.left_out(seed))
         if BEFORE in kinds:
@@ -141,12 +144,36 @@ class Shadows:
         return np.random.default_rng(stream(seed, SHADOWS)).choice(rows, count, replace=False)
 
     def view(self, svm: LinearSVM, features: Any, everything: Dataset, fitted_on: NDArray[np.int64], test: Any) -> View:
-        """Probabilities by Platt scaling on the records that the head was fitted on."""
-        scaling = fit_platt(scores(svm, features[fitted_on]), everything.labels[fitted_on], svm.classes_)
+        """What a head says of the records, by Platt scaling."""
         gone = everything.rows(self.case.forgotten.ids)
         sample = everything.rows(self.case.retained.ids[self.case.sample])
-        parts = (features[gone], features[sample], test)
+        held, apart = (test[: self.held], test[self.held :]) if self.held else (None, test)
+        scaling = self.scaling(
+            svm, svm.rows_, features[fitted_on], everything.labels[fitted_on], everything.ids[fitted_on], held
+        )  # fmt: skip
+        parts = (features[gone], features[sample], apart)
         return View(*(self.wide(scaling.probabilities(scores(svm, part)), svm.classes_) for part in parts))
+
+    def scaling(
+        self, svm: LinearSVM, rows: NDArray[np.int64], features: Any, labels: NDArray[Any], ids: NDArray[Any], held: Any
+    ) -> PlattScaling:
+        """Platt scaling of a head, as the case says, from the records it was fitted on: its rows, in any order."""
+        held_labels = None if self.case.held_out is None else self.case.held_out.labels
+        apart = None
+        if self.case.platt == "cross-validated":
+            folds = folds_of(ids)
+            apart = np.empty((len(ids), len(svm.certificate_)))
+            for fold in np.unique(folds):
+                inside = np.flatnonzero(folds == fold)
+                other = svm.without(rows[inside])
+                if not np.array_equal(other.classes_, svm.classes_):
+                    raise ValueError("a class has too few records for cross-validated Platt scaling: use another")
+                apart[inside] = scores(other, features[inside]).reshape(len(inside), -1)
+        return platt_by(
+            self.case.platt, scores(svm, features), labels, svm.classes_,
+            held_out_scores=None if held is None else scores(svm, held), held_out_labels=held_labels,
+            out_of_fold_scores=apart,
+        )  # fmt: skip
 
     def wide(self, probabilities: Floats, classes: NDArray[Any]) -> Floats:
         """Columns for every class, those without a head with 0."""
@@ -168,10 +195,16 @@ class Shadows:
 
     def own(self, model: MaxRR) -> View:
         """What the audited model says."""
-        case = self.case
+        case, fitted = self.case, self.case.fitted
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
-        classes = case.fitted.head.classes_
-        return View(*(self.wide(model.predict_proba(part), classes) for part in parts))
+        if case.platt == "retained":  # which is what the model does itself
+            return View(*(self.wide(model.predict_proba(part), fitted.head.classes_) for part in parts))
+        rows, features = fitted.in_order()
+        held = None if case.held_out is None else fitted.setting.features(fitted.extractor, case.held_out)
+        labels, ids = fitted.holdings.labels[rows], fitted.holdings.ids[rows]
+        scaling = self.scaling(fitted.head, rows, features, labels, ids, held)
+        decisions = (np.asarray(model.decision_function(part)) for part in parts)
+        return View(*(self.wide(scaling.probabilities(values), fitted.head.classes_) for values in decisions))
 
     def rebuilt(self) -> dict[str, View]:
         """By the recorded seed: the model before, the one retrained without the records, and one on all the rest."""

@@ -11,7 +11,7 @@ from maxrr.cli.command import Argument, Option
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
 from maxrr.cli.exits import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import check_network, importing_from_here, opened
-from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
+from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
 from maxrr.cli.prove import receipt_of
 from maxrr.cli.sources import sides
 
@@ -33,6 +33,15 @@ def run(
         str, Option("With commas between them: threshold, lira, rmia, lira-offline, loss, entropy, modified-entropy.")
     ] = "threshold,lira,rmia",
     shadows: Annotated[int, Option("Models to train, half with the records and half without.")] = 64,
+    platt: Annotated[
+        Platt,
+        Option("What probabilities are fitted on: the retained records, every other test record, or the retained ones "
+               "by cross-validation."),
+    ] = Platt.RETAINED,
+    without_core: Annotated[
+        bool,
+        Option("Leave core records out of the members that the threshold attack compares with.", ("--without-core",)),
+    ] = False,
     test: Annotated[
         str | None,
         Option("Records that no model saw, all of a source; the test records of the workspace's source if not given."),
@@ -78,8 +87,8 @@ def run(
         attacks = [name.strip() for name in attack.split(",") if name.strip()]
         try:
             result = audit(
-                model, handed, gone, unseen, attacks=attacks, shadows=shadows, device=device, folder=scratch(),
-                report=report,
+                model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
+                core_as_members=not without_core, device=device, folder=scratch(), report=report,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt(INTERRUPTED) from None

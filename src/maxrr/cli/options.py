@@ -45,6 +45,14 @@ class Refit(StrEnum):
     INFLUENTIAL = "influential"
 
 
+class Platt(StrEnum):
+    """What probabilities are fitted on."""
+
+    RETAINED = "retained"
+    HELD_OUT = "held-out"
+    CROSS_VALIDATED = "cross-validated"
+
+
 CorePolicy = Annotated[
     Policy,
     Option("If records are core: move the head and leave the extractor (head, approximate), train the extractor again "

@@ -131,10 +131,15 @@ def distances(report: AuditReport) -> Html:
         drawn = strip(found.value, low, high, left=0.0, right=1.15 * max(found.value, high) or 1.0)
         spread = beside(drawn, f"{low:.3g} to {high:.3g}, median {middle:.3g}")
         rows.append((name, f"{found.value:.3g}", spread, p_value(found.p_value)))
+    head = f"Its head is {report.head_distance or 0.0:.2g} of its length away from one fitted from scratch."
+    if report.head_distance is None:
+        head = "Heads cannot be compared: the forgotten records were core, so each stands on an extractor of its own."
+    elif report.head_distance == 0.0:
+        head = "Its head is the one that fitting from scratch on the same extractor gives."
     return section(
         "How far from retraining",
         "Two trainings from different seeds differ, too. So the distance of the audited model to the retrained ones is "
-        "shown beside their distances to each other, on test records.",
+        f"shown beside their distances to each other, on test records. {head}",
         table(
             ("distance", "audited to retrained", "90 % of retrained to each other", "p"), rows,
             "Distances of the audited model to retrained ones, beside their distances to each other",
