@@ -82,3 +82,12 @@ def test_the_audits_are_those_that_were_measured() -> None:
         assert start in page
         for attack in ("lira", "rmia", "threshold"):
             assert f" {found['findings'][attack]['after']['curve']['auc']:.3f} (" in page
+
+
+def test_the_cost_of_durability_is_what_was_measured() -> None:
+    page = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")
+    measured = json.loads((ROOT / "benchmarks" / "workspace.json").read_text(encoding="utf-8"))
+    for name, row in measured["requests"].items():
+        kind, count = name.split(", ")
+        times = f"{1e3 * row['durable']:.0f} ms | {1e3 * row['in_memory']:.0f} ms | {1 / row['durable']:.0f}"
+        assert f"| `{kind}`, {count} record{'s' * (count != '1')} | {times} | {row['fsyncs']} |" in page
