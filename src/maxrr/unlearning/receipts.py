@@ -10,7 +10,7 @@ from typing import Any
 
 from maxrr.svm import Certificate
 
-VERSION = 1
+VERSION = 2  # 2 has core_marks
 
 
 @dataclass(frozen=True)
