@@ -108,6 +108,7 @@ def audit(
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), with_records=len(views[BEFORE]), retrained=len(views[RETRAINED]), **found,
+        head_distance=head_distance_of(case),
         assumed=assumptions(case), environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
@@ -148,7 +149,7 @@ def judged(
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "by_class": by_class(case, scores[deciding[0]]["after"]),
         "exposed": most_exposed(case, scores[deciding[0]]["after"]),
-        "distances": distances_of(targets["after"], retrained), "head_distance": head_distance_of(case),
+        "distances": distances_of(targets["after"], retrained),
         "others": others(labels, with_records, retrained, targets),
     }  # fmt: skip
 
