@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.audit.checks import Floats
-from maxrr.audit.ranks import Power, rank_p_value, shadows_needed
+from maxrr.audit.ranks import rank_p_value, shadows_needed
 from maxrr.audit.roc import interval
 
 ALPHA = 0.05
@@ -28,6 +28,17 @@ TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"
 NOT_ENOUGH = "not enough evidence"
+
+
+@dataclass(frozen=True)
+class Power:
+    """How many of the models that still know the records the test would flag, and the 95 % interval of that rate."""
+
+    flagged: int
+    models: int
+    rate: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)

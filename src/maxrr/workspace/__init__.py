@@ -1,6 +1,7 @@
 """A MaxRR in a folder: the same verbs, each durable."""
 
 from maxrr.workspace.damage import WorkspaceError
-from maxrr.workspace.workspace import Status, Workspace
+from maxrr.workspace.status import Status
+from maxrr.workspace.workspace import Workspace
 
 __all__ = ["Status", "Workspace", "WorkspaceError"]

@@ -4,7 +4,7 @@ import copy
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,45 +23,8 @@ from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, root
 from maxrr.workspace.damage import WorkspaceError
+from maxrr.workspace.status import Status, status_of
 from maxrr.workspace.store import Store
-
-
-@dataclass(frozen=True)
-class Status:
-    """What is in a workspace.
-
-    Attributes
-    ----------
-    records, core, influential, free : int
-        Records that are there; of these, core ones, influential ones that are not core, and the others.
-    classes : list of str
-        That the head tells apart.
-    requests, forgotten : int
-        Requests carried out, and records that they forgot.
-    held_about_forgotten : str
-        What is still known of a forgotten record, and why.
-    core_left_in_extractor : int
-        Forgotten core records that the extractor was trained on: an audit is due.
-    bytes : int
-        Of all files.
-    """
-
-    folder: str
-    records: int
-    core: int
-    influential: int
-    free: int
-    classes: list[str]
-    requests: int
-    forgotten: int
-    held_about_forgotten: str
-    core_left_in_extractor: int
-    core_depended_on: str
-    unconditional: bool
-    model_hash: str
-    manifest: str
-    source: dict[str, str]
-    bytes: int
 
 
 class Workspace:
@@ -301,27 +264,7 @@ class Workspace:
 
     def status(self) -> Status:
         """What is in the workspace."""
-        fitted = self._fitted
-        alive = fitted.holdings.alive
-        influential = np.zeros(len(alive), dtype=bool)
-        influential[fitted.head.support_] = True
-        count = len(fitted.oblivion.marks)
-        about = (
-            "nothing was forgotten yet"
-            if not count
-            else f"three HMACs for each of {count:,} forgotten records (of its id, of the record, of its features) "
-            "under the key of this workspace: they recognise a request for what is gone, and data that brings it "
-            "back, and tell nothing to those who do not hold the record"
-        )
-        return Status(
-            folder=str(self.folder), records=int(alive.sum()), core=int((fitted.core & alive).sum()),
-            influential=int((influential & ~fitted.core & alive).sum()),
-            free=int((~influential & ~fitted.core & alive).sum()), classes=list(fitted.head_classes),
-            requests=fitted.requests, forgotten=count, held_about_forgotten=about,
-            core_left_in_extractor=fitted.left_in_extractor, core_depended_on=fitted.choice.depended_on,
-            unconditional=fitted.choice.unconditional, model_hash=fitted.model_hash, manifest=fitted.holdings.manifest,
-            source=self.source, bytes=sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()),
-        )  # fmt: skip
+        return status_of(self._fitted, self.folder, self.source)
 
     # How it is kept
 
