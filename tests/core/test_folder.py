@@ -160,7 +160,12 @@ def test_an_error_keeps_what_was_done_and_stops_the_rest(tmp_path, monkeypatch):
     def solved(runs, y, **options):
         try:
             for _ in runs:
-                yield Influence(np.ones(len(y), dtype=bool), (Certificate(1.0, 1.0, *np.zeros(8).tolist()),))
+                yield Influence(
+                    np.ones(len(y), dtype=bool),
+                    (Certificate(1.0, 1.0, *np.zeros(8).tolist()),),
+                    np.zeros((1, 1)),
+                    np.zeros(1),
+                )
         finally:
             ended.append(True)
 

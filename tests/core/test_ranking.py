@@ -106,7 +106,7 @@ def test_a_head_that_is_not_solved_names_the_seed(monkeypatch):
         for number, _ in enumerate(runs):
             gap = 0.25 * number
             certificate = Certificate(1.0, 1.0 - gap, gap, 0.0, 1, 1, 1.0, 0.0, 1.0, 0.0)
-            yield Influence(np.ones(len(y), dtype=bool), (certificate,))
+            yield Influence(np.ones(len(y), dtype=bool), (certificate,), np.zeros((1, 1)), np.zeros(1))
 
     monkeypatch.setattr(ranking, "influential_in", second_fails)
     with pytest.raises(ValueError, match=r"run with seed 9 is solved only to a relative gap of 2\.5e-01"):

@@ -46,6 +46,16 @@ def test_the_same_bytes_as_alone_in_the_order_of_the_seeds(make, workers):
     assert all(run.environment.threads == 1 for run in runs)
 
 
+def test_each_run_may_go_without_records_of_its_own(tmp_path):
+    dataset = reordered(table())
+    left_out = [dataset.ids[:7], dataset.ids[20:27], dataset.ids[43:]]
+    runs = list(train_many(MLP(6, 3), dataset, SEEDS[:3], epochs=2, batch_size=8, without=left_out, folder=tmp_path))
+    for seed, ids, run in zip(SEEDS, left_out, runs, strict=False):
+        assert same_run(run, train(MLP(6, 3), dataset.without(ids), seed, epochs=2, batch_size=8, threads=1))
+    with pytest.raises(ValueError, match="other without"):
+        train_many(MLP(6, 3), dataset, SEEDS[:3], epochs=2, batch_size=8, without=left_out[::-1], folder=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("network", "dataset"),
     [(LeNet5((1, 8, 8)), digits(200)), (ResNet(), pictures()), (Tied(), table()), (WithBuffer, table())],
@@ -117,6 +127,9 @@ def test_no_seeds_no_runs(tmp_path):
         ({"workers": 0}, "one worker or more"),
         ({"epochs": 0}, "one epoch or more"),
         ({"device": "meta"}, "'cpu' or 'cuda'"),
+        ({"without": [[1], [2]]}, "one list a seed"),
+        ({"without": [[1], [2, 3]], "seeds": [0, 1]}, "as many for each"),
+        ({"without": [[1000]]}, "no record has id 1000"),
     ],
 )
 def test_bad_requests_are_refused_at_once(options, message, tmp_path):

@@ -3,6 +3,7 @@
 import copy
 import threading
 
+import numpy as np
 import pytest
 import torch
 from tests.nets.problems import (
@@ -46,8 +47,8 @@ NETWORKS = {
 }
 
 
-def together(network, dataset, recipe, seeds=SEEDS, runs=None, report=None):
-    task = Task(network, dataset, recipe, CPU, 1, runs)
+def together(network, dataset, recipe, seeds=SEEDS, runs=None, report=None, rows=None):
+    task = Task(network, dataset, recipe, CPU, 1, runs, rows)
     progress = Progress(report, recipe.epochs * len(dataset), len(seeds), 0)
     return list(run_together(task, records(dataset, begin(network, 0), CPU), seeds, progress))
 
@@ -80,6 +81,17 @@ def test_equal_to_one_run_after_the_other(name, batch_size):
             weights.requires_grad for weights in expected.parameters()
         ]
         assert not any(module.training for module in run.network.modules())
+
+
+def test_each_may_go_without_records_of_its_own():
+    network, dataset, recipe = MLP(6, 3, (8,)), table(), Recipe(epochs=2, batch_size=16)
+    rng = np.random.default_rng(0)
+    rows = {seed: np.sort(rng.choice(len(dataset), 37, replace=False)) for seed in SEEDS}
+    for run in together(network, dataset, recipe, rows=rows):
+        expected, loss, _ = alone(network, dataset.select(dataset.ids[rows[run.seed]]), recipe, run.seed)
+        assert run.loss == pytest.approx(loss, abs=1e-4)
+        for name, value in run.network.state_dict().items():
+            assert torch.allclose(value, expected.state_dict()[name], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -145,12 +157,12 @@ def test_where_memory_runs_out_there_are_fewer_at_a_time(monkeypatch):
     network, dataset, recipe = MLP(6, 3, (5,)).double(), table(30), Recipe(epochs=2, batch_size=16)
     expected, fit, tried, calls = together(network, dataset, recipe, range(5)), stacked.fit, [], []
 
-    def scarce(stack, recipe, seeds, seen):
+    def scarce(stack, recipe, seeds, seen, rows):
         tried.append(len(seeds))
         if len(seeds) > 2:
             seen(40, 1.0, 0.5)
             raise torch.cuda.OutOfMemoryError("CUDA out of memory")
-        return fit(stack, recipe, seeds, seen)
+        return fit(stack, recipe, seeds, seen, rows)
 
     monkeypatch.setattr(stacked, "fit", scarce)
     runs = together(network, dataset, recipe, range(5), report=lambda what, done, *others, **more: calls.append(done))

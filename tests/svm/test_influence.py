@@ -45,6 +45,8 @@ def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monke
         model = LinearSVM(0.5).fit(X, problem.y, problem.keys)
         assert np.array_equal(np.flatnonzero(one.mask), model.support_)
         assert len(one.certificates) == 3
+        assert one.weights.tobytes() == model.coef_.tobytes()
+        assert one.biases.tobytes() == model.intercept_.tobytes()
         assert all(certificate.decided for certificate in one.certificates)
     assert [done for _, done, _ in seen] == list(range(1, 8))
     assert seen[-1] == ("influential samples", 7, 7)

@@ -47,9 +47,10 @@ def run_alongside(
     stop, most = threading.Event(), 1 if draws else 2 * workers  # no more, or results would pile up
 
     def run(seed: int, network: nn.Module) -> Run:
+        rows = None if task.rows is None else task.rows[seed]
         with drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = training.fit(
-                network.to(task.device), data, task.recipe, seed, stop,
+                network.to(task.device), data.only(rows), task.recipe, seed, stop,
                 lambda *news: progress.seen(seed, *news),
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)

@@ -5,11 +5,14 @@ On CUDA they all step together. Either way each finished run can be put on the d
 already are not repeated.
 """
 
+import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import Dataset
 from maxrr.nets import fitness
@@ -67,7 +70,7 @@ def train(
 def train_many(
     network: Network, dataset: Dataset, seeds: Iterable[int], *,
     epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
-    device: str | torch.device | None = None, workers: int | None = None,
+    device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
     folder: str | Path | None = None, report: Report | None = None,
 ) -> Iterator[Run]:  # fmt: skip
     """Train a network once for each seed, as `train` does; yields the runs in the order of the seeds.
@@ -82,6 +85,9 @@ def train_many(
     seeds : iterable of int
     workers : int, optional
         Runs side by side on the CPU; by default one for each core.
+    without : sequence of ids, optional
+        For each seed the ids of the records that its run must not see, as many for each: it is the run that
+        `dataset.without(ids)` would give. Runs without different records can so share their steps on CUDA.
     folder : path, optional
         Where each run is stored as soon as it is finished. Runs that are there are not repeated, so work that was
         interrupted, or killed, goes on where it stopped.
@@ -93,14 +99,35 @@ def train_many(
     if at_once < 1:
         raise ValueError(f"one worker or more, not {at_once}")
     recipe, place = Recipe(epochs, batch_size, lr), chosen_device(device)
-    runs = None if folder is None or not wanted else Runs(folder, kind_of(begin(network, 0), dataset, recipe))
-    return run_all(Task(network, dataset, recipe, place, 1, runs), wanted, at_once, report)
+    rows = None if without is None else rows_without(dataset, wanted, without)
+    runs = None
+    if folder is not None and wanted:
+        kind = kind_of(begin(network, 0), dataset, recipe)
+        if rows is not None:
+            kind["without"] = {str(seed): hashlib.sha256(seen.tobytes()).hexdigest() for seed, seen in rows.items()}
+        runs = Runs(folder, kind)
+    return run_all(Task(network, dataset, recipe, place, 1, runs, rows), wanted, at_once, report)
+
+
+def rows_without(
+    dataset: Dataset, seeds: Sequence[int], without: Sequence[ArrayLike]
+) -> dict[int, NDArray[np.int64]]:  # fmt: skip
+    """The rows, in the order of ids, that are left for each seed's run."""
+    if len(without) != len(seeds):
+        raise ValueError(f"there are {len(seeds)} seeds, but records to leave out for {len(without)}: one list a seed")
+    ordered = dataset.in_order()
+    rows = {
+        seed: np.setdiff1d(np.arange(len(ordered)), ordered.rows(ids)) for seed, ids in zip(seeds, without, strict=True)
+    }
+    if len({len(left) for left in rows.values()}) > 1:
+        raise ValueError("runs that step together see equally many records: leave out as many for each seed")
+    return rows
 
 
 def run_all(task: Task, seeds: Sequence[int], workers: int, report: Report | None) -> Iterator[Run]:
     """The runs in the order of the seeds, those on the disk among them."""
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
-    progress = Progress(report, task.recipe.epochs * len(task.dataset), len(seeds), len(seeds) - len(missing))
+    progress = Progress(report, task.recipe.epochs * task.count, len(seeds), len(seeds) - len(missing))
     progress.show()
     fresh = run_missing(task, missing, workers, progress) if missing else iter(())
     computed = set(missing)
@@ -116,7 +143,7 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, progress: Progre
     """The runs that are not on the disk yet."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
-    fitness.check(example, data, task.dataset, min(task.recipe.batches(len(data))))
+    fitness.check(example, data, task.dataset, min(task.recipe.batches(task.count)))
     draws = fitness.draws_numbers(example, data)
     why_not = None
     if draws:

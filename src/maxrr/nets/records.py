@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -23,6 +24,13 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def only(self, rows: NDArray[np.int64] | None) -> "Records":
+        """Some of them; None stands for all."""
+        if rows is None:
+            return self
+        places = torch.from_numpy(rows).to(self.labels.device)
+        return Records(self.features[places], self.labels[places], self.dtype)
 
     def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Some records, ready for the network: pixels in bytes become numbers from 0 to 1."""

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
@@ -76,10 +77,14 @@ class Stack:
 
 
 def fit(
-    stack: Stack, recipe: Recipe, seeds: Sequence[int], seen: Seen
+    stack: Stack, recipe: Recipe, seeds: Sequence[int], seen: Seen, rows: NDArray[np.int64] | None = None
 ) -> tuple[list[float], list[float]]:  # fmt: skip
-    """Train a stack; returns every network's loss and accuracy over the last epoch."""
-    device, count = stack.loss_sum.device, len(stack.records)
+    """Train a stack; returns every network's loss and accuracy over the last epoch.
+
+    Where networks see only some of the records, `rows` (networks × records that one sees) says which.
+    """
+    device = stack.loss_sum.device
+    count = len(stack.records) if rows is None else rows.shape[1]
     *full, last = recipe.batches(count)
     steps: list[tuple[Callable[[int], None], Tensor]] = []
     for number, size in ((len(full), recipe.batch_size), (1, last)):
@@ -87,7 +92,8 @@ def fit(
             batches = torch.zeros(number, len(seeds), size, dtype=torch.int64, device=device)
             steps.append((stepper(stack, batches), batches))
     for epoch in range(recipe.epochs):
-        order = torch.from_numpy(np.stack([shuffle(seed, epoch, count) for seed in seeds])).to(device)
+        shuffles = np.stack([shuffle(seed, epoch, count) for seed in seeds])
+        order = torch.from_numpy(shuffles if rows is None else np.take_along_axis(rows, shuffles, 1)).to(device)
         stack.loss_sum.zero_(), stack.correct.zero_()
         first = 0
         for advance, batches in steps:

@@ -2,9 +2,12 @@
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.data import Dataset
@@ -24,6 +27,12 @@ class Task:
     device: torch.device
     threads: int  # of each run on the CPU
     runs: Runs | None  # where finished ones are stored
+    rows: Mapping[int, NDArray[np.int64]] | None = None  # what each seed's run sees, in the order of ids; None: all
+
+    @property
+    def count(self) -> int:
+        """How many records a run sees, the same for all."""
+        return len(self.dataset) if self.rows is None else len(next(iter(self.rows.values())))
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
         """The run of a trained network; if there is a folder, it is on the disk when this returns."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+import numpy as np
 import torch
 
 from maxrr.nets import stacked
@@ -41,7 +42,8 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], progress: Progres
         progress.show()
 
     stack = stacked.Stack(networks, data, task.recipe.lr)
-    losses, accuracies = stacked.fit(stack, task.recipe, seeds, seen)
+    rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
+    losses, accuracies = stacked.fit(stack, task.recipe, seeds, seen, rows)
     runs, errors = [], []
     for seed, network, state, loss, accuracy in zip(
         seeds, networks, stack.fitted(), losses, accuracies, strict=True

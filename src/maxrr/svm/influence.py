@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from maxrr.progress import Report
 from maxrr.svm import classifier, threads, validation
-from maxrr.svm.arrays import Array, Bools, Ints, is_numpy, is_torch, on_accelerator, to_numpy
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_numpy, is_torch, on_accelerator, to_numpy
 from maxrr.svm.guess import Guess
 from maxrr.svm.hinge import Certificate
 from maxrr.svm.parcels import Parcel
@@ -35,10 +35,15 @@ MOST_NUMBERS = 2**26  # of all these, or the memory of smaller ones would not do
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """Which samples shape the solution of a run, in any of its heads, and the proof of that solution."""
+    """The solution of a run: which samples shape it, in any of its heads, its proof, and its weights.
+
+    Weights and biases are (heads × features) and (heads), of the classes that have a head.
+    """
 
     mask: Bools
     certificates: tuple[Certificate, ...]
+    weights: Floats
+    biases: Floats
 
 
 def influential_in(
@@ -229,4 +234,7 @@ def finish(X: Array | Parcel, guess: Guess | None) -> Influence:
     else:
         heads = classifier.from_guess(samples, _C, needed, guess)
     mask = np.any([head.influential() for head in heads], axis=0)
-    return Influence(mask, tuple(head.certificate for head in heads))
+    return Influence(
+        mask, tuple(head.certificate for head in heads), np.stack([head.w for head in heads]),
+        np.array([head.b for head in heads]),
+    )  # fmt: skip
