@@ -10,7 +10,7 @@ import torch
 from tests.svm.problems import make
 
 from maxrr.svm import LinearSVM, influence, influential_in
-from maxrr.svm.arrays import is_torch
+from maxrr.svm.arrays import is_torch, to_numpy
 
 
 class Deadly:
@@ -50,6 +50,22 @@ def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monke
         assert all(certificate.decided for certificate in one.certificates)
     assert [done for _, done, _ in seen] == list(range(1, 8))
     assert seen[-1] == ("influential samples", 7, 7)
+
+
+@pytest.mark.parametrize("on_a_device", [False, True])
+def test_each_run_may_have_samples_of_its_own(problem, on_a_device, monkeypatch):
+    if on_a_device:
+        monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    some, others = (np.random.default_rng(seed).random(len(problem.y)) < 0.7 for seed in (0, 1))
+    others &= problem.y != problem.y[0]  # one class less, so a single head
+    masks = [some, some, None, others, some]
+    runs = [torch.tensor(np.array(to_numpy(X), dtype=np.float64)) for X in runs_of(problem, 5)]
+    found = influential_in(runs, problem.y, C=0.5, keys=problem.keys, masks=masks)
+    for X, mask, one in zip(runs, masks, found, strict=True):
+        rows = np.flatnonzero(np.ones(len(X), dtype=bool) if mask is None else mask)
+        model = LinearSVM(0.5).fit(X[rows], problem.y[rows], problem.keys[rows])
+        assert np.array_equal(np.flatnonzero(one.mask), rows[model.support_])
+        assert one.weights.tobytes() == model.coef_.tobytes()
 
 
 def test_no_more_runs_are_taken_than_are_needed(problem):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice, repeat
 from multiprocessing import get_context
 from operator import length_hint
 
@@ -52,6 +52,7 @@ def influential_in(
     *,
     C: float = 1.0,
     keys: ArrayLike | None = None,
+    masks: Iterable[Bools | None] | None = None,
     report: Report | None = None,
 ) -> Iterator[Influence]:
     """For each run the samples that `LinearSVM(C).fit(X, y, keys)` finds influential, in the order of the runs.
@@ -67,6 +68,9 @@ def influential_in(
         Weight of the losses, as in `LinearSVM`.
     keys
         As in `LinearSVM.fit`.
+    masks
+        For each run the samples that take part in it; None stands for all. On a graphics processor neighbouring runs
+        with the same array are begun together.
     report
         Called after every run.
 
@@ -79,7 +83,7 @@ def influential_in(
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     _, codes = validation.classes(validation.labels(array, len(np.atleast_1d(array)), None))
     rank = np.argsort(np.argsort(validation.keys(keys, len(codes), first=0)))
-    return spread(runs, without_features(codes, rank), C, report)
+    return spread(runs, repeat(None) if masks is None else masks, without_features(codes, rank), C, report)
 
 
 def without_features(codes: Ints, rank: Ints) -> Samples:
@@ -87,10 +91,12 @@ def without_features(codes: Ints, rank: Ints) -> Samples:
     return Samples(np.zeros((len(codes), 0)), np.zeros(len(codes)), codes, rank, np.ones(len(codes), dtype=bool))
 
 
-def spread(runs: Iterable[Array], blank: Samples, C: float, report: Report | None) -> Iterator[Influence]:
+def spread(
+    runs: Iterable[Array], masks: Iterable[Bools | None], blank: Samples, C: float, report: Report | None
+) -> Iterator[Influence]:  # fmt: skip
     """All runs over all cores. `blank` are the samples without features."""
     cores = threads.cores()
-    total, ahead = length_hint(runs), groups(runs)
+    total, ahead = length_hint(runs), groups(zip(runs, masks, strict=False))
     pending: deque[Future[Influence]] = deque()
     shared = Parcel.of(blank.codes), Parcel.of(blank.rank)  # a process starts faster the less it must be told
     pool = ProcessPoolExecutor(cores, get_context("spawn"), initializer=settle_in, initargs=(*shared, C))
@@ -98,9 +104,9 @@ def spread(runs: Iterable[Array], blank: Samples, C: float, report: Report | Non
         done, more = 0, True
         while more or pending:
             while more and len(pending) < cores + WAITING:
-                group = next(ahead, [])
+                group, mask = next(ahead, ([], None))
                 more = bool(group)
-                pending.extend(begun(pool, group, blank, C))
+                pending.extend(begun(pool, group, mask, blank, C))
                 if pending and pending[0].done():
                     break
             if pending:
@@ -114,23 +120,30 @@ def spread(runs: Iterable[Array], blank: Samples, C: float, report: Report | Non
             parcel.close()
 
 
-def groups(runs: Iterable[Array]) -> Iterator[list[Array]]:
+def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Array], Bools | None]]:
     """Runs that are begun together: on a graphics processor several, which take hardly longer there than one."""
-    source = iter(runs)
-    for X in source:
-        more = min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) - 1 if on_accelerator(X) else 0
-        yield [X, *islice(source, max(more, 0))]
+    for _, alike in groupby(runs, key=lambda run: id(run[1])):
+        for X, mask in alike:
+            more = min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) - 1 if on_accelerator(X) else 0
+            yield [X, *(X for X, _ in islice(alike, max(more, 0)))], mask
 
 
-def begun(pool: ProcessPoolExecutor, group: list[Array], blank: Samples, C: float) -> list[Future[Influence]]:
+def begun(
+    pool: ProcessPoolExecutor, group: list[Array], mask: Bools | None, blank: Samples, C: float
+) -> list[Future[Influence]]:  # fmt: skip
     """Runs on their way. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
-    guesses = iter(guessed([X for X in checked if not isinstance(X, ValueError)], blank, C))
+    guesses = iter(guessed([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
     return [
         refused(features) if isinstance(features, ValueError)
-        else sent(pool, in_memory(X, features), next(guesses))
+        else sent(pool, in_memory(X, features), mask, next(guesses))
         for X, features in zip(group, checked, strict=True)
     ]  # fmt: skip
+
+
+def masked(blank: Samples, mask: Bools | None) -> Samples:
+    """Those samples that take part."""
+    return blank if mask is None else replace(blank, alive=np.asarray(mask, dtype=bool))
 
 
 def features_or_error(X: Array, blank: Samples) -> Array | ValueError:
@@ -163,20 +176,22 @@ def in_memory(X: Array, features: Array) -> Array:
     return to_numpy(X if str(X.dtype) == "torch.float32" else features) if is_torch(X) else X
 
 
-def sent(pool: ProcessPoolExecutor, X: Array, guess: Guess | None) -> Future[Influence]:
+def sent(pool: ProcessPoolExecutor, X: Array, mask: Bools | None, guess: Guess | None) -> Future[Influence]:
     """A run with a worker."""
     if not is_numpy(X) or X.dtype.hasobject:  # lists and the like: what is wrong with them, the worker says
-        return submitted(pool, X, guess)
+        return submitted(pool, X, mask, guess)
     parcel = Parcel.of(X)
-    future = submitted(pool, parcel, guess)
+    future = submitted(pool, parcel, mask, guess)
     future.add_done_callback(lambda _: parcel.close())
     return future
 
 
-def submitted(pool: ProcessPoolExecutor, X: Array | Parcel, guess: Guess | None) -> Future[Influence]:
+def submitted(
+    pool: ProcessPoolExecutor, X: Array | Parcel, mask: Bools | None, guess: Guess | None
+) -> Future[Influence]:  # fmt: skip
     """A run in the queue, which may start a process."""
     with without_the_script():
-        return pool.submit(finish, X, guess)
+        return pool.submit(finish, X, mask, guess)
 
 
 def refused(error: ValueError) -> Future[Influence]:
@@ -223,18 +238,19 @@ def settle_in(codes: Parcel, rank: Parcel, C: float) -> None:
     threads.alone()
 
 
-def finish(X: Array | Parcel, guess: Guess | None) -> Influence:
+def finish(X: Array | Parcel, mask: Bools | None, guess: Guess | None) -> Influence:
     """Solve one run."""
     if isinstance(X, Parcel):
         X = X.opened()
-    samples = filled(_blank, validation.features(X, None))
+    samples = filled(masked(_blank, mask), validation.features(X, None))
     needed = classifier.heads_needed(samples.codes, samples.alive)
     if guess is None:
         heads = classifier.from_scratch(samples, _C, needed)
     else:
         heads = classifier.from_guess(samples, _C, needed, guess)
-    mask = np.any([head.influential() for head in heads], axis=0)
     return Influence(
-        mask, tuple(head.certificate for head in heads), np.stack([head.w for head in heads]),
+        np.any([head.influential() for head in heads], axis=0),
+        tuple(head.certificate for head in heads),
+        np.stack([head.w for head in heads]),
         np.array([head.b for head in heads]),
-    )  # fmt: skip
+    )

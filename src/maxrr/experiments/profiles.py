@@ -1,0 +1,76 @@
+"""How large a reproduction is: seconds on digits, minutes on two cores, or as the paper's."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from maxrr.nets import Recipe
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Everything that decides a result, but for the seed.
+
+    Attributes
+    ----------
+    data
+        By its name.
+    runs, few
+        Models of the ranking and of the table; of everything else.
+    small, large
+        The paper's cores, k = 10,000 and 20,000.
+    extra
+        Random records that the table also forgets.
+    many, some
+        Records that the verification forgets: the paper's 20,000 and 2,000.
+    recipe
+        How extractors are trained.
+    fractions
+        Of the support vectors, forgotten in the sensitivity study. The paper does not say which it took.
+    cores, trials
+        The sizes of the cores that the study of selectors compares, and with how many models each.
+    lengths
+        Of the rankings that are compared.
+    looks
+        Epochs after which networks are looked at for forgetting events; the first for EL2N.
+    """
+
+    name: str
+    data: str
+    runs: int
+    few: int
+    small: int
+    large: int
+    extra: int
+    many: int
+    some: int
+    recipe: Recipe
+    fractions: tuple[float, ...]
+    cores: tuple[int, ...]
+    trials: int
+    lengths: tuple[int, ...]
+    looks: tuple[int, ...]
+
+    def on(self, data: str) -> "Profile":
+        """The same on other data, with the fewer runs: the paper says of MNIST only that little changes."""
+        return self if data == self.data else replace(self, data=data, runs=self.few)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a result file."""
+        return asdict(self)
+
+
+SMOKE = Profile(
+    "smoke", "digits", runs=3, few=2, small=240, large=480, extra=240, many=480, some=48,
+    recipe=Recipe(epochs=12, batch_size=32, lr=3e-3), fractions=(0.25, 0.75), cores=(240, 480), trials=2,
+    lengths=(1, 2), looks=(2, 6, 12),
+)  # fmt: skip
+QUICK = Profile(
+    "quick", "fashion-mnist", runs=2, few=2, small=10_000, large=20_000, extra=10_000, many=20_000, some=2_000,
+    recipe=Recipe(epochs=8), fractions=(0.5,), cores=(10_000, 20_000), trials=2, lengths=(1,), looks=(1, 4, 8),
+)  # fmt: skip
+PAPER = Profile(
+    "paper", "fashion-mnist", runs=100, few=20, small=10_000, large=20_000, extra=10_000, many=20_000, some=2_000,
+    recipe=Recipe(), fractions=(0.1, 0.25, 0.5, 0.75, 1.0), cores=(5_000, 10_000, 20_000, 30_000), trials=10,
+    lengths=(1, 2, 5, 10, 20, 50), looks=(2, 4, 6, 9, 12, 15, 18),
+)  # fmt: skip
+PROFILES = {profile.name: profile for profile in (SMOKE, QUICK, PAPER)}

@@ -1,0 +1,96 @@
+"""Results in a folder: a JSON file a part, written whole after every piece of it, so that an interrupted one goes on.
+
+A file belongs to one profile and seed. Pieces that are there are not measured again; to measure them again, delete the
+file.
+"""
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from maxrr import __version__
+from maxrr.files import write_atomically
+from maxrr.svm.threads import cores
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result file of one part.
+
+    Attributes
+    ----------
+    path
+    setting
+        What the numbers follow from: profile and seed. A file with another one is refused.
+    device
+        Where the work is done; noted beside each piece.
+    """
+
+    path: Path
+    setting: Json
+    device: torch.device
+
+    def piece(self, name: str, measure: Callable[[], Json]) -> Json:
+        """What a piece gave, measured now unless the file has it."""
+        found = self.read()
+        if name in found["pieces"]:
+            return dict(found["pieces"][name])
+        started = perf_counter()
+        value = json.loads(json.dumps(measure()))  # as it will be read: names are strings, tuples are lists
+        made = {"seconds": round(perf_counter() - started, 1), **made_here(self.device)}
+        self.write({**found, "pieces": {**found["pieces"], name: value}, "made": {**found["made"], name: made}})
+        return dict(value)
+
+    def finish(self, content: Json) -> Json:
+        """The whole result, in place of its pieces: what readers look for stands at the top."""
+        found = self.read()
+        whole = {**content, "setting": self.setting, "made": found["made"], "pieces": found["pieces"]}
+        self.write(whole)
+        return whole
+
+    def finished(self) -> Json | None:
+        """The whole result, if it is there."""
+        found = self.read()
+        return found if "cells" in found else None
+
+    def read(self) -> Json:
+        """The file, or what an empty one would hold."""
+        if not self.path.exists():
+            return {"setting": self.setting, "made": {}, "pieces": {}}
+        try:
+            found: Json = json.loads(self.path.read_text(encoding="utf-8"))
+            setting = found["setting"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise ValueError(
+                f"{self.path} is no result of ours ({error}): delete it, or choose another --out"
+            ) from error
+        if setting != json.loads(json.dumps(self.setting)):
+            raise ValueError(
+                f"{self.path} was made with another profile or seed: choose another --out, or delete it to start anew"
+            )
+        return found
+
+    def write(self, content: Json) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def made_here(device: torch.device) -> Json:
+    """When and on what: numbers from a graphics processor differ in their last bits from those of another."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "machine": f"{platform.machine()}, {cores()} cores",
+        "python": platform.python_version(), "maxrr": __version__,
+        **{package: version(package) for package in ("torch", "numpy", "scipy", "scikit-learn")},
+    }  # fmt: skip

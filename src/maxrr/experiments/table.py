@@ -1,0 +1,80 @@
+"""`tab:svm-accuracy-settings`: accuracy after unlearning six sets of records from the SVM, the extractor, or both.
+
+Rows of the table: 'No', nothing is unlearned; 'SVM', the head is fitted without the records; 'FE', the extractor is
+trained without them and the head fitted on everything; 'FE+SVM', both go without.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.experiments import published
+from maxrr.experiments.comparison import compared
+from maxrr.experiments.lab import Lab
+from maxrr.experiments.results import Json
+
+ROWS = ("No", "SVM", "FE+SVM", "FE")
+COLUMNS = ("top10k", "top10k+random10k", "nontop10k", "top20k", "top20k+random10k", "nontop20k")
+
+
+def table(lab: Lab) -> Json:
+    """All cells. A piece is a column, but for what needs the extractors that saw everything."""
+    results, seeds = lab.results("table"), lab.seeds(lab.profile.runs)
+    kept = results.piece("No and SVM", lambda: from_full_extractors(lab, seeds))
+    values: dict[str, dict[str, list[float]]] = {row: {} for row in ROWS}
+    for column in COLUMNS:
+        found = results.piece(column, lambda column=column: from_new_extractors(lab, seeds, column))  # type: ignore[misc]
+        values["No"][column], values["SVM"][column] = kept["No"], kept[column]
+        values["FE"][column], values["FE+SVM"][column] = found["FE"], found["FE+SVM"]
+    papers = published.table()
+    return results.finish({
+        "part": "table", "title": "Accuracy after unlearning", "runs": lab.profile.runs, "data": lab.profile.data,
+        "cells": {
+            row: {
+                column: compared(values[row][column], papers[row][column] if lab.comparable else None).to_json()
+                for column in COLUMNS
+            }
+            for row in ROWS
+        },
+    })  # fmt: skip
+
+
+def forgotten(lab: Lab, column: str, runs: int) -> list[NDArray[Any]]:
+    """The ids that each run unlearns. Random ones differ between runs."""
+    k = lab.profile.large if "20k" in column else lab.profile.small
+    top = lab.top(k)
+    if column.startswith("nontop"):
+        return [lab.others(top)] * runs
+    if "+" not in column:
+        return [top] * runs
+    rest = lab.others(top)
+    return [np.union1d(top, lab.draw(rest, lab.profile.extra, k, run)) for run in range(runs)]
+
+
+def masks_without(lab: Lab, forgotten: Sequence[NDArray[Any]]) -> list[NDArray[np.bool_]]:
+    """Who is left in each run: one array where it is the same for neighbours, so that their heads begin together."""
+    masks: list[NDArray[np.bool_]] = []
+    for number, ids in enumerate(forgotten):
+        same = number > 0 and ids is forgotten[number - 1]
+        masks.append(masks[-1] if same else ~lab.mask(ids))
+    return masks
+
+
+def from_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
+    """The rows 'No' and 'SVM': extractors see everything."""
+    features = lab.embedded(lab.extractors(seeds, lab.training, piece="full"))
+    found = {"No": lab.accuracies(features, [None] * len(seeds))}
+    for column in COLUMNS:
+        found[column] = lab.accuracies(features, masks_without(lab, forgotten(lab, column, len(seeds))))
+    return found
+
+
+def from_new_extractors(lab: Lab, seeds: Sequence[int], column: str) -> Json:
+    """The rows 'FE' and 'FE+SVM': extractors are trained without the records."""
+    gone = forgotten(lab, column, len(seeds))
+    features = lab.embedded(lab.extractors(seeds, lab.training, without=gone, piece=column))
+    everything: list[NDArray[np.bool_] | None] = [None] * len(seeds)
+    accuracies = lab.accuracies([*features, *features], [*everything, *masks_without(lab, gone)])
+    return {"FE": accuracies[: len(seeds)], "FE+SVM": accuracies[len(seeds) :]}

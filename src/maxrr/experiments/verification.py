@@ -1,0 +1,147 @@
+"""`fig:unlearning_top_svs`, `fig:unlearning_nontop_svs`: in how many runs a forgotten record is claimed unlearned.
+
+MaxRR's extractor saw the core, and its head is fitted again without the forgotten records. The perfect model, for the
+same seed, is trained as a whole on what is left. The paper's attack (`alg:mia`) then says of every forgotten record
+whether it was a member; if not, it is 'claimed unlearned'.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.audit.signals import cross_entropy
+from maxrr.audit.threshold import Threshold
+from maxrr.experiments.comparison import Cell, compared
+from maxrr.experiments.confidence import VARIANTS, Variant, probabilities
+from maxrr.experiments.lab import Bools, Features, Head, Lab
+from maxrr.experiments.published import published
+from maxrr.experiments.results import Json
+from maxrr.svm.threads import cores
+
+METHODS = ("MaxRR", "perfect")
+SCENARIOS = ("core20k", "core2k", "noncore20k", "noncore2k")
+FIGURES = {"core20k": "claimed_unlearned_core", "noncore20k": "claimed_unlearned_noncore"}  # of the paper
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A request, and who stands for the members when the attack chooses its threshold."""
+
+    name: str
+    forgotten: NDArray[Any]
+    members: Bools
+
+
+def scenario(lab: Lab, name: str) -> Scenario:
+    """The same request in all runs. Outside the core, the core is no member: the paper's appendix leaves it out."""
+    core = lab.top(lab.profile.large)
+    in_core = not name.startswith("non")
+    among = core if in_core else lab.others(core)
+    count = lab.profile.many if name.endswith("20k") else lab.profile.some
+    forgotten = among if count == len(among) else lab.draw(among, count, SCENARIOS.index(name))
+    members = ~lab.mask(forgotten) if in_core else ~lab.mask(np.union1d(core, forgotten))
+    return Scenario(name, forgotten, members)
+
+
+def measured(lab: Lab) -> dict[str, Json]:
+    """For each scenario accuracies, and for each way to probabilities the counts of verdicts; measured once."""
+    results, seeds = lab.results("verification"), lab.seeds(lab.profile.few)
+    core: list[Features] = []  # MaxRR's extractors are the same in all scenarios
+    found = {}
+    for name in SCENARIOS:
+
+        def measure(name: str = name) -> Json:
+            if not core:
+                top = lab.training.select(lab.top(lab.profile.large))
+                core.extend(lab.embedded(lab.extractors(seeds, top, piece="verification")))
+            return verdicts(lab, seeds, scenario(lab, name), core)
+
+        found[name] = results.piece(name, measure)
+    return found
+
+
+def verification(lab: Lab) -> Json:
+    """Accuracies, and how many records are claimed unlearned in how many runs."""
+    cells: dict[str, dict[str, Json]] = {}
+    curves: dict[str, Json] = {}
+    found = measured(lab)
+    for name in SCENARIOS:
+        paper = published().get(FIGURES.get(name, "")) if lab.comparable else None
+        curves[name] = {}
+        for method in METHODS:
+            shares = claimed(found[name], method)
+            theirs = None
+            if paper is not None:
+                by_runs = paper["fraction_by_runs_claimed_unlearned"][method.lower()]
+                theirs = [by_runs[str(runs)] for runs in range(paper["runs"] + 1)]
+            accuracy = paper["accuracy"][method.lower()] if paper else None
+            row = {"accuracy": compared(found[name]["accuracy"][method], accuracy)}
+            row |= ends(shares, theirs if len(shares) == len(theirs or ()) else None)
+            cells[f"{name}, {method}"] = {column: cell.to_json() for column, cell in row.items()}
+            curves[name][method] = {"ours": shares, "paper": theirs}
+    return lab.results("verification").finish({
+        "part": "verification", "title": "Claimed unlearned", "runs": lab.profile.few, "cells": cells,
+        "share_by_runs_claimed_unlearned": curves,
+    })  # fmt: skip
+
+
+def claimed(found: Json, method: str, variant: Variant = VARIANTS[0]) -> list[float]:
+    """The share of forgotten records that are claimed unlearned in none, one, … all of the runs."""
+    counts = found["claimed"][variant][method]
+    return [count / sum(counts) for count in counts]
+
+
+def ends(shares: Sequence[float], theirs: Sequence[float] | None) -> dict[str, Cell]:
+    """Both ends of a histogram, where the paper's has most of its records."""
+    return {
+        "claimed in all runs": compared([shares[-1]], theirs[-1] if theirs else None, "share"),
+        "claimed in none": compared([shares[0]], theirs[0] if theirs else None, "share"),
+    }
+
+
+def verdicts(lab: Lab, seeds: Sequence[int], request: Scenario, core: Sequence[Features]) -> Json:
+    """What both methods give for one request."""
+    kept = ~lab.mask(request.forgotten)
+    rest = lab.training.without(request.forgotten)
+    features = {
+        "MaxRR": core,
+        "perfect": lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}")),
+    }
+    heads = {method: list(lab.heads(features[method], [kept] * len(seeds))) for method in METHODS}
+    pairs = {method: list(zip(features[method], heads[method], strict=True)) for method in METHODS}
+    found: Json = {
+        "forgotten": len(request.forgotten),
+        "accuracy": {
+            method: [head.accuracy(one.test, lab.test.labels) for one, head in pairs[method]] for method in METHODS
+        },
+        "claimed": {}, "same": {},
+    }  # fmt: skip
+    for variant in VARIANTS:
+        claims = {method: all_claims(lab, pairs[method], request, variant) for method in METHODS}
+        found["claimed"][variant] = {
+            method: np.bincount(claims[method].sum(0), minlength=len(seeds) + 1).tolist() for method in METHODS
+        }
+        same = (claims["MaxRR"] == claims["perfect"]).sum(0)
+        found["same"][variant] = np.bincount(same, minlength=len(seeds) + 1).tolist()
+    return found
+
+
+def all_claims(lab: Lab, models: Sequence[tuple[Features, Head]], request: Scenario, variant: Variant) -> Bools:
+    """Which forgotten records are claimed unlearned, (runs × records). The runs' sums are done side by side."""
+    with ThreadPoolExecutor(cores()) as pool:
+        return np.stack(list(pool.map(lambda model: claims(lab, model[0], model[1], request, variant), models)))
+
+
+def claims(lab: Lab, features: Features, head: Head, request: Scenario, variant: Variant) -> Bools:
+    """`alg:mia`: a record whose cross-entropy is below the best threshold is a member, any other claimed unlearned."""
+    scores = head.scores(features.training)
+    gone = lab.mask(request.forgotten)
+    fitted, tests = probabilities(variant, scores, lab.training.labels, ~gone, head.scores(features.test), head.classes)
+    known = np.searchsorted(head.classes, lab.training.labels), np.searchsorted(head.classes, lab.test.labels)
+    losses, others = cross_entropy(fitted, known[0]), cross_entropy(tests, known[1])
+    attack = Threshold.fit(losses[request.members], others)
+    return np.asarray(~attack.claims_member(losses[gone]))
