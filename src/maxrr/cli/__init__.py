@@ -5,7 +5,23 @@ import io
 import sys
 from collections.abc import Sequence
 
-from maxrr.cli import audit, data, demo, exits, export, fit, plan, predict, prove, receipt, replace, status, unlearn
+from maxrr.cli import (
+    audit,
+    data,
+    demo,
+    exits,
+    export,
+    fit,
+    plan,
+    predict,
+    prove,
+    receipt,
+    replace,
+    reproduce,
+    status,
+    study,
+    unlearn,
+)
 from maxrr.cli.command import Group
 
 __all__ = ["COMMANDS", "app"]
@@ -32,6 +48,8 @@ COMMANDS = Group(
             {"list": data.known, "get": data.get, "describe": data.describe},
         ),
         "demo": demo.run,
+        "reproduce": reproduce.run,
+        "study": study.run,
     },
 )
 

@@ -90,8 +90,7 @@ def add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
         needed, optional = ("+", "*") if parameter.many else (None, "?")
         parser.add_argument(
             parameter.name,
-            metavar=parameter.name.upper(),
-            type=parameter.kind,
+            **{**values(parameter.kind), "metavar": parameter.name.upper()},
             nargs=needed if parameter.required else optional,
             default=None if parameter.required else parameter.default,  # argparse would convert its own SUPPRESS
             help=text,
@@ -111,10 +110,16 @@ def add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
 
 
 def values(kind: type) -> dict[str, Any]:
-    """What an option takes."""
+    """What an option or an argument takes."""
     if issubclass(kind, Enum):
         words = [str(word.value) for word in kind]
-        return {"metavar": f"[{'|'.join(words)}]", "type": str, "choices": words}
+
+        def word(text: str) -> Enum:
+            if text not in words:
+                raise argparse.ArgumentTypeError(f"invalid choice: {text!r} (choose from {', '.join(words)})")
+            return kind(text)
+
+        return {"metavar": f"[{'|'.join(words)}]", "type": word}
     return {"metavar": KINDS[kind], "type": kind}
 
 

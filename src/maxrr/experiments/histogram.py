@@ -15,14 +15,14 @@ def histogram(lab: Lab) -> Json:
     by_runs = np.array(found["count_by_number_of_runs"])
     theirs = published()["support_vector_histogram"]
     papers = theirs["derived"] if lab.comparable else {}
-    enough = lab.profile.runs == theirs["runs"]  # 'ever' and 'always' depend on how many runs there are
+    enough = lab.profile.ranked == theirs["runs"]  # 'ever' and 'always' depend on how many runs there are
     cells = {
         "ever": compared([float(by_runs[1:].sum())], papers.get("ever_support") if enough else None, "count"),
         "in every run": compared([float(by_runs[-1])], papers.get("support_in_every_run") if enough else None, "count"),
         "a run": compared(found["influential_a_run"], papers.get("mean_support_per_run"), "count"),
     }
     return results.finish({
-        "part": "histogram", "title": "Support vectors", "runs": lab.profile.runs, "records": len(lab.training),
+        "part": "histogram", "title": "Support vectors", "runs": lab.profile.ranked, "records": len(lab.training),
         "cells": {name: {"records": cell.to_json()} for name, cell in cells.items()},
         "count_by_number_of_runs": {str(runs): int(count) for runs, count in enumerate(by_runs) if runs},
         "paper": theirs["count_by_number_of_runs"] if lab.comparable else None,

@@ -1,9 +1,10 @@
 """What every experiment needs: records, seeds, the ranking, trained extractors, solved heads."""
 
+import copy
 import io
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,26 +13,26 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from maxrr.core import Ranking, rank
 from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.experiments import published
+from maxrr.experiments.heads import Bools, Head, Kind, accuracy
 from maxrr.experiments.profiles import Profile
 from maxrr.experiments.results import Results
+from maxrr.experiments.solving import solve
 from maxrr.files import write_atomically
 from maxrr.nets import LeNet5, Recipe, embed, split, train_many
-from maxrr.nets.records import chosen_device
+from maxrr.nets.embedding import BLOCKS, full_precision
+from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.nets.seeding import stream
 from maxrr.progress import Report
-from maxrr.svm import LinearSVM, influential_in
-from maxrr.svm.arrays import Array, to_numpy
+from maxrr.svm.arrays import Array
 
 MODELS, REQUESTS = 8, 9  # streams below the seed: of the models' own seeds, and of random records
-SMALL = 2**18  # numbers in a run's features: up to here a head is solved before a process would have started
 WORK = "work"  # a folder for what is not finished
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,26 +41,6 @@ class Features:
 
     training: Array
     test: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Head:
-    """A solved one-vs-rest SVM: weights of the classes that have a head, and who shapes it."""
-
-    classes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    biases: NDArray[np.float64]
-    influential: Bools  # of all training records; never one that the head did not see
-
-    def scores(self, features: Array) -> NDArray[np.float64]:
-        """Decision values (records × heads)."""
-        return np.asarray(to_numpy(features).astype(np.float64) @ self.weights.T + self.biases)
-
-    def accuracy(self, features: Array, labels: NDArray[np.int64]) -> float:
-        """The share of records for which the right class has the largest score."""
-        scores = self.scores(features)
-        chosen = scores.argmax(1) if len(self.classes) == scores.shape[1] else (scores[:, 0] > 0.0).astype(int)
-        return float(np.mean(self.classes[chosen] == labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,25 +102,35 @@ class Lab:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """How often each record is influential, over the profile's runs; kept beside the results."""
-        profile, seeds = self.profile, ranking_seeds(self.seed, self.profile.runs)
+        """How often each record is influential, over the profile's ranking runs; kept beside the results."""
+        profile, seeds = self.profile, ranking_seeds(self.seed, self.profile.ranked)
         path = self.out / f"ranking-{profile.data}.npz"
-        about = json.dumps({"seed": self.seed, "runs": profile.runs, "recipe": profile.to_json()["recipe"]})
+        setting = {name: profile.to_json()[name] for name in ("data", "heads", "ranked", "recipe")}
+        about = json.dumps({"seed": self.seed, **setting})
         if path.exists():
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
                 if str(stored["about"]) != about:
                     raise ValueError(f"{path} is of another profile or seed: choose another --out, or delete it")
                 return Ranking(self.training.ids, tuple(seeds), stored["marks"], float(stored["gap"]))
-        folder = self.work("ranking")
-        found = rank(
-            self.network, self.training, seeds, recipe=profile.recipe, device=self.device, folder=folder,
-            report=self.report,
-        )  # fmt: skip
+        found = self.ranked(seeds)
         content = io.BytesIO()
         np.savez_compressed(content, marks=found.marks, gap=np.float64(found.worst_gap), about=np.str_(about))
         write_atomically(path, content.getvalue())
-        shutil.rmtree(folder)
         return found
+
+    def ranked(self, seeds: list[int]) -> Ranking:
+        """The ranking, measured."""
+        if self.profile.heads == "one-vs-rest":
+            folder = self.work("ranking")
+            found = rank(
+                self.network, self.training, seeds, recipe=self.profile.recipe, device=self.device, folder=folder,
+                report=self.report,
+            )  # fmt: skip
+            shutil.rmtree(folder)
+            return found
+        features = self.embedded(self.extractors(seeds, self.training, piece="ranking"))
+        marks = np.stack([head.influential for head in self.heads(features, [None] * len(seeds))])
+        return Ranking(self.training.ids, tuple(seeds), np.packbits(marks, axis=1), worst_gap=0.0)
 
     def top(self, k: int) -> NDArray[Any]:
         """The core of the k most frequent records, sorted."""
@@ -182,35 +173,55 @@ class Lab:
 
     def features(self, extractor: torch.nn.Module) -> Features:
         """All records as an extractor sees them."""
-        sides = (embed(extractor, side, device=self.device) for side in (self.training, self.test))
-        if self.device.type == "cuda":
-            return Features(*(torch.from_numpy(side).to(self.device) for side in sides))
-        return Features(*sides)
+        if self.device.type == "cpu":
+            return Features(*(embed(extractor, side, device=self.device) for side in (self.training, self.test)))
+        return Features(*(embed_there(extractor, side) for side in self.on_device))
 
-    def heads(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> Iterator[Head]:
-        """The SVM on each of these features, fitted to the records of the mask beside it; None stands for all."""
-        labels, ids = self.training.labels, self.training.ids
-        runs = [one.training for one in features]
-        if runs and np.prod(runs[0].shape) <= SMALL:
-            for X, mask in zip(runs, masks, strict=True):
-                rows = np.flatnonzero(np.ones(len(labels), dtype=bool) if mask is None else mask)
-                model = LinearSVM().fit(to_numpy(X)[rows], labels[rows], keys=ids[rows])
-                yield Head(
-                    model.classes_, model.coef_, model.intercept_, np.isin(np.arange(len(labels)), rows[model.support_])
-                )
-            return
-        solved = influential_in(runs, labels, keys=ids, masks=masks, report=self.report)
-        for mask, found in zip(masks, solved, strict=True):
-            classes = np.unique(labels if mask is None else labels[mask])
-            yield Head(classes, found.weights, found.biases, found.mask)
+    @cached_property
+    def on_device(self) -> tuple[Tensor, Tensor]:
+        """The records of both sides, as they are stored."""
+        return tuple(as_tensor(side.features).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]
+
+    def heads(
+        self, features: Sequence[Features], masks: Sequence[Bools | None], kind: Kind | None = None
+    ) -> Iterator[Head]:  # fmt: skip
+        """The SVM on each of these features, fitted to the records of the mask beside it; None stands for all.
+
+        Of the profile's kind, if no other is asked for.
+        """
+        return solve(
+            kind or self.profile.heads, [one.training for one in features], self.training.labels, masks, self.report
+        )
 
     def accuracies(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:
         """On the test records, of heads fitted as in `heads`."""
-        return [
-            head.accuracy(one.test, self.test.labels)
-            for one, head in zip(features, self.heads(features, masks), strict=True)
-        ]
+        return self.correct(features, self.heads(features, masks))
+
+    def correct(self, features: Iterable[Features], heads: Iterable[Head]) -> list[float]:
+        """Accuracies on the test records of heads on their features."""
+        return [accuracy(head, one.test, self.test.labels) for one, head in zip(features, heads, strict=True)]
+
+    def kept(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """An array that several pieces need, measured once; it lies with the unfinished work."""
+        path = self.work(name).with_suffix(".npy")
+        if not path.exists():
+            content = io.BytesIO()
+            np.save(content, measure())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content.getvalue())
+        found: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+        return found
 
     def work(self, piece: str) -> Path:
         """A folder for unfinished work."""
         return self.out / WORK / f"{self.profile.data}-{piece.replace(' ', '-')}"
+
+
+def embed_there(extractor: torch.nn.Module, records: Tensor) -> Tensor:
+    """As `embed`, for records that are on a device already: a hundred networks look at them, one after the other."""
+    network = copy.deepcopy(extractor).to(records.device).eval()
+    kind = next(network.parameters()).dtype
+    with torch.inference_mode(), full_precision():
+        starts = range(0, len(records), BLOCKS["cuda"])
+        blocks = [network(ready(records[at : at + BLOCKS["cuda"]], kind)).flatten(1) for at in starts]
+    return torch.cat(blocks).clone()  # a tensor like any other, outside of that mode

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from maxrr.experiments.agreement import agreement
+from maxrr.experiments.choices import choices
 from maxrr.experiments.coverage import coverage
+from maxrr.experiments.frontier import frontier
 from maxrr.experiments.histogram import histogram
 from maxrr.experiments.lab import Lab
+from maxrr.experiments.ranking_length import ranking_length
 from maxrr.experiments.refit import refit
 from maxrr.experiments.results import Json
 from maxrr.experiments.sensitivity import sensitivity
@@ -22,4 +25,9 @@ PARTS: Mapping[str, Part] = {
     "agreement": agreement,
     "sensitivity": sensitivity,
     "refit": refit,
+}
+STUDIES: Mapping[str, Part] = {
+    "choices": choices,
+    "frontier": frontier,
+    "ranking-length": ranking_length,
 }

@@ -42,7 +42,7 @@ def answered(lab: Lab) -> Json:
     features = lab.embedded(lab.extractors(seeds, lab.training.select(core), piece="refit"))
     heads = list(lab.heads(features, [None] * len(seeds)))
     support = [np.flatnonzero(head.influential) for head in heads]
-    before = [head.accuracy(one.test, lab.test.labels) for one, head in zip(features, heads, strict=True)]
+    before = lab.correct(features, heads)
     requests = {
         f"{fraction:.0%} of the support vectors": [
             lab.draw(rows, round(fraction * len(rows)), run, round(1000 * fraction)) for run, rows in enumerate(support)

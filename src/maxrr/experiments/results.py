@@ -4,6 +4,7 @@ A file belongs to one profile and seed. Pieces that are there are not measured a
 file.
 """
 
+import importlib
 import json
 import platform
 from collections.abc import Callable
@@ -16,7 +17,6 @@ from typing import Any
 
 import torch
 
-from maxrr import __version__
 from maxrr.files import write_atomically
 from maxrr.svm.threads import cores
 
@@ -91,6 +91,6 @@ def made_here(device: torch.device) -> Json:
         "date": datetime.now(UTC).date().isoformat(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "machine": f"{platform.machine()}, {cores()} cores",
-        "python": platform.python_version(), "maxrr": __version__,
+        "python": platform.python_version(), "maxrr": importlib.import_module("maxrr").__version__,
         **{package: version(package) for package in ("torch", "numpy", "scipy", "scikit-learn")},
     }  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maxrr.experiments import published
 from maxrr.experiments.comparison import compared
+from maxrr.experiments.heads import Bools
 from maxrr.experiments.lab import Lab
 from maxrr.experiments.results import Json
 
@@ -53,9 +54,9 @@ def forgotten(lab: Lab, column: str, runs: int) -> list[NDArray[Any]]:
     return [np.union1d(top, lab.draw(rest, lab.profile.extra, k, run)) for run in range(runs)]
 
 
-def masks_without(lab: Lab, forgotten: Sequence[NDArray[Any]]) -> list[NDArray[np.bool_]]:
+def masks_without(lab: Lab, forgotten: Sequence[NDArray[Any]]) -> list[Bools]:
     """Who is left in each run: one array where it is the same for neighbours, so that their heads begin together."""
-    masks: list[NDArray[np.bool_]] = []
+    masks: list[Bools] = []
     for number, ids in enumerate(forgotten):
         same = number > 0 and ids is forgotten[number - 1]
         masks.append(masks[-1] if same else ~lab.mask(ids))
@@ -65,16 +66,17 @@ def masks_without(lab: Lab, forgotten: Sequence[NDArray[Any]]) -> list[NDArray[n
 def from_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
     """The rows 'No' and 'SVM': extractors see everything."""
     features = lab.embedded(lab.extractors(seeds, lab.training, piece="full"))
-    found = {"No": lab.accuracies(features, [None] * len(seeds))}
+    masks: list[Bools | None] = [None] * len(seeds)
     for column in COLUMNS:
-        found[column] = lab.accuracies(features, masks_without(lab, forgotten(lab, column, len(seeds))))
-    return found
+        masks += masks_without(lab, forgotten(lab, column, len(seeds)))
+    accuracies = lab.accuracies(features * (1 + len(COLUMNS)), masks)
+    return {name: accuracies[at * len(seeds) :][: len(seeds)] for at, name in enumerate(("No", *COLUMNS))}
 
 
 def from_new_extractors(lab: Lab, seeds: Sequence[int], column: str) -> Json:
     """The rows 'FE' and 'FE+SVM': extractors are trained without the records."""
     gone = forgotten(lab, column, len(seeds))
     features = lab.embedded(lab.extractors(seeds, lab.training, without=gone, piece=column))
-    everything: list[NDArray[np.bool_] | None] = [None] * len(seeds)
+    everything: list[Bools | None] = [None] * len(seeds)
     accuracies = lab.accuracies([*features, *features], [*everything, *masks_without(lab, gone)])
     return {"FE": accuracies[: len(seeds)], "FE+SVM": accuracies[len(seeds) :]}

@@ -1,0 +1,122 @@
+"""What `maxrr reproduce` and `maxrr study` have in common: measure parts, tell of them, draw them, write the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maxrr.cli import show
+from maxrr.cli.command import Option
+
+if TYPE_CHECKING:
+    from maxrr.experiments import Profile
+
+Json = dict[str, Any]
+
+INTERRUPTED = "what is measured is kept, and the same command goes on from there"
+
+
+class Size(StrEnum):
+    """How large."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    PAPER = "paper"
+    SVC = "svc"
+
+
+ProfileName = Annotated[
+    Size,
+    Option("smoke: digits, a minute or two. quick: Fashion-MNIST with few runs, half an hour on two cores. paper: as "
+           "many runs as the paper, on a GPU. svc: with scikit-learn's one-vs-one SVMs and a shorter training."),
+]  # fmt: skip
+Out = Annotated[Path, Option("The folder for results; each profile has a folder of its own in it.")]
+Seed = Annotated[int, Option("Of everything: the same one gives the same numbers.")]
+Device = Annotated[str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")]
+
+
+def measure(
+    wanted: Sequence[tuple[str, str | None]], profile: Size, out: Path, seed: int, device: str | None, json: bool
+) -> None:
+    """Measure parts, each on data of its own or the profile's, and show what came of them."""
+    from maxrr.experiments import PARTS, PROFILES, STUDIES, Lab
+
+    chosen, folder = PROFILES[profile.value], out / profile.value
+    found: dict[str, Json] = {}
+    labs: dict[str, Lab] = {}
+    try:
+        with show.progress() as report:
+            for name, data in wanted:
+                setting = chosen.on(data or chosen.data)
+                if setting.data not in labs:
+                    labs[setting.data] = Lab.of(setting, folder, seed=seed, device=device, report=report)
+                part = {**PARTS, **STUDIES}[name](labs[setting.data])
+                found[labs[setting.data].results(name).path.stem] = part
+                if not json:
+                    tell(part, setting)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(INTERRUPTED) from None
+    page = write(folder)
+    if json:
+        show.json({name: {"title": part["title"], "runs": part["runs"], "cells": part["cells"]}
+                   for name, part in found.items()} | {"page": str(page)})  # fmt: skip
+    else:
+        show.say(summary(found.values()))
+        show.say(f"The results, as JSON and figures: {show.near(folder)}. To look at: {show.near(page)}.")
+
+
+def tell(part: Json, profile: Profile) -> None:
+    """A part's cells, ours beside the paper's."""
+    from maxrr.report import cell_text
+
+    show.say(f"{part['title']} ({profile.data}, {part['runs']} runs)")
+    rows = []
+    for row, columns in part["cells"].items():
+        for column, cell in columns.items():
+            ours, paper, difference, verdict = cell_text(cell)
+            rows.append((row, column, ours, paper, difference, show.Bad(verdict) if verdict == "differs" else verdict))
+    if all(row[3] == "–" for row in rows):  # nothing of the paper's to compare with
+        show.table(("", " ", "ours"), [row[:3] for row in rows], numbers=("ours",))
+    else:
+        numbers = ("ours", "paper", "difference")
+        show.table(("", " ", *numbers, "verdict"), rows, numbers=numbers)
+
+
+def summary(parts: Iterable[Json]) -> str:
+    """How many numbers agree with the paper's."""
+    verdicts = [
+        cell["verdict"] for part in parts for columns in part["cells"].values() for cell in columns.values()
+        if cell["verdict"]
+    ]  # fmt: skip
+    if not verdicts:
+        return "The paper gives no numbers for these."
+    counts = {word: verdicts.count(word) for word in ("agrees", "near", "differs")}
+    return (
+        f"Of {len(verdicts)} numbers {counts['agrees']} agree with the paper's, {counts['near']} are near, "
+        f"{counts['differs']} differ."
+    )
+
+
+def write(folder: Path) -> Path:
+    """Figures of all results in the folder, where matplotlib is, and the page around them."""
+    import json as json_
+
+    from maxrr.files import write_atomically
+    from maxrr.report import draw, reproduction_page
+
+    results = {path.stem: json_.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    results = {name: result for name, result in results.items() if "cells" in result}
+    try:
+        draw(results, folder)
+    except (ImportError, ValueError) as error:
+        show.warning(f"no figures were drawn: {error}")
+    figures = {
+        name: path.read_text(encoding="utf-8")
+        for name in results
+        if (path := folder / f"{name}.svg").exists()
+    }  # fmt: skip
+    page = folder / "report.html"
+    write_atomically(page, reproduction_page(results, figures).encode())
+    return page

@@ -1,0 +1,45 @@
+"""`maxrr study`: questions that the paper leaves, answered the same way as `maxrr reproduce` answers its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from maxrr.cli.command import Argument
+from maxrr.cli.experiment import Device, Out, ProfileName, Seed, Size, measure
+from maxrr.cli.options import Json
+
+
+class Study(StrEnum):
+    """Which question."""
+
+    ALL = "all"
+    CHOICES = "choices"
+    FRONTIER = "frontier"
+    RANKING_LENGTH = "ranking-length"
+
+
+def run(
+    study: Annotated[
+        Study,
+        Argument("choices: what the paper leaves open, and what fits its numbers. frontier: accuracy against what "
+                 "forgetting costs, over cores. ranking-length: how many runs a ranking needs. All if not given."),
+    ] = Study.ALL,
+    profile: ProfileName = Size.QUICK,
+    out: Out = Path("results"),
+    seed: Seed = 0,
+    device: Device = None,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Answer questions that the paper leaves: which core, how long a ranking, what it did not say.
+
+    Examples:
+
+        maxrr study frontier --profile quick
+        maxrr study --profile paper --device cuda
+    """
+    every = [name for name in Study if name != Study.ALL]
+    measure(
+        [(name.value, None) for name in (every if study == Study.ALL else [study])], profile, out, seed, device, json
+    )

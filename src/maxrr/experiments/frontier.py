@@ -1,0 +1,47 @@
+"""What a core costs and gives: accuracy against the shares of records that are free, exact and approximate."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.experiments.comparison import compared
+from maxrr.experiments.lab import Lab
+from maxrr.experiments.results import Json
+from maxrr.experiments.selectors import SELECTORS
+
+
+def frontier(lab: Lab) -> Json:
+    """Every selector with every size of core."""
+    results = lab.results("frontier")
+    cells: dict[str, Json] = {}
+    points = []
+    for k in lab.profile.cores:
+        for name, selector in SELECTORS.items():
+            found = results.piece(
+                f"{name} {k}",
+                lambda selector=selector, k=k: cost_and_accuracy(lab, selector(lab, k)),  # type: ignore[misc]
+            )
+            row = {column: compared(values) for column, values in found.items()}
+            cells[f"{name}, {k:,}"] = {column: cell.to_json() for column, cell in row.items()}
+            shares = {column: cell.mean for column, cell in row.items()}
+            points.append({"selector": name, "k": k, "stderr": row["accuracy"].stderr, **shares})
+    return results.finish({
+        "part": "frontier", "title": "Which core", "runs": lab.profile.trials, "records": len(lab.training),
+        "cells": cells, "points": points,
+    })  # fmt: skip
+
+
+def cost_and_accuracy(lab: Lab, core: NDArray[Any]) -> Json:
+    """Of models whose extractor saw this core: accuracy, and shares of all records by what forgetting them takes."""
+    seeds, in_core = lab.seeds(lab.profile.trials), lab.mask(core)
+    features = lab.embedded(lab.extractors(seeds, lab.training.select(np.sort(core)), piece="frontier"))
+    heads = list(lab.heads(features, [None] * len(seeds)))
+    exact = [float(np.mean(head.influential & ~in_core)) for head in heads]
+    share = float(in_core.mean())
+    return {
+        "accuracy": lab.correct(features, heads),
+        "free": [1.0 - share - one for one in exact],
+        "exact": exact,
+        "approximate": [share] * len(seeds),
+    }

@@ -1,0 +1,117 @@
+"""Solved heads over an extractor's features, by both ways to tell many classes apart with SVMs that know two.
+
+The paper says one-vs-rest. The class that most people take for a linear SVM, scikit-learn's `SVC`, is one-vs-one inside
+(its `decision_function_shape="ovr"` only changes the shape of the answer), so the experiments have both.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.svm import LinearSVM
+from maxrr.svm.arrays import Array, to_numpy
+
+Kind = Literal["one-vs-rest", "one-vs-one"]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Head(Protocol):
+    """What experiments ask of a head."""
+
+    @property
+    def classes(self) -> Ints:
+        """Those that it knows, sorted."""
+
+    @property
+    def influential(self) -> Bools:
+        """Who shapes it, among all training records; never one that it was not fitted to."""
+
+    def scores(self, features: Array) -> Floats:
+        """Decision values, (records × its SVMs)."""
+
+    def chosen(self, scores: Floats) -> Ints:
+        """The class of each record."""
+
+
+def accuracy(head: Head, features: Array, labels: Ints) -> float:
+    """The share of records that get their own class."""
+    return float(np.mean(head.chosen(head.scores(features)) == labels))
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRest:
+    """An SVM a class against all others; the largest score wins."""
+
+    classes: Ints
+    weights: Floats
+    biases: Floats
+    influential: Bools
+
+    def scores(self, features: Array) -> Floats:
+        return decided(features, self.weights, self.biases)
+
+    def chosen(self, scores: Floats) -> Ints:
+        if scores.shape[1] == 1:  # two classes share one
+            return np.asarray(self.classes[(scores[:, 0] > 0.0).astype(int)])
+        return np.asarray(self.classes[scores.argmax(1)])
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsOne:
+    """An SVM a pair of classes, positive for the second; each has a vote, and of equal ones the first class wins."""
+
+    classes: Ints
+    weights: Floats
+    biases: Floats
+    influential: Bools
+
+    def scores(self, features: Array) -> Floats:
+        return decided(features, self.weights, self.biases)
+
+    def chosen(self, scores: Floats) -> Ints:
+        votes = np.zeros((len(scores), len(self.classes)), dtype=int)
+        for column, (one, other) in enumerate(pairs(len(self.classes))):
+            votes[:, other] += scores[:, column] > 0.0
+            votes[:, one] += scores[:, column] <= 0.0
+        return np.asarray(self.classes[votes.argmax(1)])
+
+
+def decided(features: Array, weights: Floats, biases: Floats) -> Floats:
+    """Decision values in float64."""
+    return np.asarray(to_numpy(features).astype(np.float64) @ weights.T + biases)
+
+
+def pairs(classes: int) -> list[tuple[int, int]]:
+    """The columns of one-vs-one scores.
+
+    >>> pairs(3)
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    return list(combinations(range(classes), 2))
+
+
+def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None) -> OneVsRest:
+    """Fitted to the records of the mask; None stands for all."""
+    rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
+    model = LinearSVM().fit(to_numpy(X)[rows], y[rows], keys=rows)
+    return OneVsRest(model.classes_, model.coef_, model.intercept_, np.isin(np.arange(len(y)), rows[model.support_]))
+
+
+def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None) -> OneVsOne:
+    """The same problems as scikit-learn's `SVC(kernel="linear")`, solved to rounding."""
+    rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
+    features, classes = to_numpy(X), np.unique(y[rows])
+    members = [rows[y[rows] == code] for code in classes]
+    weights, biases, influential = [], [], np.zeros(len(y), dtype=bool)
+    for one, other in pairs(len(classes)):
+        both = np.sort(np.concatenate([members[one], members[other]]))
+        model = LinearSVM().fit(features[both], y[both], keys=both)
+        weights.append(model.coef_[0])
+        biases.append(model.intercept_[0])
+        influential[both[model.support_]] = True
+    return OneVsOne(classes, np.stack(weights), np.array(biases), influential)

@@ -1,0 +1,29 @@
+"""How often MaxRR and perfect retraining get one verdict: a panel a request."""
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from maxrr.report.figures.look import OURS, PAPERS, handle, headed, sheet
+from maxrr.report.figures.names import Json, readable
+
+
+def agreement(content: Json) -> Figure:
+    """The share of records whose verdicts are the same in at least so many runs."""
+    figure = sheet(6.0)
+    grid = figure.subplots(2, 2, sharex=True, sharey=True)
+    curves = content["share_with_the_same_verdict"]
+    for axes, (request, curve) in zip(grid.flat, curves.items(), strict=True):
+        if curve["paper"] is not None:
+            axes.plot(curve["paper"]["runs"], curve["paper"]["shares"], **{**PAPERS, "markersize": 6.5})
+        axes.plot(curve["runs"], curve["ours"], **{**OURS, "markersize": 4})
+        axes.set_title(f"{readable(request, content)} forgotten")
+        axes.grid()
+    for axis in (grid[0, 0].xaxis, grid[0, 0].yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
+    figure.supxlabel("at least this share of the runs", fontsize="medium")
+    figure.supylabel("records with the same verdict as perfect retraining", fontsize="medium")
+    handles = [handle("ours", OURS)]
+    if any(curve["paper"] is not None for curve in curves.values()):
+        handles.append(handle("the paper's", PAPERS))
+    headed(figure, content, handles)
+    return figure

@@ -1,0 +1,50 @@
+"""Figures as files. Only here matplotlib is asked for, and only when something is to be drawn."""
+
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from maxrr.files import write_atomically
+
+DPI = 160
+METADATA: dict[str, dict[str, str | None]] = {  # nothing that changes from day to day
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+
+def draw(results: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Write PART.svg and PART.png into the folder for every part that has a figure; the same results, the same bytes.
+
+    Parameters
+    ----------
+    results
+        What the result files hold, by the names of their parts.
+
+    Raises
+    ------
+    ValueError
+        Where matplotlib is missing.
+    """
+    try:
+        from maxrr.report.figures.look import look
+        from maxrr.report.figures.parts import DRAWINGS
+    except ModuleNotFoundError as error:
+        raise ValueError(f"drawing figures needs {error.name}: pip install 'maxrr[plots]'") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for part in results:
+        if part not in DRAWINGS:
+            continue
+        with look():
+            figure = DRAWINGS[part](results[part])
+            figure.draw_without_rendering()
+            figure.set_layout_engine(None)  # all is in its place, for both files
+            for suffix, metadata in METADATA.items():
+                content = BytesIO()
+                figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
+                path = folder / f"{part}.{suffix}"
+                write_atomically(path, content.getvalue())
+                written.append(path)
+    return written

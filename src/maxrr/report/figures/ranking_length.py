@@ -1,0 +1,34 @@
+"""How many runs a ranking needs: its core beside the longest one's, and the accuracy that it gives."""
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from maxrr.report.figures.look import SERIES, handle, headed, sheet
+from maxrr.report.figures.names import Json, short
+
+
+def ranking_length(content: Json) -> Figure:
+    """Both against the number of runs, whose doublings are equally far apart."""
+    lines = sorted(content["lines"], key=lambda line: int(line["runs"]))
+    runs = [line["runs"] for line in lines]
+    figure = sheet(4.2)
+    left, right = figure.subplots(1, 2)
+    handles = []
+    for number, size in enumerate(lines[0]["overlap"]):
+        style = SERIES[number]
+        left.plot(runs, [line["overlap"][size] for line in lines], **style)
+        handles.append(handle(f"core of {short(int(size))}", style))
+    errors = [2.0 * (line["stderr"] or 0.0) for line in lines]
+    right.errorbar(runs, [line["accuracy"] for line in lines], yerr=errors, capsize=2.5, **SERIES[0])
+    left.set_title("overlap with the longest ranking's core")
+    left.yaxis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
+    right.set_title("accuracy, ± 2 standard errors")
+    for axes in (left, right):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(runs, [str(number) for number in runs])
+        axes.minorticks_off()
+        axes.margins(x=0.08, y=0.1)
+        axes.grid(axis="y")
+        axes.set_xlabel("runs of the ranking")
+    headed(figure, content, handles)
+    return figure

@@ -1,0 +1,65 @@
+"""Accuracy after unlearning six sets of records: a panel a set, in it a row for what it is unlearned from."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from maxrr.report.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, remark, rows, sheet
+from maxrr.report.figures.names import Json, readable
+from maxrr.report.figures.verdicts import KEY, SIGNS
+
+WIDER = 3.0  # times the usual range: a panel beyond it gets a scale of its own
+MARGIN = 0.08  # of a range, to either side
+SHADE = "#f4f4f4"
+
+
+def table(content: Json) -> Figure:
+    """Panels share one scale, but for those that would squeeze all others."""
+    cells = content["cells"]
+    names = list(next(iter(cells.values())))
+    figure = sheet(5.6)
+    grid = figure.subplots(2, 3, sharey=True)
+    columns = [{row: cells[row][name] for row in cells} for name in names]
+    ranges = [reach(column) for column in columns]
+    usual = sorted(high - low for low, high in ranges)[len(ranges) // 2]
+    alike = [high - low <= WIDER * usual for low, high in ranges]
+    common = together([one for one, is_alike in zip(ranges, alike, strict=True) if is_alike])
+    for axes, name, column, own, is_alike in zip(grid.flat, names, columns, ranges, alike, strict=True):
+        rows(axes, [readable(row, content) for row in column])
+        panel(axes, column)
+        low, high = common if is_alike else own
+        axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
+        few_ticks(axes)
+        axes.set(title=readable(name, content), xlabel="accuracy" if is_alike else "accuracy, on a wider scale")
+        if not is_alike:
+            axes.set_facecolor(SHADE)
+            axes.grid(axis="y", color="white")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("unlearned from")
+    compared = any(cell["paper"] is not None for column in columns for cell in column.values())
+    handles = [handle("ours, ± 2 standard errors", OURS, linestyle="none")]
+    if compared:
+        handles += [handle("the paper's", PAPERS, linestyle="none"), remark(KEY)]
+    headed(figure, content, handles)
+    return figure
+
+
+def panel(axes: Axes, column: Json) -> None:
+    """What is left after one set is unlearned."""
+    for place, cell in enumerate(column.values()):
+        interval(axes, cell["mean"], cell["stderr"], place, OURS)
+        if cell["paper"] is not None:
+            axes.plot([cell["paper"]], [place], **{**PAPERS, "linestyle": "none"})
+            axes.text(1.01, place, SIGNS[cell["verdict"]], va="center", transform=axes.get_yaxis_transform())
+
+
+def reach(column: Json) -> tuple[float, float]:
+    """From the smallest to the largest number of a panel."""
+    values = [value for cell in column.values() for value in (cell["mean"], cell["paper"]) if value is not None]
+    errors = [2.0 * (cell["stderr"] or 0.0) for cell in column.values()]
+    return min(values) - max(errors), max(values) + max(errors)
+
+
+def together(ranges: list[tuple[float, float]]) -> tuple[float, float]:
+    """The range that contains all of these; never empty."""
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return (low, high) if high > low else (low - 0.01, high + 0.01)

@@ -1,0 +1,4 @@
+"""A sign for each verdict, the same in figures, on the page and in the terminal."""
+
+SIGNS = {"agrees": "=", "near": "≈", "differs": "≠"}
+KEY = ", ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items())
