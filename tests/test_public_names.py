@@ -11,7 +11,17 @@ import pytest
 PUBLIC = {
     "maxrr": {"LinearSVM", "MaxRR", "__version__"},
     "maxrr.audit": {"ATTACKS", "AuditReport", "Verdict", "audit"},
-    "maxrr.core": {"Choice", "Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "Ranking", "rank"},
+    "maxrr.core": {
+        "Choice",
+        "Core",
+        "FrequencyCore",
+        "Frozen",
+        "FullCore",
+        "HashCore",
+        "MiddleCore",
+        "Ranking",
+        "rank",
+    },
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
     "maxrr.files": {"Lock", "sha256_of", "write_atomically"},
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},

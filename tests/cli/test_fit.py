@@ -11,7 +11,7 @@ from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.cli import fit
 from maxrr.cli.cores import core_of
-from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Recipe
 from maxrr.workspace import Workspace
 
@@ -45,8 +45,9 @@ def test_defaults_are_those_of_the_library() -> None:
 @pytest.mark.parametrize(
     ("word", "runs", "core"),
     [
-        ("20000", None, FrequencyCore(20_000, 10)),
-        ("300", 2, FrequencyCore(300, 2)),
+        ("20000", None, MiddleCore(20_000, 10)),
+        ("middle:20000", None, MiddleCore(20_000, 10)),
+        ("frequency:300", 2, FrequencyCore(300, 2)),
         ("full", None, FullCore()),
         ("frozen", None, Frozen()),
     ],
@@ -68,6 +69,8 @@ def test_keys_of_a_core_by_hash(key_file: Path) -> None:
     [
         (("--core", "some"), 2, "'some'"),
         (("--core", "hash"), 2, "'hash'"),
+        (("--core", "frequency"), 2, "'frequency'"),
+        (("--core", "frequency:0.3"), 2, "'frequency:0.3'"),
         (("--core", "hash:many"), 2, "'many'"),
         (("--core", "hash:1.5"), 1, "1.5"),
         (("--core", "full", "--runs", 3), 2, "--runs"),

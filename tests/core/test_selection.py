@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.problems import MODEL, RECIPE, SEEDS, C, made_up, network, records
 
-from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, Ranking, frequency
+from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, frequency
 from maxrr.core.frequency import ranking_seeds
 from maxrr.core.marks import Marked, Marks
 from maxrr.data import Dataset
@@ -116,6 +116,20 @@ def test_a_frequency_core_is_the_top_and_says_how_much_is_fill(ranked):
         "seeds": ranking_seeds(MODEL, 2), "C": C, "recipe": RECIPE, "device": "cpu", "folder": "there", "report": None
     }  # fmt: skip
     assert asked == [expected]
+
+
+def test_a_middle_core_is_nearest_to_half_of_the_runs(ranked):
+    ids = [60, 50, 40, 30, 20, 10]
+    ranked(ids, [[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 0, 0, 1, 0], [1, 0, 1, 0, 0, 0]])  # 4 2 2 0 1 0
+    choice = choose(MiddleCore(3, runs=4), table(ids))
+    assert choice.ids.tolist() == [20, 40, 50]
+    assert not choice.unconditional
+    assert choice.depended_on == (
+        "the core is the 3 records influential nearest to half of the time over 4 training runs on all records: exact "
+        "given that core"
+    )
+    assert choice.details["kind"] == "middle"
+    assert choice.details["fill"] == 0
 
 
 def test_ties_are_broken_by_the_key_and_not_by_rows(ranked):

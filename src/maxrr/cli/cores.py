@@ -16,22 +16,23 @@ RUNS = 10
 
 def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None) -> Core:
     """The core that the options name. A key that is not given is the one of `before`, or drawn."""
-    from maxrr.core import FrequencyCore, Frozen, FullCore
+    from maxrr.core import FrequencyCore, Frozen, FullCore, MiddleCore
 
-    kind, colon, fraction = word.partition(":")
-    if runs is not None and not word.isdecimal():
+    kind, colon, after = word.partition(":")
+    ranked = {"": MiddleCore, "middle": MiddleCore, "frequency": FrequencyCore}.get("" if word.isdecimal() else kind)
+    if runs is not None and ranked is None:
         raise Stop(USAGE, f"--runs is for a core that is ranked, such as --core 20000, not for --core {word}")
     if key_file is not None and kind != "hash":
         raise Stop(USAGE, f"--core-key-file is for a core by hash, such as --core hash:0.33, not for --core {word}")
-    if word.isdecimal():
-        return FrequencyCore(int(word), RUNS if runs is None else runs)
+    if ranked is not None and (after or word).isdecimal():
+        return ranked(int(after or word), RUNS if runs is None else runs)
     if kind == "hash" and colon:
-        return hash_core(fraction, key_file, before)
+        return hash_core(after, key_file, before)
     if word == "full":
         return FullCore()
     if word == "frozen":
         return Frozen()
-    raise Stop(USAGE, f"--core is a number, hash:FRACTION, full or frozen, not {word!r}")
+    raise Stop(USAGE, f"--core is a number, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}")
 
 
 def hash_core(fraction: str, key_file: Path | None, before: Core | None) -> HashCore:

@@ -38,13 +38,13 @@ def run(
     core: Annotated[
         str,
         Option(
-            "Which records the extractor is trained on. A number: those most often influential over --runs runs. "
-            "hash:0.33: about that share, by a keyed hash of the id. full: all. frozen: none, the network is used "
-            "as it is."
+            "Which records the extractor is trained on. A number: those influential in about half of --runs runs. "
+            "frequency:20000: those most often influential, as in the paper. hash:0.33: about that share, by a keyed "
+            "hash of the id. full: all. frozen: none, the network is used as it is."
         ),
     ] = "hash:0.33",
     runs: Annotated[
-        int | None, Option("Runs that rank the records, for --core with a number; 10 if not given.")
+        int | None, Option("Runs that rank the records, for a core that is ranked; 10 if not given.")
     ] = None,
     core_key_file: Annotated[
         Path | None,

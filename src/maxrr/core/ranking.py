@@ -73,10 +73,15 @@ class Ranking:
 
         Ties are broken by a keyed hash of the id, so that neither the order of rows nor of ids matters.
         """
+        return self.nearest(1.0, k, key)
+
+    def nearest(self, share: float, k: int, key: bytes | str = KEY) -> NDArray[Any]:
+        """The ids of the k records that were influential in about this share of the runs, the nearest first."""
         if not 1 <= k <= len(self.ids):
             raise ValueError(f"the top of {len(self.ids):,} records holds one of them or more, not {k:,}")
-        counts, hashes = self.frequency().tolist(), keyed_hashes(self.ids, as_key(key))
-        order = sorted(range(len(counts)), key=lambda record: (-counts[record], hashes[record]))
+        away = np.abs(self.frequency() - share * len(self.seeds)).tolist()
+        hashes = keyed_hashes(self.ids, as_key(key))
+        order = sorted(range(len(away)), key=lambda record: (away[record], hashes[record]))
         first: NDArray[Any] = self.ids[order[:k]]
         return first
 

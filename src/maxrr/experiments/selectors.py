@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.core import FrequencyCore, Ranking
+from maxrr.core import FrequencyCore, MiddleCore, Ranking
 from maxrr.core.hashing import KEY, as_key, keyed_hashes
 from maxrr.experiments import scores
 from maxrr.experiments.lab import Lab
@@ -28,7 +28,7 @@ def order(lab: Lab, values: ArrayLike) -> NDArray[np.intp]:
 
 def frequency(lab: Lab, k: int) -> Ids:
     """The paper's: most often influential."""
-    return highest(lab, lab.ranking.frequency(), k)
+    return lab.ranking.top(k)
 
 
 def hashed(lab: Lab, k: int) -> Ids:
@@ -64,17 +64,17 @@ def balanced_mixed(lab: Lab, k: int) -> Ids:
 
 def middle(lab: Lab, k: int) -> Ids:
     """Influential in about half of the runs: neither clear nor hopeless."""
-    return middle_of(lab, lab.ranking, k)
+    return middle_of(lab.ranking, k)
 
 
 def middle_of_few(lab: Lab, k: int) -> Ids:
     """The same, from a ranking as short as the library's default."""
-    return middle_of(lab, first_runs(lab.ranking, FrequencyCore.runs), k)
+    return middle_of(first_runs(lab.ranking, FrequencyCore.runs), k)
 
 
-def middle_of(lab: Lab, ranking: Ranking, k: int) -> Ids:
-    """The k records nearest to half of a ranking's runs."""
-    return highest(lab, -np.abs(ranking.frequency() - len(ranking.seeds) / 2), k)
+def middle_of(ranking: Ranking, k: int) -> Ids:
+    """The k records nearest to half of a ranking's runs, as `MiddleCore` has them."""
+    return ranking.nearest(MiddleCore.share, k)
 
 
 def first_runs(ranking: Ranking, runs: int) -> Ranking:

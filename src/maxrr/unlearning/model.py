@@ -41,7 +41,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     network : torch.nn.Module or function
         Its last linear layer is replaced by the SVM. With `Frozen()` it is the extractor itself.
-    core : FrequencyCore, HashCore, FullCore or Frozen
+    core : MiddleCore, FrequencyCore, HashCore, FullCore or Frozen
         Which records the extractor may see.
     C : float
         Weight of the SVM's losses.

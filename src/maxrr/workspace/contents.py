@@ -13,7 +13,7 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Environment, Recipe, split
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.seeding import Network
@@ -28,7 +28,7 @@ from maxrr.workspace.damage import WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
 
-CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, HashCore, FullCore, Frozen)}
+CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
 
 
 def layout_of(fitted: Fitted) -> Layout:
