@@ -14,7 +14,7 @@ import torch
 from tests.unlearning.problems import digits, fresh, table
 from torch import nn
 
-from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace
@@ -60,7 +60,7 @@ def cases():
         "hash, words": (words, fresh(HASHED, words)),
         "hash, ids around zero": (around_zero, fresh(HASHED, around_zero)),
         "hash, two of three classes": (two, fresh(HASHED, two)),
-        "frequency": (plain, fresh(FrequencyCore(40, runs=2), plain)),
+        "frequency": (plain, fresh(MiddleCore(40, runs=2), plain)),
         "full, words": (words, fresh(FullCore(), words)),
         "full, no subjects": (alone, fresh(FullCore(), alone)),
         "frozen, words": (words, fresh(Frozen(), words, pretrained())),

@@ -6,6 +6,8 @@ reading: that the *numbers* of runs in which a record is claimed unlearned, one 
 many.
 """
 
+from statistics import fmean
+
 import numpy as np
 
 from maxrr.experiments.comparison import compared
@@ -13,7 +15,7 @@ from maxrr.experiments.confidence import USUAL
 from maxrr.experiments.lab import Lab
 from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
-from maxrr.experiments.verification import SCENARIOS, measured
+from maxrr.experiments.verification import FIGURES, SCENARIOS, measured
 
 READINGS = {"same": "same", "close": "as often"}  # verdicts paired by run; numbers of runs
 
@@ -38,8 +40,36 @@ def agreement(lab: Lab) -> Json:
         }  # fmt: skip
     return lab.results("agreement").finish({
         "part": "agreement", "title": "Same verdict as perfect retraining", "runs": runs, "cells": cells,
-        "share_with_the_same_verdict": curves,
+        "share_with_the_same_verdict": curves, "paper_by_itself": paper_by_itself(),
     })  # fmt: skip
+
+
+def paper_by_itself() -> Json:
+    """What the paper's histograms allow, beside what its curves show: the mean share of runs with the same verdict.
+
+    Let a record be claimed unlearned with probability p by MaxRR and q by perfect retraining, in runs that have nothing
+    else in common. They agree with probability pq + (1−p)(1−q), which is at most the mean of p² + (1−p)² and
+    q² + (1−q)², because 2pq ≤ p² + q²: strategies agree no more with each other than each with itself.
+    """
+    found = {}
+    curves = published()["agreement"]["percent_of_samples_with_same_verdict_in_at_least_this_fraction_of_runs"]
+    for name, figure in FIGURES.items():
+        histograms = published()[figure]["fraction_by_runs_claimed_unlearned"]
+        allowed = fmean(with_itself(list(shares.values())) for shares in histograms.values())
+        shown = fmean(percent / 100 for at, percent in curves[name].items() if float(at) > 0.0)
+        found[name] = {"allowed": allowed, "shown": shown}
+    return found
+
+
+def with_itself(shares: list[float]) -> float:
+    """How often two different runs of one strategy agree, from the share of records claimed in none, one, … all runs.
+
+    >>> with_itself([0.5, 0.0, 0.5]), with_itself([0.0, 1.0, 0.0])
+    (1.0, 0.0)
+    """
+    runs = len(shares) - 1
+    pairs = [claimed * (claimed - 1) + (runs - claimed) * (runs - claimed - 1) for claimed in range(runs + 1)]
+    return sum(share * number for share, number in zip(shares, pairs, strict=True)) / (runs * (runs - 1) * sum(shares))
 
 
 def at_least(counts: list[int]) -> list[float]:

@@ -5,7 +5,6 @@ import io
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from maxrr.report.markup import Html, tag
 
@@ -16,6 +15,8 @@ BLACK: Ink = (27, 31, 36)
 
 def drawn(image: NDArray[np.floating], ink: Ink = BLACK) -> str:
     """A data URI of an image (height × width) of 0, paper, to 1, ink. Paper is transparent: it is the page's."""
+    from PIL import Image  # only here: results are shown also where there is none
+
     opacity = np.clip(np.rint(255.0 * image), 0, 255).astype(np.uint8)
     picture = Image.fromarray(opacity)
     picture.putpalette(ink * 256)  # makes it an image of 256 entries, which differ in opacity alone

@@ -13,7 +13,7 @@ from maxrr.report.words import count, listed
 
 PAPERS_DATA = "fashion-mnist"
 SEVERAL = ("sensitivity", "choices")  # here several of our numbers stand beside one of the paper's: not counted
-SHARES = ("claimed", "same in", "share", "overlap")  # words in the name of a quantity that is a share
+SHARES = ("claimed", "same in", "as often", "share", "overlap")  # words in the name of a quantity that is a share
 MISSING = "–"
 STYLES = {"agrees": "good", "near": "near", "differs": "bad"}
 
@@ -48,8 +48,10 @@ PARTS = {
         "Filled: ours. Hollow: the paper's. The scale of shares is logarithmic.",
     ),
     "agreement": About(
-        "For how many of the forgotten records is the verdict about MaxRR the one about perfect retraining?",
-        "Filled: ours. Hollow: the paper's.",
+        "For how many of the forgotten records is the verdict about MaxRR the one about perfect retraining? Verdicts "
+        "are compared run by run, as the paper says; and by how often a record is claimed unlearned over all runs, "
+        "which its curve resembles more.",
+        "Discs: ours, run by run. Squares: ours, over all runs. Hollow: the paper's.",
     ),
     "sensitivity": About(
         "Random support vectors are unlearned. The paper does not say which share of them, so there are several.",
@@ -287,7 +289,9 @@ def setting_text(content: Json) -> str:
     data = str(found.get("data", ""))
     facts = [f"profile '{found['name']}'"] if "name" in found else []
     facts += [f"data {DATA.get(data, data)}"] if data else []
-    facts += [f"{count(found['runs'], 'run')} of the ranking and the table"] if "runs" in found else []
+    facts += [f"{found['heads']} SVMs"] if "heads" in found else []
+    facts += [f"{count(found['ranked'], 'run')} of the ranking"] if "ranked" in found else []
+    facts += [f"{found['runs']} of the table"] if "runs" in found else []
     facts += [f"{found['few']} of everything else"] if "few" in found else []
     facts += [f"{name.replace('_', ' ')} {value}" for name, value in found.get("recipe", {}).items()]
     facts.append(f"seed {content['setting'].get('seed', MISSING)}")

@@ -4,12 +4,13 @@ A partition that is right gives weights under which the margins give back the sa
 nearly, because samples are tied or the bias is not unique, the partition that they give is tried in turn.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from maxrr.svm import canonical, hinge
 from maxrr.svm.arrays import Bools, Floats
+from maxrr.svm.balance import balance
 from maxrr.svm.problem import Head, Samples
 
 MOST_TRIES = 4
@@ -70,6 +71,19 @@ def certified(samples: Samples, C: float, positive: int, y: Floats, candidate: C
     )  # fmt: skip
     held = samples.in_order(candidate.bounded)
     return Head(positive, candidate.w, candidate.b, margins, at_margin, held, alpha, certificate)
+
+
+def balanced(samples: Samples, C: float, y: Floats, head: Head) -> Head:
+    """The same head, which has free samples, with multipliers that follow from its partition alone."""
+    free, bounded = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=bool)
+    free[head.free] = bounded[head.bounded] = True
+    candidate = propose(samples, C, y, head.b, free, bounded, np.zeros(len(y)))
+    missing = candidate.w - C * candidate.bounded_sum
+    alpha = candidate.alpha.copy()
+    alpha[head.free] = balance(
+        samples.rows(head.free), y[head.free], C, missing, -C * float(np.sum(y[head.bounded]))
+    )  # fmt: skip
+    return certified(samples, C, head.positive, y, replace(candidate, alpha=alpha), head.margins)
 
 
 def bias_toward_zero(y: Floats, margins: Floats, free: Bools, bounded: Bools, b: float) -> float:

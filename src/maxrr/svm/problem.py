@@ -119,6 +119,7 @@ class Trial:
     rounds: int = 0
     best: Head | None = None  # the best finished head so far, where multipliers are not unique
     patience: int = 4  # rounds to go on for a better one
+    tied: Head | None = None  # the best whose partition holds for every sample, were it not for its multipliers
 
     def hold(self, samples: Samples, held: Floats) -> None:
         """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""

@@ -13,7 +13,7 @@ import numpy as np
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, like, to_numpy
-from maxrr.svm.finish import Candidate, certified, confirm, propose
+from maxrr.svm.finish import Candidate, balanced, certified, confirm, propose
 from maxrr.svm.hinge import EPSILON, KKT_BOUND, TIE, rounding_scale
 from maxrr.svm.problem import Head, Samples, Trial
 from maxrr.svm.threads import on_threads
@@ -185,7 +185,7 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
         if head is not None:
             return head
     if trial.rounds >= MOST_ROUNDS:
-        return trial.best or as_it_stands(samples, C, trial)
+        return last_resort(samples, C, trial)
     return None
 
 
@@ -215,6 +215,8 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
     candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
     head = confirm(samples, C, trial.positive, trial.y, candidate)
     if head is None or not head.certificate.solved:
+        if head is not None and len(head.free):
+            trial.tied = min(trial.tied or head, head, key=lambda known: known.certificate.primal)
         head = as_it_stands(samples, C, trial)
     certificate = head.certificate
     if trial.best is None or certificate.relative_gap < 0.3 * trial.best.certificate.relative_gap:
@@ -223,7 +225,15 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
         trial.patience -= 1
     if certificate.relative_gap <= GOOD_GAP and certificate.kkt_violation <= KKT_BOUND:
         return head
-    return trial.best if trial.patience <= 0 else None
+    return last_resort(samples, C, trial) if trial.patience <= 0 else None
+
+
+def last_resort(samples: Samples, C: float, trial: Trial) -> Head:
+    """The best head known of a trial that gets no better, if need be with multipliers made for its partition."""
+    best = trial.best or as_it_stands(samples, C, trial)
+    if best.certificate.solved or trial.tied is None:
+        return best
+    return min(best, balanced(samples, C, trial.y, trial.tied), key=lambda known: known.certificate.relative_gap)
 
 
 def as_it_stands(samples: Samples, C: float, trial: Trial) -> Head:

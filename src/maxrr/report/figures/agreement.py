@@ -3,18 +3,22 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from maxrr.report.figures.look import OURS, PAPERS, handle, headed, sheet
+from maxrr.report.figures.look import OURS, PAPERS, SERIES, handle, headed, sheet
 from maxrr.report.figures.names import Json, readable
+
+COUNTS = SERIES[1]
 
 
 def agreement(content: Json) -> Figure:
-    """The share of records whose verdicts are the same in at least so many runs."""
+    """The share of records whose verdicts are the same in at least so many runs; and of those that are claimed
+    unlearned about as often, which the paper's curve may be."""
     figure = sheet(6.0)
     grid = figure.subplots(2, 2, sharex=True, sharey=True)
     curves = content["share_with_the_same_verdict"]
     for axes, (request, curve) in zip(grid.flat, curves.items(), strict=True):
         if curve["paper"] is not None:
             axes.plot(curve["paper"]["runs"], curve["paper"]["shares"], **{**PAPERS, "markersize": 6.5})
+        axes.plot(curve["runs"], curve["counts"], **{**COUNTS, "markersize": 3.5})
         axes.plot(curve["runs"], curve["ours"], **{**OURS, "markersize": 4})
         axes.set_title(f"{readable(request, content)} forgotten")
         axes.grid()
@@ -22,7 +26,7 @@ def agreement(content: Json) -> Figure:
         axis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
     figure.supxlabel("at least this share of the runs", fontsize="medium")
     figure.supylabel("records with the same verdict as perfect retraining", fontsize="medium")
-    handles = [handle("ours", OURS)]
+    handles = [handle("ours, run by run", OURS), handle("ours, how often over all runs", COUNTS)]
     if any(curve["paper"] is not None for curve in curves.values()):
         handles.append(handle("the paper's", PAPERS))
     headed(figure, content, handles)

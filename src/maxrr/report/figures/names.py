@@ -7,6 +7,7 @@ from typing import Any
 Json = Mapping[str, Any]
 
 DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST"}
+USUAL = "one-vs-rest"
 PAPERS = {"small": 10_000, "large": 20_000, "extra": 10_000, "many": 20_000, "some": 2_000}
 
 
@@ -66,9 +67,14 @@ def heading(content: Json) -> str:
 
     >>> heading({"title": "Support vectors", "runs": 100, "setting": {"profile": {"data": "fashion-mnist"}}})
     'Support vectors (Fashion-MNIST, 100 runs)'
+    >>> other = {"data": "mnist", "heads": "one-vs-one", "recipe": {"epochs": 11}}
+    >>> heading({"title": "Support vectors", "setting": {"profile": other}})
+    'Support vectors (MNIST, one-vs-one, 11 epochs)'
     """
     data = str(profile(content).get("data", ""))
     runs = content.get("runs")
     facts = [DATA.get(data, data)] if data else []
     facts += [f"{runs} run{'s' * (runs != 1)}"] if runs else []
+    if profile(content).get("heads", USUAL) != USUAL:  # not as the paper says: worth a word
+        facts += [profile(content)["heads"], f"{profile(content)['recipe']['epochs']} epochs"]
     return f"{content['title']} ({', '.join(facts)})" if facts else str(content["title"])
