@@ -26,8 +26,8 @@ def balance(X: Floats, y: Floats, C: float, total: Floats, tilt: float) -> Float
     These are αᵢ = clip(C/2 − u·rᵢ, 0, C) for rows rᵢ = yᵢ(xᵢ, 1) and the u that minimises a convex, piecewise quadratic
     function, whose gradient is what the sums still lack. Newton's method gets there in a few steps.
 
-    >>> balance(np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, -1.0, -1.0]), 1.0, np.array([-2.0]), -2.0).round(9)
-    array([0.83333333, 0.66666667, 0.5       ])
+    >>> balance(np.array([[0.0], [1.0], [2.0]]), -np.ones(3), 1.0, np.array([-0.9]), -0.6).round(9)
+    array([0. , 0.3, 0.3])
     """
     # 1. Only directions along which these samples differ, in units of their distances: no condition without a remedy.
     basis, _ = orthonormal(X, X[0])
