@@ -194,7 +194,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     for name in ("maxrr.report.figures.look", "maxrr.report.figures.parts"):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ValueError, match=r"needs matplotlib: pip install 'maxrr\[plots\]'"):
+    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'maxrr\[plots\]'"):
         draw(RESULTS, tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
 

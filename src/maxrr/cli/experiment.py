@@ -103,14 +103,17 @@ def write(folder: Path) -> Path:
     """Figures of all results in the folder, where matplotlib is, and the page around them."""
     import json as json_
 
+    from maxrr.experiments import PARTS, STUDIES
     from maxrr.files import write_atomically
     from maxrr.report import draw, reproduction_page
 
-    results = {path.stem: json_.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    results = {name: result for name, result in results.items() if "cells" in result}
+    there = {path.stem: json_.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    order = [*PARTS, *STUDIES]
+    finished = {name: result for name, result in there.items() if "cells" in result}
+    results = dict(sorted(finished.items(), key=lambda item: order.index(item[1]["part"])))
     try:
         draw(results, folder)
-    except (ImportError, ValueError) as error:
+    except ImportError as error:
         show.warning(f"no figures were drawn: {error}")
     figures = {
         name: path.read_text(encoding="utf-8")

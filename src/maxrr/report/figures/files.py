@@ -24,14 +24,14 @@ def draw(results: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
 
     Raises
     ------
-    ValueError
+    ImportError
         Where matplotlib is missing.
     """
     try:
         from maxrr.report.figures.look import look
         from maxrr.report.figures.parts import DRAWINGS
     except ModuleNotFoundError as error:
-        raise ValueError(f"drawing figures needs {error.name}: pip install 'maxrr[plots]'") from None
+        raise ImportError(f"drawing figures needs {error.name}: pip install 'maxrr[plots]'") from None
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for part in results:
