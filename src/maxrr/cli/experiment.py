@@ -48,10 +48,13 @@ def measure(
     labs: dict[str, Lab] = {}
     try:
         with show.progress() as report:
-            for name, data in wanted:
+            for name, data in wanted:  # what cannot be gone on with is refused before the first is measured
                 setting = chosen.on(data or chosen.data)
                 if setting.data not in labs:
                     labs[setting.data] = Lab.of(setting, folder, seed=seed, device=device, report=report)
+                labs[setting.data].results(name).read()
+            for name, data in wanted:
+                setting = chosen.on(data or chosen.data)
                 part = {**PARTS, **STUDIES}[name](labs[setting.data])
                 found[labs[setting.data].results(name).path.stem] = part
                 if not json:
@@ -70,8 +73,9 @@ def measure(
 def tell(part: Json, profile: Profile) -> None:
     """A part's cells, ours beside the paper's."""
     from maxrr.report import cell_text
+    from maxrr.report.words import count
 
-    show.say(f"{part['title']} ({profile.data}, {part['runs']} runs)")
+    show.say(f"{part['title']} ({profile.data}, {count(part['runs'], 'run')})")
     rows = []
     for row, columns in part["cells"].items():
         for column, cell in columns.items():
@@ -103,14 +107,17 @@ def write(folder: Path) -> Path:
     """Figures of all results in the folder, where matplotlib is, and the page around them."""
     import json as json_
 
+    from maxrr.data import available
     from maxrr.experiments import PARTS, STUDIES
     from maxrr.files import write_atomically
     from maxrr.report import draw, reproduction_page
 
-    there = {path.stem: json_.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    order = [*PARTS, *STUDIES]
-    finished = {name: result for name, result in there.items() if "cells" in result}
-    results = dict(sorted(finished.items(), key=lambda item: order.index(item[1]["part"])))
+    names = [
+        f"{part}{data}" for part in (*PARTS, *STUDIES) for data in ("", *(f"-{known}" for known, _ in available()))
+    ]
+    there = {name: path for name in names if (path := folder / f"{name}.json").exists()}
+    contents = {name: json_.loads(path.read_text(encoding="utf-8")) for name, path in there.items()}
+    results = {name: content for name, content in contents.items() if "cells" in content}  # the others are not finished
     try:
         draw(results, folder)
     except ImportError as error:

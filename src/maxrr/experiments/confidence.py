@@ -45,6 +45,8 @@ def losses(
     retained
         The training records that the head was fitted to.
     """
+    if len(head.classes) < 3:
+        raise ValueError("ways to probabilities differ from three classes on: two share one SVM")
     columns = tuple(np.searchsorted(head.classes, side) for side in labels)
     if variant == "softmax":
         return picked(-log_softmax(scores[0], axis=1), columns[0]), picked(-log_softmax(scores[1], axis=1), columns[1])

@@ -20,7 +20,7 @@ def frontier(lab: Lab) -> Json:
         for name, selector in SELECTORS.items():
             found = results.piece(
                 f"{name} {k}",
-                lambda selector=selector, k=k: cost_and_accuracy(lab, selector(lab, k)),  # type: ignore[misc]
+                lambda name=name, selector=selector, k=k: cost_and_accuracy(lab, selector(lab, k), f"{name}-{k}"),  # type: ignore[misc]
             )
             row = {column: compared(values) for column, values in found.items()}
             cells[f"{name}, {k:,}"] = {column: cell.to_json() for column, cell in row.items()}
@@ -32,10 +32,10 @@ def frontier(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def cost_and_accuracy(lab: Lab, core: NDArray[Any]) -> Json:
+def cost_and_accuracy(lab: Lab, core: NDArray[Any], piece: str) -> Json:
     """Of models whose extractor saw this core: accuracy, and shares of all records by what forgetting them takes."""
     seeds, in_core = lab.seeds(lab.profile.trials), lab.mask(core)
-    features = lab.embedded(lab.extractors(seeds, lab.training.select(np.sort(core)), piece="frontier"))
+    features = lab.embedded(lab.extractors(seeds, lab.training.select(np.sort(core)), piece=piece))
     heads = list(lab.heads(features, [None] * len(seeds)))
     exact = [float(np.mean(head.influential & ~in_core)) for head in heads]
     share = float(in_core.mean())

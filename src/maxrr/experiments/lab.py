@@ -1,10 +1,14 @@
 """What every experiment needs: records, seeds, the ranking, trained extractors, solved heads."""
 
 import copy
+import hashlib
 import io
 import json
 import shutil
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +24,7 @@ from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.experiments import published
 from maxrr.experiments.heads import Bools, Head, Kind, accuracy
-from maxrr.experiments.profiles import Profile
+from maxrr.experiments.profiles import PROFILES, Profile
 from maxrr.experiments.results import Results
 from maxrr.experiments.solving import solve
 from maxrr.files import write_atomically
@@ -77,9 +81,15 @@ class Lab:
 
     def results(self, part: str) -> Results:
         """The file of one part."""
-        name = part if self.profile.data in (published.DATA, "digits") else f"{part}-{self.profile.data}"
-        setting = {"profile": self.profile.to_json(), "seed": self.seed}
-        return Results(self.out / f"{name}.json", json.loads(json.dumps(setting)), self.device)
+        usual = PROFILES[self.profile.name].data if self.profile.name in PROFILES else self.profile.data
+        name = part if self.profile.data == usual else f"{part}-{self.profile.data}"
+        return Results(self.out / f"{name}.json", self.setting, self.device)
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What all numbers follow from, as a file has it."""
+        setting: dict[str, Any] = json.loads(json.dumps({"profile": self.profile.to_json(), "seed": self.seed}))
+        return setting
 
     @property
     def comparable(self) -> bool:
@@ -108,10 +118,11 @@ class Lab:
         setting = {name: profile.to_json()[name] for name in ("data", "heads", "ranked", "recipe")}
         about = json.dumps({"seed": self.seed, **setting})
         if path.exists():
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                if str(stored["about"]) != about:
-                    raise ValueError(f"{path} is of another profile or seed: choose another --out, or delete it")
-                return Ranking(self.training.ids, tuple(seeds), stored["marks"], float(stored["gap"]))
+            with reading(path), np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+                made, marks, gap = str(stored["about"]), stored["marks"], float(stored["gap"])
+            if made != about:
+                raise ValueError(f"{path} is of another profile or seed: choose another --out, or delete it")
+            return Ranking(self.training.ids, tuple(seeds), marks, gap)
         found = self.ranked(seeds)
         content = io.BytesIO()
         np.savez_compressed(content, marks=found.marks, gap=np.float64(found.worst_gap), about=np.str_(about))
@@ -202,19 +213,30 @@ class Lab:
         return [accuracy(head, one.test, self.test.labels) for one, head in zip(features, heads, strict=True)]
 
     def kept(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """An array that several pieces need, measured once; it lies with the unfinished work."""
-        path = self.work(name).with_suffix(".npy")
+        """An array that several pieces need, measured once; it lies with the unfinished work, under its setting."""
+        setting = hashlib.sha256(json.dumps(self.setting).encode()).hexdigest()
+        path = self.work(f"{name}-{setting[:8]}.npy")
         if not path.exists():
             content = io.BytesIO()
             np.save(content, measure())
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content.getvalue())
-        found: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+        with reading(path):
+            found: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
         return found
 
     def work(self, piece: str) -> Path:
         """A folder for unfinished work."""
         return self.out / WORK / f"{self.profile.data}-{piece.replace(' ', '-')}"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say of a damaged file which one it is, and what to do."""
+    try:
+        yield
+    except (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged ({error}): delete it, and it is measured again") from error
 
 
 def embed_there(extractor: torch.nn.Module, records: Tensor) -> Tensor:

@@ -66,8 +66,8 @@ class Profile:
 
 SMOKE = Profile(
     "smoke", "digits", "one-vs-rest", ranked=3, runs=2, few=2, small=240, large=480, extra=240, many=480, some=48,
-    recipe=Recipe(epochs=12, batch_size=32, lr=3e-3), fractions=(0.25, 0.75), cores=(240, 480), trials=2,
-    lengths=(1,), looks=(2, 6, 12),
+    recipe=Recipe(epochs=8, batch_size=64, lr=8e-3), fractions=(0.5,), cores=(240, 480), trials=2, lengths=(1,),
+    looks=(2, 4, 8),
 )  # fmt: skip
 QUICK = Profile(
     "quick", "fashion-mnist", "one-vs-rest", ranked=2, runs=2, few=2, small=10_000, large=20_000, extra=10_000,

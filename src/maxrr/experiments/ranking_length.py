@@ -47,7 +47,7 @@ def measured(lab: Lab, runs: int) -> Json:
     return {
         "shared": {str(k): shared(first.top(k), lab.top(k)) for k in sizes},
         "others": {str(k): shared(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
-        **cost_and_accuracy(lab, first.top(lab.profile.large)),
+        **cost_and_accuracy(lab, first.top(lab.profile.large), f"length-{runs}"),
     }
 
 

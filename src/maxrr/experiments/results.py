@@ -74,7 +74,7 @@ class Results:
             raise ValueError(
                 f"{self.path} is no result of ours ({error}): delete it, or choose another --out"
             ) from error
-        if setting != json.loads(json.dumps(self.setting)):
+        if setting != self.setting:
             raise ValueError(
                 f"{self.path} was made with another profile or seed: choose another --out, or delete it to start anew"
             )
