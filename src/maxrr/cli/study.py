@@ -18,13 +18,15 @@ class Study(StrEnum):
     CHOICES = "choices"
     FRONTIER = "frontier"
     RANKING_LENGTH = "ranking-length"
+    MEMBERS = "members"
 
 
 def run(
     study: Annotated[
         Study,
         Argument("choices: what the paper leaves open, and what fits its numbers. frontier: accuracy against what "
-                 "forgetting costs, over cores. ranking-length: how many runs a ranking needs. All if not given."),
+                 "forgetting costs, over cores. ranking-length: how many runs a ranking needs. members: who stands for "
+                 "the members in the verification. All if not given."),
     ] = Study.ALL,
     profile: ProfileName = Size.QUICK,
     out: Out = Path("results"),

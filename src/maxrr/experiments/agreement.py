@@ -29,11 +29,7 @@ def agreement(lab: Lab) -> Json:
     for name in SCENARIOS:
         paper = {float(at): percent / 100 for at, percent in theirs[name].items()} if lab.comparable else {}
         shares = {reading: at_least(found[name][reading][USUAL]) for reading in READINGS}
-        cells[name] = {
-            f"{words} {where}": compared([shares[reading][at]], paper.get(point), "share").to_json()
-            for reading, words in READINGS.items()
-            for at, point, where in ((round(0.8 * runs), 0.8, "in 80 % of runs"), (runs, 1.0, "in all runs"))
-        }
+        cells[name] = ends(shares, paper)
         curves[name] = {
             "runs": [number / runs for number in range(runs + 1)], "ours": shares["same"], "counts": shares["close"],
             "paper": {"runs": list(paper), "shares": list(paper.values())} if paper else None,
@@ -42,6 +38,16 @@ def agreement(lab: Lab) -> Json:
         "part": "agreement", "title": "Same verdict as perfect retraining", "runs": runs, "cells": cells,
         "share_with_the_same_verdict": curves, "paper_by_itself": paper_by_itself(),
     })  # fmt: skip
+
+
+def ends(shares: dict[str, list[float]], paper: dict[float, float]) -> Json:
+    """Both points of the curve that the paper speaks of, in both readings."""
+    runs = len(shares["same"]) - 1
+    return {
+        f"{words} {where}": compared([shares[reading][at]], paper.get(point), "share").to_json()
+        for reading, words in READINGS.items()
+        for at, point, where in ((round(0.8 * runs), 0.8, "in 80 % of runs"), (runs, 1.0, "in all runs"))
+    }
 
 
 def paper_by_itself() -> Json:

@@ -8,6 +8,7 @@ from maxrr.experiments.coverage import coverage
 from maxrr.experiments.frontier import frontier
 from maxrr.experiments.histogram import histogram
 from maxrr.experiments.lab import Lab
+from maxrr.experiments.members import members
 from maxrr.experiments.ranking_length import ranking_length
 from maxrr.experiments.refit import refit
 from maxrr.experiments.results import Json
@@ -30,4 +31,5 @@ STUDIES: Mapping[str, Part] = {
     "choices": choices,
     "frontier": frontier,
     "ranking-length": ranking_length,
+    "members": members,
 }

@@ -22,6 +22,8 @@ from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
 from maxrr.svm.threads import BLAS, cores
 
+Models = dict[str, list[tuple[Features, Head]]]  # by method, a run each
+
 METHODS = ("MaxRR", "perfect")
 SCENARIOS = ("core20k", "core2k", "noncore20k", "noncore2k")
 FIGURES = {"core20k": "claimed_unlearned_core", "noncore20k": "claimed_unlearned_noncore"}  # of the paper
@@ -121,30 +123,41 @@ def ends(shares: Sequence[float], theirs: Sequence[float] | None) -> dict[str, C
 
 def verdicts(lab: Lab, seeds: Sequence[int], request: Scenario, core: Sequence[Features]) -> Json:
     """What both methods give for one request."""
-    kept = ~lab.mask(request.forgotten)
-    rest = lab.training.without(request.forgotten)
-    features = {
-        "MaxRR": core,
-        "perfect": lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}")),
-    }
-    heads = {method: list(lab.heads(features[method], [kept] * len(seeds))) for method in METHODS}
-    pairs = {method: list(zip(features[method], heads[method], strict=True)) for method in METHODS}
+    models = answered(lab, seeds, request, core)
     found: Json = {
         "forgotten": len(request.forgotten),
-        "accuracy": {
-            method: lab.correct(features[method], heads[method]) for method in METHODS
-        },
+        "accuracy": {method: lab.correct(*zip(*models[method], strict=True)) for method in METHODS},
         "claimed": {}, "same": {}, "close": {},
     }  # fmt: skip
     # Other ways to probabilities matter where the paper has a figure, and take as long as all else.
     for variant in OF_KIND[lab.profile.heads] if request.name == "core20k" else (USUAL,):
-        claims = {method: all_claims(lab, pairs[method], request, variant) for method in METHODS}
-        same = (claims["MaxRR"] == claims["perfect"]).sum(0)
-        counts = {method: claims[method].sum(0) for method in METHODS}
-        close = len(seeds) - np.abs(counts["MaxRR"] - counts["perfect"])
-        found["claimed"][variant] = {method: by_runs(counts[method], len(seeds)) for method in METHODS}
-        found["same"][variant], found["close"][variant] = by_runs(same, len(seeds)), by_runs(close, len(seeds))
+        for name, counts in tallied(lab, models, request, variant).items():
+            found[name][variant] = counts
     return found
+
+
+def answered(lab: Lab, seeds: Sequence[int], request: Scenario, core: Sequence[Features]) -> Models:
+    """The models of both methods after a request."""
+    kept: list[Bools | None] = [~lab.mask(request.forgotten)] * len(seeds)
+    rest = lab.training.without(request.forgotten)
+    features = {
+        "MaxRR": list(core),
+        "perfect": lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}")),
+    }
+    return {method: list(zip(seen, lab.heads(seen, kept), strict=True)) for method, seen in features.items()}
+
+
+def tallied(lab: Lab, models: Models, request: Scenario, variant: Variant) -> Json:
+    """Records by the number of runs in which each method's are claimed unlearned, both get the same verdict, and by how
+    close these numbers are: a difference of none counts as all runs."""
+    claims = {method: all_claims(lab, models[method], request, variant) for method in METHODS}
+    runs = len(claims["MaxRR"])
+    counts = {method: claims[method].sum(0) for method in METHODS}
+    return {
+        "claimed": {method: by_runs(counts[method], runs) for method in METHODS},
+        "same": by_runs((claims["MaxRR"] == claims["perfect"]).sum(0), runs),
+        "close": by_runs(runs - np.abs(counts["MaxRR"] - counts["perfect"]), runs),
+    }
 
 
 def by_runs(numbers: NDArray[np.int64], runs: int) -> list[int]:

@@ -13,21 +13,22 @@ from maxrr.svm.arrays import Floats, solve_positive
 from maxrr.svm.canonical import orthonormal
 from maxrr.svm.newton import line_search
 
-MOST_STEPS = 100  # a dozen is usual; the rest is for weights that are not optimal
+MOST_STEPS = 300  # a dozen is usual, and a hundred or two where hardly any multipliers fit
 DAMPING = 1e-9  # of one sample's curvature: for directions in which all samples are at their bounds
 ROUNDING = 1e-14  # of a sum, relative to its terms
+ENDLESS = 1e30  # a step this long never meets a minimum: no multipliers fit
 
 
 def balance(X: Floats, y: Floats, C: float, total: Floats, tilt: float) -> Floats:
     """Multipliers 0 ≤ αᵢ ≤ C with Σ αᵢyᵢxᵢ = total and Σ αᵢyᵢ = tilt, of all such the nearest to C/2.
 
-    Where none exist, some with sums not far from these.
+    Where none exist, some that miss these sums.
 
     These are αᵢ = clip(C/2 − u·rᵢ, 0, C) for rows rᵢ = yᵢ(xᵢ, 1) and the u that minimises a convex, piecewise quadratic
-    function, whose gradient is what the sums still lack. Newton's method gets there in a few steps.
+    function, whose gradient is what the sums still lack. Newton's method finds it.
 
-    >>> balance(np.array([[0.0], [1.0], [2.0]]), -np.ones(3), 1.0, np.array([-0.9]), -0.6).round(9)
-    array([0. , 0.3, 0.3])
+    >>> balance(np.array([[0.0], [1.0], [2.0]]), -np.ones(3), 1.0, np.array([-1.1]), -0.6).round(9)
+    array([0. , 0.1, 0.5])
     """
     # 1. Only directions along which these samples differ, in units of their distances: no condition without a remedy.
     basis, _ = orthonormal(X, X[0])
@@ -46,10 +47,9 @@ def balance(X: Floats, y: Floats, C: float, total: Floats, tilt: float) -> Float
         band = rows[(raised > 0.0) & (raised < cap)]
         step = -solve_positive(band.T @ band, DAMPING, lacking)
         change = rows @ step
-        size = line_search(
-            raised, cap, 1.0, change, float(lacking @ step), offset=float(target @ step), curvature=0.0
-        )  # fmt: skip
-        if size == 0.0:
+        slope, offset = float(lacking @ step), float(target @ step)
+        size = line_search(raised, cap, 1.0, change, slope, offset=offset, curvature=0.0)
+        if not 0.0 < size < ENDLESS:
             break
         raised = raised - size * change
     return alpha

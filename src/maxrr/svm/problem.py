@@ -130,6 +130,11 @@ class Trial:
             self.tilt += float(np.sum(signed))
         self.held = held
 
+    def between(self, C: float) -> Bools:
+        """Which samples have multipliers strictly between their bounds."""
+        inside: Bools = (self.alpha > 0.0) & (self.alpha < C)
+        return inside
+
     def with_held(self, inside: Ints, alpha: Floats) -> Floats:
         """All multipliers: those of a working set, and the ones taken for granted."""
         everything = self.held.copy()

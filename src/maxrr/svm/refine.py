@@ -207,18 +207,10 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
     """
     if trial.spread > (TIED if trial.rounds < MOST_ROUNDS // 2 else NEAR_TIED):
         return None
-    between = (trial.alpha > 0.0) & (trial.alpha < C)
-    scale = rounding_scale(samples.longest(between), trial.w, trial.b)
-    distance = np.abs(trial.margins - 1.0)
-    furthest = float(np.max(distance[between], initial=trial.spread))  # not all of them were in the working set
-    near = distance <= max(2.0 * min(furthest, NEAR_TIED), TIE * scale)
-    candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
-    head = confirm(samples, C, trial.positive, trial.y, candidate)
+    head = gather_ties(samples, C, trial)
     if head is None or not head.certificate.solved:
-        if head is not None and len(head.free):
-            trial.tied = min(trial.tied or head, head, key=lambda known: known.certificate.primal)
         head = as_it_stands(samples, C, trial)
-    certificate = head.certificate
+    certificate, scale = head.certificate, rounding_scale(samples.longest(trial.between(C)), trial.w, trial.b)
     if trial.best is None or certificate.relative_gap < 0.3 * trial.best.certificate.relative_gap:
         trial.best = head
     elif trial.spread <= ROUNDED * scale or trial.width <= NARROWEST:
@@ -228,17 +220,41 @@ def finish_from_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
     return last_resort(samples, C, trial) if trial.patience <= 0 else None
 
 
+def gather_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
+    """The head whose free samples are those with margins about as near to 1 as any with a multiplier in between.
+
+    Its partition holds for every sample. Its multipliers are the trial's, and as good as these.
+    """
+    inside = trial.between(C)
+    scale = rounding_scale(samples.longest(inside), trial.w, trial.b)
+    distance = np.abs(trial.margins - 1.0)
+    furthest = float(np.max(distance[inside], initial=trial.spread))  # not all of them were in the working set
+    near = distance <= max(2.0 * min(furthest, NEAR_TIED), TIE * scale)
+    candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
+    head = confirm(samples, C, trial.positive, trial.y, candidate)
+    if head is not None and len(head.free):
+        trial.tied = min(trial.tied or head, head, key=lambda known: known.certificate.primal)
+    return head
+
+
 def last_resort(samples: Samples, C: float, trial: Trial) -> Head:
-    """The best head known of a trial that gets no better, if need be with multipliers made for its partition."""
+    """The best head known, where rounds bring no better one: if need be with multipliers made for its partition.
+
+    Margins that have met at 1 leave Newton nothing but their rounding, and the multipliers it makes of that may be far
+    off although the weights are right, with thousands of tied samples above all.
+    """
     best = trial.best or as_it_stands(samples, C, trial)
-    if best.certificate.solved or trial.tied is None:
+    if best.certificate.solved:
+        return best
+    gather_ties(samples, C, trial)
+    if trial.tied is None:
         return best
     return min(best, balanced(samples, C, trial.y, trial.tied), key=lambda known: known.certificate.relative_gap)
 
 
 def as_it_stands(samples: Samples, C: float, trial: Trial) -> Head:
     """A head that would not settle: as good as its certificate says, but its bytes are nobody's but its own."""
-    free: Bools = (trial.alpha > 0.0) & (trial.alpha < C)
+    free = trial.between(C)
     bounded: Bools = (trial.margins < 1.0) & ~free
     bounded_sum = trial.y[bounded] @ samples.rows(np.flatnonzero(bounded))
     alpha = np.where(bounded, C, np.where(free, trial.alpha, 0.0))
