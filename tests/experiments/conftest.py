@@ -1,7 +1,8 @@
 """Every part and every study, measured once with the tiny profile."""
 
 import pytest
-from tests.experiments.problems import tiny_lab
+import torch
+from tests.experiments.problems import ranked_by_hand, tiny_lab, with_ranking
 from tests.small_networks import one_thread  # noqa: F401
 
 from maxrr.experiments import PARTS, STUDIES
@@ -10,7 +11,9 @@ from maxrr.experiments import PARTS, STUDIES
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
     """Where `measured` was measured. Nothing may be changed in its folder."""
-    return tiny_lab(tmp_path_factory.mktemp("lab") / "tiny")
+    torch.set_num_threads(1)  # as in the tests; `one_thread` has not come yet
+    lab = tiny_lab(tmp_path_factory.mktemp("lab") / "tiny")
+    return with_ranking(lab, ranked_by_hand(lab))
 
 
 @pytest.fixture(scope="session")

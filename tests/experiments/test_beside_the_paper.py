@@ -1,0 +1,101 @@
+"""On the paper's data its numbers stand beside the cells that they belong to."""
+
+import pytest
+from tests.experiments.problems import TINY, tiny_lab
+
+from maxrr.experiments import PARTS, STUDIES
+from maxrr.experiments.profiles import PAPER, SVC
+
+
+@pytest.fixture(scope="module")
+def beside(measured, tmp_path_factory):
+    """What was measured, as if the digits were Fashion-MNIST."""
+    lab = tiny_lab(tmp_path_factory.mktemp("beside"), data="fashion-mnist")
+    for name, part in measured.items():
+        results = lab.results(name)
+        results.write({"setting": results.setting, "made": part["made"], "pieces": part["pieces"]})
+    return {name: part(lab) for name, part in {**PARTS, **STUDIES}.items()}
+
+
+def test_nothing_is_measured_again(measured, beside):
+    assert {name: part["pieces"] for name, part in beside.items()} == {
+        name: part["pieces"] for name, part in measured.items()
+    }
+    assert {name: part["made"] for name, part in beside.items()} == {
+        name: part["made"] for name, part in measured.items()
+    }
+
+
+def papers(part):
+    return {row: {column: cell["paper"] for column, cell in columns.items()} for row, columns in part["cells"].items()}
+
+
+def test_table(beside):
+    found = papers(beside["table"])
+    assert found["SVM"]["nontop10k"] == 0.7572
+    assert found["FE"]["nontop10k"] == 0.8289
+    assert found["FE+SVM"]["nontop10k"] == 0.4289
+    assert found["No"]["nontop20k"] == 0.904
+
+
+def test_sensitivity(beside):
+    wanted = {"No": {"75%": 0.9}, "SVM": {"75%": 0.8982}, "FE": {"75%": 0.8882}, "FE+SVM": {"75%": 0.8871}}
+    assert papers(beside["sensitivity"]) == wanted
+
+
+def test_verification(beside):
+    found = papers(beside["verification"])
+    accuracies = {row: columns["accuracy"] for row, columns in found.items() if columns["accuracy"]}
+    assert accuracies == {
+        "core20k, MaxRR": 0.879795, "core20k, perfect": 0.86252, "noncore20k, MaxRR": 0.88835,
+        "noncore20k, perfect": 0.89678,
+    }  # fmt: skip
+    # Shares of records by runs cannot be compared with those of 20 runs; the curves are there for the figure.
+    assert {columns["claimed in all runs"] for columns in found.values()} == {None}
+    curve = beside["verification"]["share_by_runs_claimed_unlearned"]["core20k"]
+    assert (curve["MaxRR"]["paper"][20], curve["perfect"]["paper"][0]) == (0.50035, 0.03445)
+
+
+def test_agreement(beside):
+    found = papers(beside["agreement"])
+    for reading in ("same", "as often"):
+        assert found["core20k"][f"{reading} in 80 % of runs"] == pytest.approx(0.78215)
+        assert found["noncore2k"][f"{reading} in all runs"] == pytest.approx(0.5415)
+
+
+def test_counts(beside):
+    assert papers(beside["coverage"])["core or influential"] == {"records": 20_500}
+    assert papers(beside["histogram"]) == {
+        "ever": {"records": None}, "in every run": {"records": None}, "a run": {"records": 10745.32}
+    }  # fmt: skip
+    assert beside["histogram"]["paper"]["100"] == 2540
+
+
+def test_choices(beside):
+    (row, *others) = papers(beside["choices"]).values()
+    assert row == {
+        "accuracy": pytest.approx(0.89972, abs=1e-5), "support vectors a run": 10745.32, "SVM on the top 10k": 0.7572,
+        "FE on the top 10k": 0.8289, "FE+SVM on the top 10k": 0.4289, "FE on the top 20k": 0.8881,
+        "core or influential": 20_500,
+    }  # fmt: skip
+    assert others == [row] * 3
+
+
+def test_what_the_paper_did_not_measure_has_no_verdict(beside):
+    for name in ("refit", "frontier", "ranking-length"):
+        cells = [cell for columns in beside[name]["cells"].values() for cell in columns.values()]
+        assert {cell["verdict"] for cell in cells} == {None}
+
+
+def test_other_data_have_files_of_their_own_and_fewer_runs(tmp_path):
+    mnist = PAPER.on("mnist")
+    assert (mnist.data, mnist.ranked, mnist.runs, mnist.few) == ("mnist", 20, 20, 20)
+    assert PAPER.on(PAPER.data) is PAPER
+    assert tiny_lab(tmp_path, data="mnist").results("table").path.name == "table-mnist.json"
+    assert tiny_lab(tmp_path).results("table").path.name == "table.json"
+
+
+def test_the_papers_profile_is_as_large_as_the_paper():
+    assert (PAPER.ranked, PAPER.runs, PAPER.few) == (100, 100, 20)
+    assert (PAPER.small, PAPER.large, PAPER.extra, PAPER.many, PAPER.some) == (10_000, 20_000, 10_000, 20_000, 2_000)
+    assert (SVC.heads, PAPER.heads, TINY.heads) == ("one-vs-one", "one-vs-rest", "one-vs-rest")
