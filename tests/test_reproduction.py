@@ -23,7 +23,7 @@ def mean(name: str, row: str, column: str) -> float:
 def test_the_tables_are_those_of_the_result_files() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert filled(page) == page, "run: python tools/fill_reproduction.py"
-    assert page.count("<!-- end -->\n") == page.count("<!-- grid ") + page.count("<!-- lines ") + 1
+    assert page.count("<!-- end -->\n") == page.count("<!-- grid ") + page.count("<!-- lines ") + 2
 
 
 def test_every_figure_is_there_twice() -> None:
@@ -95,6 +95,19 @@ def test_the_sensitivity_is_met_between_three_quarters_and_all() -> None:
         assert less < paper < more
     assert f"{100 * (papers['none'] - papers['FE']):.1f} points from the extractor" in TEXT
     assert f"{100 * (papers['none'] - papers['SVM']):.1f} from the SVM" in TEXT
+
+
+def test_the_refit_on_remaining_support_vectors() -> None:
+    content = result("paper/refit")
+    for request, ways in content["seconds"].items():
+        took = {way: statistics.median(seconds) for way, seconds in ways.items()}
+        assert took["remaining support vectors"] < took["all retained"]
+        assert (took["moved"] < took["remaining support vectors"]) == (request != "the core")
+    lost = {
+        request: row["all retained"]["mean"] - row["remaining support vectors"]["mean"]
+        for request, row in content["cells"].items()
+    }
+    assert all((loss > 0.001) == (request[:3] in ("50%", "the")) for request, loss in lost.items())
 
 
 def test_the_middle_beats_the_paper_and_chance_at_both_sizes() -> None:

@@ -12,14 +12,17 @@ The words after `grid` or `lines` are a result file and, if not all, the columns
 import json
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from maxrr.experiments import confidence
+from maxrr.report.figures.names import readable
 from maxrr.report.markdown import markdown_grid, markdown_lines
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 TABLE = re.compile(r"(<!-- (grid|lines) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+SECONDS = re.compile(r"(<!-- seconds -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 VARIANTS = re.compile(r"(<!-- variants -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 COUPLED = {  # of one-vs-one
     "retained": "a sigmoid a pair, fitted to the retained records, coupled",
@@ -29,6 +32,7 @@ COUPLED = {  # of one-vs-one
 
 def filled(text: str) -> str:
     """The page with the numbers that the result files have now."""
+    text = SECONDS.sub(lambda found: f"{found[1]}{seconds()}{found[2]}", text)
     text = VARIANTS.sub(lambda found: f"{found[1]}{variants()}{found[2]}", text)
     return TABLE.sub(lambda found: f"{found[1]}{made(found[2], found[3], found[4])}{found[5]}", text)
 
@@ -38,6 +42,16 @@ def made(kind: str, name: str, wanted: str | None) -> str:
     content = read(name)
     some = [word.strip() for word in wanted.split(";")] if wanted else []
     return {"grid": markdown_grid, "lines": markdown_lines}[kind](content, *some) + "\n"
+
+
+def seconds() -> str:
+    """How long each way to refit takes."""
+    content = read("paper/refit")
+    ways = list(next(iter(content["seconds"].values())))
+    lines = [f"| | {' | '.join(ways)} |", f"|---|{'---:|' * len(ways)}"]
+    for name, found in content["seconds"].items():
+        lines.append(f"| {readable(name, content)} | {' | '.join(f'{median(found[way]):.2f}' for way in ways)} |")
+    return "\n".join(lines) + "\n"
 
 
 def variants() -> str:
