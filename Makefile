@@ -17,7 +17,7 @@ types: .venv/dev.stamp
 	$(BIN)/mypy
 
 unit: .venv/dev.stamp fashion-mnist
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long

@@ -23,8 +23,8 @@ def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path
     with open(log, "w") as file:
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=file, stdin=subprocess.DEVNULL, env=environment,
-            start_new_session=True,
-        )  # fmt: skip
+            start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip  # a shell's background job would not listen to Ctrl-C, nor would what it starts
     try:
         while process.poll() is None and not ready(log.read_text(encoding="utf-8")):
             time.sleep(0.01)

@@ -11,7 +11,8 @@ Json = dict[str, Any]
 
 SETTING: Json = {
     "profile": {
-        "name": "paper", "data": "fashion-mnist", "heads": "one-vs-rest", "ranked": 100, "runs": 100, "few": 20, "small": 10_000, "large": 20_000,
+        "name": "paper", "data": "fashion-mnist", "heads": "one-vs-rest", "ranked": 100, "runs": 100, "few": 20,
+        "small": 10_000, "large": 20_000,
         "extra": 10_000, "many": 20_000, "some": 2_000, "recipe": {"epochs": 20, "batch_size": 64, "lr": 0.001},
         "fractions": [0.1, 0.25, 0.5, 0.75, 1.0],
     },
