@@ -117,8 +117,7 @@ def test_requests_are_the_same_in_all_runs_and_others_for_another_seed(lab, tmp_
 def test_one_vs_one_has_claims_of_both_its_variants(lab, tmp_path):
     other = with_ranking(tiny_lab(tmp_path, heads="one-vs-one"), lab.ranking)
     seeds = other.seeds(2)
-    core = other.embedded(other.extractors(seeds, other.training.select(other.top(TINY.large))))
-    found = verdicts(other, seeds, scenario(other, "core20k"), core)
+    found = verdicts(other, seeds, scenario(other, "core20k"))
     assert list(found["claimed"]) == ["retained", "everything"]
     for counts in (*found["claimed"]["retained"].values(), found["same"]["everything"], found["close"]["retained"]):
         assert (len(counts), sum(counts)) == (3, TINY.many)

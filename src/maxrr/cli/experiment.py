@@ -29,7 +29,7 @@ class Size(StrEnum):
 
 ProfileName = Annotated[
     Size,
-    Option("smoke: digits, a minute or two. quick: Fashion-MNIST with few runs, half an hour on two cores. paper: as "
+    Option("smoke: digits, a minute. quick: Fashion-MNIST with few runs, a quarter of an hour on two cores. paper: as "
            "many runs as the paper, on a GPU. svc: with scikit-learn's one-vs-one SVMs and a shorter training."),
 ]  # fmt: skip
 Out = Annotated[Path, Option("The folder for results; each profile has a folder of its own in it.")]

@@ -29,7 +29,7 @@ def agreement(lab: Lab) -> Json:
     for name in SCENARIOS:
         paper = {float(at): percent / 100 for at, percent in theirs[name].items()} if lab.comparable else {}
         shares = {reading: at_least(found[name][reading][USUAL]) for reading in READINGS}
-        cells[name] = ends(shares, paper)
+        cells[name] = ends(shares, paper if runs == published()["agreement"]["runs"] else {})
         curves[name] = {
             "runs": [number / runs for number in range(runs + 1)], "ours": shares["same"], "counts": shares["close"],
             "paper": {"runs": list(paper), "shares": list(paper.values())} if paper else None,

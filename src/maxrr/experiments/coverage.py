@@ -29,11 +29,9 @@ def coverage(lab: Lab) -> Json:
 
 def counted(lab: Lab) -> Json:
     """For each model the records that are influential outside the core, and core without influence."""
-    top = lab.top(lab.profile.large)
-    seeds, core = lab.seeds(lab.profile.few), lab.mask(top)
-    features = lab.embedded(lab.extractors(seeds, lab.training.select(top), piece="core"))
+    core, features = lab.mask(lab.top(lab.profile.large)), lab.after_the_core
     outside, core_only = [], []
-    for head in lab.heads(features, [None] * len(seeds)):
+    for head in lab.heads(features, [None] * len(features)):
         outside.append(float(np.sum(head.influential & ~core)))
         core_only.append(float(np.sum(core & ~head.influential)))
     return {"influential_outside": outside, "core_only": core_only}

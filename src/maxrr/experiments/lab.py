@@ -189,6 +189,15 @@ class Lab:
         return Features(*(embed_there(extractor, side) for side in self.on_device))
 
     @cached_property
+    def after_the_core(self) -> list[Features]:
+        """All records under extractors that saw the paper's core of 20,000, one for each of the few runs.
+
+        Several parts look at these models, so they are trained once.
+        """
+        core = self.training.select(self.top(self.profile.large))
+        return self.embedded(self.extractors(self.seeds(self.profile.few), core, piece="core"))
+
+    @cached_property
     def on_device(self) -> tuple[Tensor, Tensor]:
         """The records of both sides, as they are stored."""
         return tuple(as_tensor(side.features).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]

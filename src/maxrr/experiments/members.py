@@ -19,7 +19,8 @@ def members(lab: Lab) -> Json:
     results = lab.results("members")
     found = results.piece(REQUEST, lambda: measured(lab))
     curve = published()["agreement"]["percent_of_samples_with_same_verdict_in_at_least_this_fraction_of_runs"][REQUEST]
-    paper = {float(at): percent / 100 for at, percent in curve.items()} if lab.comparable else {}
+    comparable = lab.comparable and lab.profile.few == published()["agreement"]["runs"]
+    paper = {float(at): percent / 100 for at, percent in curve.items()} if comparable else {}
     cells = {
         name: ends({reading: at_least(tally[reading]) for reading in READINGS}, paper) for name, tally in found.items()
     }
@@ -32,8 +33,7 @@ def measured(lab: Lab) -> Json:
     """The same models, attacked with thresholds of both kinds."""
     seeds, core = lab.seeds(lab.profile.few), lab.top(lab.profile.large)
     request = scenario(lab, REQUEST)
-    extractors = lab.extractors(seeds, lab.training.select(core), piece="members")
-    models = answered(lab, seeds, request, lab.embedded(extractors))
+    models = answered(lab, seeds, request)
     among_core = Scenario(REQUEST, request.forgotten, request.members & lab.mask(core))
     return {
         "all retained records": tallied(lab, models, request, USUAL),

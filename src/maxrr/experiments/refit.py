@@ -37,10 +37,8 @@ def refit(lab: Lab) -> Json:
 
 def answered(lab: Lab) -> Json:
     """Random support vectors of each model are forgotten, or the whole core."""
-    core = lab.top(lab.profile.large)
-    seeds = lab.seeds(lab.profile.few)
-    features = lab.embedded(lab.extractors(seeds, lab.training.select(core), piece="refit"))
-    heads = list(lab.heads(features, [None] * len(seeds)))
+    core, features = lab.top(lab.profile.large), lab.after_the_core
+    heads = list(lab.heads(features, [None] * len(features)))
     support = [np.flatnonzero(head.influential) for head in heads]
     before = lab.correct(features, heads)
     requests = {
@@ -49,7 +47,7 @@ def answered(lab: Lab) -> Json:
         ]
         for fraction in FRACTIONS
     }
-    requests["the core"] = [np.flatnonzero(lab.mask(core))] * len(seeds)
+    requests["the core"] = [np.flatnonzero(lab.mask(core))] * len(features)
     found: Json = {"accuracy": {}, "seconds": {}, "records": {}}
     for name, gone in requests.items():
         retained = [~np.isin(np.arange(len(lab.training)), rows) for rows in gone]
@@ -63,7 +61,7 @@ def answered(lab: Lab) -> Json:
             "forgotten": float(np.mean([len(rows) for rows in gone])),
             "remaining support vectors": float(np.mean([rows.sum() for rows in remaining])),
         }
-        timed = [seconds(lab, features[run], gone[run], remaining[run]) for run in range(min(TIMED, len(seeds)))]
+        timed = [seconds(lab, features[run], gone[run], remaining[run]) for run in range(min(TIMED, len(features)))]
         found["seconds"][name] = {way: [one[way] for one in timed] for way in timed[0]}
     return found
 

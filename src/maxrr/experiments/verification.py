@@ -52,18 +52,10 @@ def scenario(lab: Lab, name: str) -> Scenario:
 def measured(lab: Lab) -> dict[str, Json]:
     """For each scenario accuracies, and for each way to probabilities the counts of verdicts; measured once."""
     results, seeds = lab.results("verification"), lab.seeds(lab.profile.few)
-    core: list[Features] = []  # MaxRR's extractors are the same in all scenarios
-    found = {}
-    for name in SCENARIOS:
-
-        def measure(name: str = name) -> Json:
-            if not core:
-                top = lab.training.select(lab.top(lab.profile.large))
-                core.extend(lab.embedded(lab.extractors(seeds, top, piece="verification")))
-            return verdicts(lab, seeds, scenario(lab, name), core)
-
-        found[name] = results.piece(name, measure)
-    return found
+    return {
+        name: results.piece(name, lambda name=name: verdicts(lab, seeds, scenario(lab, name)))  # type: ignore[misc]
+        for name in SCENARIOS
+    }
 
 
 def verification(lab: Lab) -> Json:
@@ -121,9 +113,9 @@ def ends(shares: Sequence[float], theirs: Sequence[float] | None) -> dict[str, C
     }
 
 
-def verdicts(lab: Lab, seeds: Sequence[int], request: Scenario, core: Sequence[Features]) -> Json:
+def verdicts(lab: Lab, seeds: Sequence[int], request: Scenario) -> Json:
     """What both methods give for one request."""
-    models = answered(lab, seeds, request, core)
+    models = answered(lab, seeds, request)
     found: Json = {
         "forgotten": len(request.forgotten),
         "accuracy": {method: lab.correct(*zip(*models[method], strict=True)) for method in METHODS},
@@ -136,12 +128,12 @@ def verdicts(lab: Lab, seeds: Sequence[int], request: Scenario, core: Sequence[F
     return found
 
 
-def answered(lab: Lab, seeds: Sequence[int], request: Scenario, core: Sequence[Features]) -> Models:
+def answered(lab: Lab, seeds: Sequence[int], request: Scenario) -> Models:
     """The models of both methods after a request."""
     kept: list[Bools | None] = [~lab.mask(request.forgotten)] * len(seeds)
     rest = lab.training.without(request.forgotten)
     features = {
-        "MaxRR": list(core),
+        "MaxRR": lab.after_the_core,
         "perfect": lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}")),
     }
     return {method: list(zip(seen, lab.heads(seen, kept), strict=True)) for method, seen in features.items()}
