@@ -4,6 +4,7 @@ import pytest
 from tests.experiments.problems import TINY, tiny_lab
 
 from maxrr.experiments import PARTS, STUDIES
+from maxrr.experiments.agreement import ends
 from maxrr.experiments.profiles import PAPER, SVC
 
 
@@ -57,10 +58,18 @@ def test_verification(beside):
 
 
 def test_agreement(beside):
-    found = papers(beside["agreement"])
+    """Where there are other numbers of runs than the paper's, its curve is shown, and nothing compared."""
+    assert {paper for row in papers(beside["agreement"]).values() for paper in row.values()} == {None}
+    curve = beside["agreement"]["share_with_the_same_verdict"]["core20k"]["paper"]
+    assert dict(zip(curve["runs"], curve["shares"], strict=True))[0.8] == pytest.approx(0.78215)
+    shares = {reading: [number / 20 for number in range(21)] for reading in ("same", "close")}
+    found = ends(shares, {0.8: 0.78215, 1.0: 0.4952})
     for reading in ("same", "as often"):
-        assert found["core20k"][f"{reading} in 80 % of runs"] == pytest.approx(0.78215)
-        assert found["noncore2k"][f"{reading} in all runs"] == pytest.approx(0.5415)
+        assert (found[f"{reading} in 80 % of runs"]["mean"], found[f"{reading} in 80 % of runs"]["paper"]) == (
+            0.8,
+            0.78215,
+        )
+        assert (found[f"{reading} in all runs"]["mean"], found[f"{reading} in all runs"]["paper"]) == (1.0, 0.4952)
 
 
 def test_counts(beside):
