@@ -6,7 +6,7 @@ A table stands between two comments, of which the first says what it is made fro
     …
     <!-- end -->
 
-The words after `grid` or `lines` are a result file and, if not all, the columns or rows wanted, with ; between them.
+The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
 """
 
 import json
@@ -40,8 +40,9 @@ def filled(text: str) -> str:
 def made(kind: str, name: str, wanted: str | None) -> str:
     """One table."""
     content = read(name)
-    some = [word.strip() for word in wanted.split(";")] if wanted else []
-    return {"grid": markdown_grid, "lines": markdown_lines}[kind](content, *some) + "\n"
+    if kind == "grid":
+        return markdown_grid(content) + "\n"
+    return markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
 
 
 def seconds() -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.experiments.problems import TINY, embedded, tiny_lab, with_ranking
 
 from maxrr.experiments.agreement import at_least
-from maxrr.experiments.verification import METHODS, SCENARIOS, scenario, verdicts
+from maxrr.experiments.verification import METHODS, SCENARIOS, Scenario, answered, scenario, tallied, verdicts
 from maxrr.svm import LinearSVM, fit_platt
 
 MANY = ("core20k", "noncore20k")
@@ -131,3 +131,16 @@ def test_shares_sum_to_one(measured):
         measured["verification"]["pieces"]["core20k"]["claimed"]
     )  # fmt: skip
     assert set(measured["verification"]["pieces"]["core2k"]["claimed"]) == {"retained"}
+
+
+def test_members_of_the_core_alone(lab, measured):
+    """The first row is the verification's own; for the second only retained core records set the threshold."""
+    pieces = measured["members"]["pieces"]["core2k"]
+    verified = measured["verification"]["pieces"]["core2k"]
+    assert pieces["all retained records"] == {name: verified[name]["retained"] for name in ("claimed", "same", "close")}
+    request = scenario(lab, "core2k")
+    core = lab.mask(lab.top(TINY.large)) & ~lab.mask(request.forgotten)
+    models = answered(lab, lab.seeds(TINY.few), request)
+    by_hand = tallied(lab, models, Scenario("core2k", request.forgotten, core), "retained")
+    assert pieces["retained core records"] == by_hand != pieces["all retained records"]
+    assert not np.array_equal(core, request.members)

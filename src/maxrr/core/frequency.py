@@ -79,10 +79,8 @@ class FrequencyCore:
 class MiddleCore(FrequencyCore):
     """The `k` records whose share of runs in which they were influential is nearest to one half.
 
-    Records that are influential in every run are the ones no network can place, and an extractor learns little from
-    them; those that never are teach it nothing new. On Fashion-MNIST the records in between give more accurate models
-    than the most frequent ones or random ones (`maxrr study frontier`, docs/reproduction.md). As for `FrequencyCore`,
-    exactness holds given the core.
+    On Fashion-MNIST they give more accurate models than the most frequent ones and than random ones (`maxrr study
+    frontier`, docs/reproduction.md). As for `FrequencyCore`, exactness holds given the core.
     """
 
     kind: ClassVar[str] = "middle"

@@ -10,10 +10,10 @@ from statistics import fmean
 
 import numpy as np
 
+from maxrr.experiments import published
 from maxrr.experiments.comparison import compared
 from maxrr.experiments.confidence import USUAL
 from maxrr.experiments.lab import Lab
-from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
 from maxrr.experiments.verification import FIGURES, SCENARIOS, measured
 
@@ -23,13 +23,12 @@ READINGS = {"same": "same", "close": "as often"}  # verdicts paired by run; numb
 def agreement(lab: Lab) -> Json:
     """Both readings of the figure. Taken from the verification's verdicts."""
     found, runs = measured(lab), lab.profile.few
-    theirs = published()["agreement"]["percent_of_samples_with_same_verdict_in_at_least_this_fraction_of_runs"]
     cells: dict[str, Json] = {}
     curves: dict[str, Json] = {}
     for name in SCENARIOS:
-        paper = {float(at): percent / 100 for at, percent in theirs[name].items()} if lab.comparable else {}
+        paper = published.agreement(name) if lab.comparable else {}
         shares = {reading: at_least(found[name][reading][USUAL]) for reading in READINGS}
-        cells[name] = ends(shares, paper if runs == published()["agreement"]["runs"] else {})
+        cells[name] = ends(shares, paper if runs == published.published()["agreement"]["runs"] else {})
         curves[name] = {
             "runs": [number / runs for number in range(runs + 1)], "ours": shares["same"], "counts": shares["close"],
             "paper": {"runs": list(paper), "shares": list(paper.values())} if paper else None,
@@ -58,11 +57,10 @@ def paper_by_itself() -> Json:
     q² + (1−q)², because 2pq ≤ p² + q²: strategies agree no more with each other than each with itself.
     """
     found = {}
-    curves = published()["agreement"]["percent_of_samples_with_same_verdict_in_at_least_this_fraction_of_runs"]
     for name, figure in FIGURES.items():
-        histograms = published()[figure]["fraction_by_runs_claimed_unlearned"]
+        histograms = published.published()[figure]["fraction_by_runs_claimed_unlearned"]
         allowed = fmean(with_itself(list(shares.values())) for shares in histograms.values())
-        shown = fmean(percent / 100 for at, percent in curves[name].items() if float(at) > 0.0)
+        shown = fmean(share for at, share in published.agreement(name).items() if at > 0.0)
         found[name] = {"allowed": allowed, "shown": shown}
     return found
 

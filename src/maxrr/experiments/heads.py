@@ -44,8 +44,8 @@ def accuracy(head: Head, features: Array, labels: Ints) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class OneVsRest:
-    """An SVM a class against all others; the largest score wins."""
+class Linear:
+    """Weights and biases of SVMs for two classes each, and who shapes any of them."""
 
     classes: Ints
     weights: Floats
@@ -53,7 +53,12 @@ class OneVsRest:
     influential: Bools
 
     def scores(self, features: Array) -> Floats:
-        return decided(features, self.weights, self.biases)
+        """Decision values in float64."""
+        return np.asarray(to_numpy(features).astype(np.float64) @ self.weights.T + self.biases)
+
+
+class OneVsRest(Linear):
+    """An SVM a class against all others; the largest score wins."""
 
     def chosen(self, scores: Floats) -> Ints:
         if scores.shape[1] == 1:  # two classes share one
@@ -61,17 +66,8 @@ class OneVsRest:
         return np.asarray(self.classes[scores.argmax(1)])
 
 
-@dataclass(frozen=True, eq=False)
-class OneVsOne:
+class OneVsOne(Linear):
     """An SVM a pair of classes, positive for the second; each has a vote, and of equal ones the first class wins."""
-
-    classes: Ints
-    weights: Floats
-    biases: Floats
-    influential: Bools
-
-    def scores(self, features: Array) -> Floats:
-        return decided(features, self.weights, self.biases)
 
     def chosen(self, scores: Floats) -> Ints:
         votes = np.zeros((len(scores), len(self.classes)), dtype=int)
@@ -79,11 +75,6 @@ class OneVsOne:
             votes[:, other] += scores[:, column] > 0.0
             votes[:, one] += scores[:, column] <= 0.0
         return np.asarray(self.classes[votes.argmax(1)])
-
-
-def decided(features: Array, weights: Floats, biases: Floats) -> Floats:
-    """Decision values in float64."""
-    return np.asarray(to_numpy(features).astype(np.float64) @ weights.T + biases)
 
 
 def pairs(classes: int) -> list[tuple[int, int]]:

@@ -4,10 +4,10 @@ It takes all retained records as members for requests of core records, and leave
 are not representative'. By the same reason it might have taken the core alone here.
 """
 
+from maxrr.experiments import published
 from maxrr.experiments.agreement import READINGS, at_least, ends
 from maxrr.experiments.confidence import USUAL
 from maxrr.experiments.lab import Lab
-from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
 from maxrr.experiments.verification import Scenario, answered, scenario, tallied
 
@@ -18,9 +18,8 @@ def members(lab: Lab) -> Json:
     """The agreement of verdicts for both choices."""
     results = lab.results("members")
     found = results.piece(REQUEST, lambda: measured(lab))
-    curve = published()["agreement"]["percent_of_samples_with_same_verdict_in_at_least_this_fraction_of_runs"][REQUEST]
-    comparable = lab.comparable and lab.profile.few == published()["agreement"]["runs"]
-    paper = {float(at): percent / 100 for at, percent in curve.items()} if comparable else {}
+    comparable = lab.comparable and lab.profile.few == published.published()["agreement"]["runs"]
+    paper = published.agreement(REQUEST) if comparable else {}
     cells = {
         name: ends({reading: at_least(tally[reading]) for reading in READINGS}, paper) for name, tally in found.items()
     }

@@ -23,3 +23,13 @@ def table() -> dict[str, dict[str, float]]:
     """
     found = published()["accuracy_table"]
     return {row: dict(zip(found["columns"], values, strict=True)) for row, values in found["rows"].items()}
+
+
+def agreement(request: str) -> dict[float, float]:
+    """The share of records with the same verdict in at least each share of the runs.
+
+    >>> agreement("core20k")[0.8]
+    0.78215
+    """
+    key = "percent_of_samples_with_same_verdict_in_at_least_this_fraction_of_runs"
+    return {float(at): percent / 100 for at, percent in published()["agreement"][key][request].items()}

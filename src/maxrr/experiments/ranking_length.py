@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.core import Ranking
 from maxrr.experiments.comparison import compared
 from maxrr.experiments.frontier import cost_and_accuracy
 from maxrr.experiments.lab import Lab
 from maxrr.experiments.results import Json
+from maxrr.experiments.selectors import some_runs
 
 
 def ranking_length(lab: Lab) -> Json:
@@ -42,18 +42,13 @@ def ranking_length(lab: Lab) -> Json:
 
 def measured(lab: Lab, runs: int) -> Json:
     """The cores of a ranking of the first runs: shared with that of all runs, and with that of the runs not in it."""
-    first, rest = part(lab.ranking, slice(runs)), part(lab.ranking, slice(runs, None))
+    first, rest = some_runs(lab.ranking, slice(runs)), some_runs(lab.ranking, slice(runs, None))
     sizes = (lab.profile.small, lab.profile.large)
     return {
         "shared": {str(k): shared(first.top(k), lab.top(k)) for k in sizes},
         "others": {str(k): shared(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
         **cost_and_accuracy(lab, first.top(lab.profile.large), f"length-{runs}"),
     }
-
-
-def part(ranking: Ranking, runs: slice) -> Ranking:
-    """The ranking of some of the runs."""
-    return Ranking(ranking.ids, ranking.seeds[runs], ranking.marks[runs], ranking.worst_gap)
 
 
 def shared(one: NDArray[Any], other: NDArray[Any]) -> float:

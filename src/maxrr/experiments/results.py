@@ -58,11 +58,6 @@ class Results:
         self.write(whole)
         return whole
 
-    def finished(self) -> Json | None:
-        """The whole result, if it is there."""
-        found = self.read()
-        return found if "cells" in found else None
-
     def read(self) -> Json:
         """The file, or what an empty one would hold."""
         if not self.path.exists():

@@ -69,7 +69,7 @@ def middle(lab: Lab, k: int) -> Ids:
 
 def middle_of_few(lab: Lab, k: int) -> Ids:
     """The same, from a ranking as short as the library's default."""
-    return middle_of(first_runs(lab.ranking, FrequencyCore.runs), k)
+    return middle_of(some_runs(lab.ranking, slice(FrequencyCore.runs)), k)
 
 
 def middle_of(ranking: Ranking, k: int) -> Ids:
@@ -77,9 +77,9 @@ def middle_of(ranking: Ranking, k: int) -> Ids:
     return ranking.nearest(MiddleCore.share, k)
 
 
-def first_runs(ranking: Ranking, runs: int) -> Ranking:
-    """The ranking of the first runs alone."""
-    return Ranking(ranking.ids, ranking.seeds[:runs], ranking.marks[:runs], ranking.worst_gap)
+def some_runs(ranking: Ranking, runs: slice) -> Ranking:
+    """The ranking of some of the runs alone."""
+    return Ranking(ranking.ids, ranking.seeds[runs], ranking.marks[runs], ranking.worst_gap)
 
 
 def el2n(lab: Lab, k: int) -> Ids:

@@ -13,7 +13,7 @@ from maxrr.experiments.heads import Bools
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
-from maxrr.experiments.table import masks_without
+from maxrr.experiments.table import masks_without, unlearned
 
 ROWS = {"No": "none", "SVM": "SVM", "FE+SVM": "FE+SVM", "FE": "FE"}  # the table's rows by the paper's words
 
@@ -69,7 +69,4 @@ def from_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
 def from_new_extractors(lab: Lab, seeds: Sequence[int], fraction: float) -> Json:
     """Extractors trained without the records, under heads with and without them."""
     gone = drawn(lab, support(lab, seeds, ()), fraction)
-    features = lab.embedded(lab.extractors(seeds, lab.training, without=gone, piece=f"sensitivity-{fraction:.2f}"))
-    everything: list[Bools | None] = [None] * len(seeds)
-    accuracies = lab.accuracies([*features, *features], [*everything, *masks_without(lab, gone)])
-    return {"forgotten": len(gone[0]), "FE": accuracies[: len(seeds)], "FE+SVM": accuracies[len(seeds) :]}
+    return {"forgotten": len(gone[0]), **unlearned(lab, seeds, gone, f"sensitivity-{fraction:.2f}")}

@@ -75,8 +75,12 @@ def from_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
 
 def from_new_extractors(lab: Lab, seeds: Sequence[int], column: str) -> Json:
     """The rows 'FE' and 'FE+SVM': extractors are trained without the records."""
-    gone = forgotten(lab, column, len(seeds))
-    features = lab.embedded(lab.extractors(seeds, lab.training, without=gone, piece=column))
+    return unlearned(lab, seeds, forgotten(lab, column, len(seeds)), column)
+
+
+def unlearned(lab: Lab, seeds: Sequence[int], gone: Sequence[NDArray[Any]], piece: str) -> Json:
+    """Extractors trained without these ids, in each run its own, under heads with and without them."""
+    features = lab.embedded(lab.extractors(seeds, lab.training, without=gone, piece=piece))
     everything: list[Bools | None] = [None] * len(seeds)
     accuracies = lab.accuracies([*features, *features], [*everything, *masks_without(lab, gone)])
     return {"FE": accuracies[: len(seeds)], "FE+SVM": accuracies[len(seeds) :]}

@@ -18,14 +18,10 @@ def markdown_lines(content: Json, *wanted: str) -> str:
     return "\n".join(lines)
 
 
-def markdown_grid(content: Json, *wanted: str) -> str:
-    """Rows and columns as the part has them; a cell holds ours, and below it the paper's, the difference, the verdict.
-
-    Of some columns only, if they are named.
-    """
+def markdown_grid(content: Json) -> str:
+    """Rows and columns as the part has them; a cell holds ours, below it the paper's, difference, verdict."""
     cells = content["cells"]
-    found = list(dict.fromkeys(column for row in cells.values() for column in row))
-    columns = [column for column in found if not wanted or column in wanted]
+    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
     lines = [
         f"| | {' | '.join(readable(column, content) for column in columns)} |", f"|---|{'---:|' * len(columns)}"
     ]  # fmt: skip
