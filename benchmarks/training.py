@@ -26,7 +26,7 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from maxrr.data import Dataset, load
-from maxrr.nets import LeNet5, embed, split, train, train_many
+from maxrr.nets import LeNet5, Recipe, embed, split, train, train_many
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin
 from maxrr.nets.stacked import Stack
@@ -166,7 +166,7 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
 def step_profile(training: Dataset, runs: int) -> dict[str, float]:
     """Milliseconds on the device that one step of all runs spends on what."""
     networks = [begin(LeNet5(), seed) for seed in range(runs)]
-    stack = Stack(networks, records(training, networks[0], torch.device("cuda")), LR)
+    stack = Stack(networks, records(training, networks[0], torch.device("cuda")), Recipe(lr=LR))
     rows = torch.randint(0, len(training), (runs, BATCH), device="cuda")
     for _ in range(3):
         stack.step(rows)

@@ -35,7 +35,7 @@ def request_():
 @pytest.fixture(autouse=True)
 def nothing_is_trained(monkeypatch):
     """A refusal costs no work."""
-    monkeypatch.setattr(shadows, "train_many", None)
+    monkeypatch.setattr(shadows, "train_by", None)
 
 
 def changed(dataset, **parts):

@@ -125,19 +125,19 @@ class Counting:
 
     def __init__(self, monkeypatch, stop=None):
         self.made, self.trained, self.stop = [], [], stop
-        seen, train_many = Shadows.seen, shadows_module.train_many
+        seen, train_by = Shadows.seen, shadows_module.train_by
 
         def counted(maker, extractor, kinds, seed):
             for kind, view in seen(maker, extractor, kinds, seed):
                 self.made.append((seed, kind))
                 yield kind, view
 
-        def counted_training(network, records, seeds, **settings):
+        def counted_training(recipe, network, records, seeds, **settings):
             self.trained += [(seed, len(records)) for seed in seeds]
-            return train_many(network, records, seeds, **settings)
+            return train_by(recipe, network, records, seeds, **settings)
 
         monkeypatch.setattr(Shadows, "seen", counted)
-        monkeypatch.setattr(shadows_module, "train_many", counted_training)
+        monkeypatch.setattr(shadows_module, "train_by", counted_training)
 
     def __call__(self, what, done, total, **numbers):
         if what == "shadow models" and done == self.stop:

@@ -44,7 +44,7 @@ def stacked_and_alone(network: nn.Module, recipe: Recipe, device: torch.device) 
     """The largest difference between weights trained together and one at a time on the CPU."""
     seeds = [3, 4, 5]
     networks = [begin(network, seed) for seed in seeds]
-    stack = stacked.Stack(networks, records(DIGITS, networks[0], device), recipe.lr)
+    stack = stacked.Stack(networks, records(DIGITS, networks[0], device), recipe)
     stacked.fit(stack, recipe, seeds, ignore)
     worst = 0.0
     data = records(DIGITS, networks[0], torch.device("cpu"))

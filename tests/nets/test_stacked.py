@@ -100,7 +100,7 @@ def test_they_begin_with_the_same_weights(name):
     make, dataset = NETWORKS[name]
     networks = [begin(make(), seed) for seed in SEEDS]
     before = [bytes_of(network) for network in networks]
-    stack = stacked.Stack(networks, records(dataset, networks[0], CPU), 1e-3)
+    stack = stacked.Stack(networks, records(dataset, networks[0], CPU), Recipe(lr=1e-3))
     for network, state in zip(networks, stack.fitted(), strict=True):
         for key, value in (*network.named_parameters(), *network.named_buffers()):
             assert torch.equal(state[key], value)
@@ -114,7 +114,7 @@ def test_they_go_through_the_same_shuffles(monkeypatch):
     network = MLP(6, 3)
     data = records(dataset, begin(network, 0), CPU)
     monkeypatch.setattr(stacked.Stack, "step", lambda self, rows: seen.append(rows.clone()))
-    stack = stacked.Stack([begin(network, seed) for seed in SEEDS], data, recipe.lr)
+    stack = stacked.Stack([begin(network, seed) for seed in SEEDS], data, recipe)
     stacked.fit(stack, recipe, SEEDS, lambda *news: None)
     assert [rows.shape for rows in seen] == [(3, 8), (3, 8), (3, 5)] * 2
     for number, seed in enumerate(SEEDS):

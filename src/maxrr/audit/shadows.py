@@ -21,7 +21,8 @@ from maxrr.audit.case import Case, side_by_side
 from maxrr.audit.threshold import folds_of, platt_by
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets import split, train_many
+from maxrr.nets import split
+from maxrr.nets.many import train_by
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.progress import Report
@@ -103,10 +104,7 @@ class Shadows:
             yield from ((seed, self.case.fitted.extractor) for seed in seeds)
             return
         records = self.case.everything.select(core)
-        runs = train_many(
-            setting.network, records, seeds, epochs=setting.recipe.epochs, batch_size=setting.recipe.batch_size,
-            lr=setting.recipe.lr, device=self.device, report=self.report,
-        )  # fmt: skip
+        runs = train_by(setting.recipe, setting.network, records, seeds, device=self.device, report=self.report)
         for run in runs:
             yield run.seed, split(run.network)[0]
 

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from maxrr.data import Dataset
+from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import DRAWS, drawing
 from maxrr.nets.stacked import Stack
@@ -59,7 +60,7 @@ def why_not_stacked(network: nn.Module, records: Records) -> str | None:
     """What PyTorch says to many of these networks in one step; None if it can do it."""
     inputs = inputs_for(records, FEW)
     try:
-        stack = Stack([network, network], records, lr=1.0)
+        stack = Stack([network, network], records, Recipe(lr=1.0))
         stack.forward(stack.weights, stack.state, inputs.expand(2, *inputs.shape))
     except Exception as error:  # whatever it is, it says that one at a time is the way
         return str(error).splitlines()[0]

@@ -92,13 +92,25 @@ def train_many(
         Where each run is stored as soon as it is finished. Runs that are there are not repeated, so work that was
         interrupted, or killed, goes on where it stopped.
     """
+    return train_by(
+        Recipe(epochs, batch_size, lr), network, dataset, seeds, device=device, workers=workers, without=without,
+        folder=folder, report=report,
+    )  # fmt: skip
+
+
+def train_by(
+    recipe: Recipe, network: Network, dataset: Dataset, seeds: Iterable[int], *,
+    device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
+    folder: str | Path | None = None, report: Report | None = None,
+) -> Iterator[Run]:  # fmt: skip
+    """As `train_many`, for a recipe that there is already, perhaps one with an optimiser of its own."""
     wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
     at_once = cores() if workers is None else workers
     if at_once < 1:
         raise ValueError(f"one worker or more, not {at_once}")
-    recipe, place = Recipe(epochs, batch_size, lr), chosen_device(device)
+    place = chosen_device(device)
     rows = None if without is None else rows_without(dataset, wanted, without)
     runs = None
     if folder is not None and wanted:

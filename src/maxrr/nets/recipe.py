@@ -2,11 +2,12 @@
 
 import operator
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class Recipe:
                 f"training takes one epoch or more, batches of one record or more and a positive learning rate, "
                 f"not epochs={self.epochs}, batch_size={self.batch_size}, lr={self.lr}"
             )
+
+    def optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
+        """What moves these weights, step by step."""
+        return torch.optim.Adam(weights, lr=self.lr, fused=True, capturable=weights[0].device.type == "cuda")
 
     def batches(self, count: int) -> list[int]:
         """Sizes of an epoch's batches. The last may be smaller; a single record left over joins the batch before it,

@@ -34,9 +34,11 @@ class Stack:
         Alike but for their weights; left as they are.
     records : Records
         On the device to train on.
+    recipe : Recipe
+        Its optimiser is used; the rest is for `fit`.
     """
 
-    def __init__(self, networks: Sequence[nn.Module], records: Records, lr: float) -> None:
+    def __init__(self, networks: Sequence[nn.Module], records: Records, recipe: Recipe) -> None:
         device = records.labels.device
         self.records = records
         self.template = copy.deepcopy(networks[0]).to(device)
@@ -46,7 +48,7 @@ class Stack:
         for name, value in networks[0].named_parameters():
             self.weights[name].requires_grad_(value.requires_grad)
         trained = [value for value in self.weights.values() if value.requires_grad]
-        self.optimiser = torch.optim.Adam(trained, lr=lr, fused=True, capturable=device.type == "cuda")
+        self.optimiser = recipe.optimiser(trained)
         count = len(networks)
         self.loss_sum = torch.zeros(count, dtype=torch.float64, device=device)
         self.correct = torch.zeros(count, dtype=torch.int64, device=device)

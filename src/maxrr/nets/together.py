@@ -41,7 +41,7 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], progress: Progres
             progress.seen(seed, through, loss, accuracy)
         progress.show()
 
-    stack = stacked.Stack(networks, data, task.recipe.lr)
+    stack = stacked.Stack(networks, data, task.recipe)
     rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
     losses, accuracies = stacked.fit(stack, task.recipe, seeds, seen, rows)
     runs, errors = [], []

@@ -34,7 +34,7 @@ def fit(
     """
     count, device = len(records), records.labels.device
     flat, gradient = flatten(network)
-    optimiser = torch.optim.Adam([flat], lr=recipe.lr, fused=True)
+    optimiser = recipe.optimiser([flat])
     loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
     last_look = time.monotonic()
     for epoch in range(recipe.epochs):
@@ -62,7 +62,7 @@ def fit(
 
 
 def flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
-    """Let all trained weights lie in one tensor and their gradients in another, so that Adam's step is one call."""
+    """Let all trained weights lie in one tensor and their gradients in another, so that a step is one call."""
     trained = [weights for weights in network.parameters() if weights.requires_grad]
     flat = torch.cat([weights.detach().flatten() for weights in trained]).requires_grad_()
     gradient = flat.grad = torch.zeros_like(flat)
