@@ -87,7 +87,8 @@ def test_choices(beside):
         "FE on the top 10k": 0.8289, "FE+SVM on the top 10k": 0.4289, "FE on the top 20k": 0.8881,
         "core or influential": 20_500,
     }  # fmt: skip
-    assert others == [row] * 3
+    assert others
+    assert all(other == row for other in others)
 
 
 def test_what_the_paper_did_not_measure_has_no_verdict(beside):

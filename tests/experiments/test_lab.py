@@ -96,9 +96,6 @@ def test_parts_that_measure_the_same_agree(measured):
     """The first model of each has the same seed, and the longest ranking compared is the whole of it."""
     usual = measured["choices"]["pieces"]["one-vs-rest, 3 epochs"]
     assert usual["accuracy"] == measured["table"]["pieces"]["No and SVM"]["No"][:1]
-    assert list(measured["choices"]["cells"]) == [
-        "one-vs-rest, 3 epochs", "one-vs-one, 3 epochs", "one-vs-rest, 2 epochs", "one-vs-one, 2 epochs",
-    ]  # fmt: skip
     longest = measured["ranking-length"]["cells"]["3 runs"]
     outside = measured["coverage"]["pieces"]["core"]["influential_outside"][0]
     assert longest["core or influential"]["mean"] == pytest.approx(TINY.large + outside)

@@ -133,14 +133,16 @@ def test_shares_sum_to_one(measured):
     assert set(measured["verification"]["pieces"]["core2k"]["claimed"]) == {"retained"}
 
 
-def test_members_of_the_core_alone(lab, measured):
-    """The first row is the verification's own; for the second only retained core records set the threshold."""
+def test_other_members(lab, measured):
+    """The first row is the verification's own; then only retained core records set the threshold, or only others."""
     pieces = measured["members"]["pieces"]["core2k"]
     verified = measured["verification"]["pieces"]["core2k"]
     assert pieces["all retained records"] == {name: verified[name]["retained"] for name in ("claimed", "same", "close")}
     request = scenario(lab, "core2k")
     core = lab.mask(lab.top(TINY.large)) & ~lab.mask(request.forgotten)
     models = answered(lab, lab.seeds(TINY.few), request)
-    by_hand = tallied(lab, models, Scenario("core2k", request.forgotten, core), "retained")
-    assert pieces["retained core records"] == by_hand != pieces["all retained records"]
+    for name, members in (("retained core records", core), ("records outside the core", request.members & ~core)):
+        by_hand = tallied(lab, models, Scenario("core2k", request.forgotten, members), "retained")
+        assert pieces[name] == by_hand
+    assert pieces["retained core records"] != pieces["all retained records"]
     assert not np.array_equal(core, request.members)

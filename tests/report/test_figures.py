@@ -40,7 +40,7 @@ LABELS = {
     ],
     "frontier": ["frequency", "hash", "EL2N", "forgetting", "k = 5k", "k = 30k"],
     "ranking-length": ["core of 10k", "core of 20k", "50", "accuracy, ± 2 standard errors"],
-    "choices": ["softmax of the scores,", "the core is among the", "the paper's", "11,000"],
+    "choices": ["softmax of the scores,", "the core is among the", "the paper's", "11k"],
 }
 
 Texts = dict[Text, None]  # in the order in which they were drawn

@@ -28,8 +28,9 @@ from maxrr.experiments.profiles import PROFILES, Profile
 from maxrr.experiments.results import Results
 from maxrr.experiments.solving import solve
 from maxrr.files import write_atomically
-from maxrr.nets import LeNet5, Recipe, embed, split, train_many
+from maxrr.nets import LeNet5, Recipe, embed, split
 from maxrr.nets.embedding import BLOCKS, full_precision
+from maxrr.nets.many import train_by
 from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.nets.seeding import stream
 from maxrr.progress import Report
@@ -163,16 +164,16 @@ class Lab:
 
     def extractors(
         self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,
-        recipe: Recipe | None = None, piece: str = "networks",
+        recipe: Recipe | None = None, network: torch.nn.Module | None = None, piece: str = "networks",
     ) -> Iterator[torch.nn.Module]:  # fmt: skip
         """Networks trained for these seeds on these records, perhaps each without some of its own.
 
         They are kept in the work folder of the piece until they all have been used, so that an interrupted training
         goes on.
         """
-        how, folder = recipe or self.profile.recipe, self.work(piece)
-        for run in train_many(
-            self.network, records, seeds, epochs=how.epochs, batch_size=how.batch_size, lr=how.lr, device=self.device,
+        folder = self.work(piece)
+        for run in train_by(
+            recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
             without=without, folder=folder, report=self.report,
         ):  # fmt: skip
             yield run.network

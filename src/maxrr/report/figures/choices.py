@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from maxrr.report.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, rows, sheet
 from maxrr.report.figures.names import Json, readable
 
-ACROSS = 3  # panels beside each other
-NAME = 28  # letters in a line
-TITLE = {1: 52, 2: 30, 3: 18}  # above a panel, by how many are beside each other
-TICKS = {1: 6, 2: 4, 3: 3}  # below it, the same
-LINE = 0.2  # inches
+ACROSS = 4  # panels beside each other
+NAME = 24  # letters in a line
+TITLE = {1: 52, 2: 30, 3: 18, 4: 14}  # above a panel, by how many are beside each other
+TICKS = {1: 6, 2: 4, 3: 3, 4: 3}  # below it, the same
+LINE = 0.18  # inches
 
 
 def choices(content: Json) -> Figure:
@@ -24,7 +24,7 @@ def choices(content: Json) -> Figure:
     down = ceil(len(quantities) / across)
     titles = [fill(readable(quantity, content), TITLE[across]) for quantity in quantities]
     tallest, above = (max(text.count("\n") + 1 for text in texts) for texts in (names, titles))
-    figure = sheet(0.8 + down * (0.5 + LINE * above + (LINE * tallest + 0.12) * len(names)))
+    figure = sheet(0.8 + down * (0.5 + LINE * above + (LINE * tallest + 0.06) * len(names)))
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
     has_paper = False
     for axes, quantity, title in zip(grid.flat, quantities, titles, strict=False):

@@ -114,11 +114,11 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def few_ticks(axes: Axes, most: int = 4) -> None:
-    """So few values below the axes that they stay apart; counts have commas, and one value less."""
+    """So few values below the axes that they stay apart; counts are in thousands, and one value less."""
     low, high = axes.get_xlim()
     most -= high >= LARGE
     values = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
     inside = [value for value in values if low <= value <= high]
     axes.set_xticks(inside[:: ceil(len(inside) / most)])
     if high >= LARGE:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}k"))
