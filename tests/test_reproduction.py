@@ -5,9 +5,9 @@ import statistics
 from typing import Any
 
 import numpy as np
-from tools.fill_reproduction import PAGE, ROOT, filled
+from tools.fill_reproduction import OWN, PAGE, ROOT, accuracies, filled, paired
 
-from maxrr.experiments.comparison import spread
+from maxrr.experiments.comparison import POINTS, RELATIVE, spread
 from maxrr.experiments.published import published
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
@@ -24,7 +24,7 @@ def mean(name: str, row: str, column: str) -> float:
 def test_the_tables_are_those_of_the_result_files() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert filled(page) == page, "run: python tools/fill_reproduction.py"
-    assert page.count("<!-- end -->\n") == page.count("<!-- grid ") + page.count("<!-- lines ") + 2
+    assert page.count("<!-- end -->\n") == page.count("<!-- grid ") + page.count("<!-- lines ") + len(OWN)
 
 
 def test_every_figure_is_there_twice() -> None:
@@ -37,7 +37,15 @@ def test_the_papers_noise() -> None:
     assert f"a standard deviation of {spread():.4f}" in TEXT
 
 
-def test_accuracies_come_out_within_a_point_but_for_two_cells() -> None:
+def test_how_lenient_the_rule_is() -> None:
+    ours = result("paper/table")["cells"]["No"]["top10k"]["stderr"]
+    assert 4.5 < spread() / ours < 6.0  # 'a fifth of that'
+    at_most = 2.0 * 2.0**0.5 * 2.5
+    assert f"shares agree within {at_most:.1f} points, counts within {at_most:.1f} %" in TEXT
+    assert (POINTS, RELATIVE) == (0.025, 0.025)
+
+
+def test_most_of_the_table_comes_out_within_about_a_point() -> None:
     far = [
         (row, column)
         for row, columns in result("paper/table")["cells"].items()
@@ -45,18 +53,30 @@ def test_accuracies_come_out_within_a_point_but_for_two_cells() -> None:
         if abs(cell["difference"]) > 0.011
     ]
     assert far == [("SVM", "nontop10k"), ("FE+SVM", "nontop10k")]
-    for row, column in far:  # one-vs-one moves both towards the paper's
-        one_vs_one, one_vs_rest = (
-            abs(result(f"{name}/table")["cells"][row][column]["difference"]) for name in ("svc", "paper")
-        )
-        assert one_vs_one < one_vs_rest
+    for name in ("paper", "svc"):  # 'by more than half of all test records'
+        cells = result(f"{name}/table")["cells"]
+        assert cells["FE"]["nontop10k"]["mean"] - cells["FE+SVM"]["nontop10k"]["mean"] > 0.5
+        random = [
+            statistics.fmean(accuracies(name, "FE+SVM", f"{top}+random10k"))
+            - statistics.fmean(accuracies(name, "FE+SVM", top))
+            for top in ("top10k", "top20k")
+        ]
+        assert all(-0.006 < loss < -0.003 for loss in random)  # 'a third to half a point'
+        for row in ("FE", "FE+SVM"):  # 'two to three points'
+            assert 0.02 < cells["No"]["nontop20k"]["mean"] - cells[row]["nontop20k"]["mean"] < 0.03
+
+
+def test_models_with_the_core_alone_are_a_point_too_low_with_one_vs_one() -> None:
+    cells = result("svc/verification")["cells"]
+    low = [cells[f"{name}, MaxRR"]["accuracy"]["difference"] for name in ("core20k", "noncore20k")]
+    low += [result("svc/table")["cells"][row]["nontop20k"]["difference"] for row in ("FE", "FE+SVM")]
+    assert -0.014 < min(low) < max(low) < -0.008
 
 
 def test_one_vs_one_is_nearer_to_the_paper_where_the_page_says_so() -> None:
     for part, row, column in (
         ("histogram", "ever", "records"),
         ("histogram", "a run", "records"),
-        ("coverage", "core or influential", "records"),
         ("verification", "core20k, MaxRR", "claimed in all runs"),
         ("verification", "core20k, perfect", "claimed in all runs"),
         ("verification", "noncore20k, perfect", "claimed in none"),
@@ -71,6 +91,20 @@ def test_one_vs_one_is_nearer_to_the_paper_where_the_page_says_so() -> None:
             for variant, cells in result(f"{name}/verification")["variants"].items()
         }
         assert min(away, key=lambda key: away[key]) == ("svc", "retained")
+
+
+def test_the_shape_of_the_histograms() -> None:
+    for name, low, high in (("svc", 2, 8), ("paper", 12, 19)):
+        cells = result(f"{name}/verification")["cells"].values()
+        apart = [100 * row["share in other columns than the paper's"]["mean"] for row in cells if len(row) > 3]
+        assert (round(min(apart)), round(max(apart))) == (low, high)
+        assert f"{low} to {high} %" in TEXT
+
+
+def test_agreement_with_one_vs_rest_is_not_the_papers() -> None:
+    cell = result("paper/agreement")["cells"]["core20k"]["same in 80 % of runs"]
+    said = f"for {100 * cell['mean']:.0f} % of the core records where it says {100 * cell['paper']:.0f} %"
+    assert said in TEXT
 
 
 def test_what_the_papers_own_histograms_allow() -> None:
@@ -99,20 +133,21 @@ def test_two_thousand_core_records_behave_like_twenty_thousand_if_members_are_ou
     assert claimed["MaxRR"][2] > 0.98 * records  # the two runs in which none is
 
 
-def test_the_paper_unlearned_all_support_vectors() -> None:
+def test_the_sensitivity_is_met_by_more_than_half_of_the_support_vectors() -> None:
     cells = result("svc/sensitivity")["cells"]
-    assert all(abs(row["100%"]["difference"]) < 0.001 for row in cells.values())
-    assert {cells[row][at]["verdict"] for row in ("FE", "FE+SVM") for at in ("25%", "50%")} == {"near"}
+    assert list(cells["No"]) == ["24%", "47%", "71%", "95%"]
+    assert all(abs(row["95%"]["difference"]) < 0.001 for row in cells.values())
+    assert {row[at]["verdict"] for row in cells.values() for at in ("71%", "95%")} == {"agrees"}
+    assert {cells[row][at]["verdict"] for row in ("FE", "FE+SVM") for at in ("24%", "47%")} == {"near"}
 
 
-def test_one_vs_rest_loses_as_much_between_three_quarters_and_all() -> None:
-    papers = published()["sensitivity"]["accuracy"]
+def test_the_losses_of_one_vs_rest() -> None:
+    papers, cells = published()["sensitivity"]["accuracy"], result("paper/sensitivity")["cells"]
+    assert list(cells["No"]) == ["23%", "46%", "69%", "92%"]
+    less, more = ({row: cells["No"][at]["mean"] - cells[row][at]["mean"] for row in cells} for at in ("69%", "92%"))
     for row in ("FE", "FE+SVM"):
-        paper = papers["none"] - papers[row]
-        less, more = (
-            mean("paper/sensitivity", "No", at) - mean("paper/sensitivity", row, at) for at in ("75%", "100%")
-        )
-        assert less < paper < more
+        assert less[row] < papers["none"] - papers[row] < more[row]
+    assert more["SVM"] < papers["none"] - papers["SVM"] < more["SVM"] + 0.0005  # 'not quite'
     assert f"{100 * (papers['none'] - papers['FE']):.1f} points from the extractor" in TEXT
     assert f"{100 * (papers['none'] - papers['SVM']):.1f} from the SVM" in TEXT
 
@@ -129,7 +164,10 @@ def test_which_choice_explains_what() -> None:
     ] < 1.4  # fmt: skip
     assert verdicts["one-vs-one, 18 epochs"]["support vectors a run"] == "differs"
     assert f"from {rest['core or influential'] / 1000:.1f}k to {one['core or influential'] / 1000:.1f}k" in TEXT
-    assert "agrees" not in {row["core or influential"] for row in verdicts.values()}
+    nearest = min(row["core or influential"] for row in of.values())
+    assert f"than {nearest / 1000:.1f}k" in TEXT
+    short, long = of["one-vs-rest, 18 epochs"]["FE+SVM on the top 10k"], mean("paper/table", "FE+SVM", "nontop10k")
+    assert f"{short:.2f} instead of {long:.2f}" in TEXT
     both = ("SVM on the top 10k", "FE+SVM on the top 10k")
     assert not any(verdicts[name][column] == "agrees" for name in cells for column in both)
     for kind in ("one-vs-rest", "one-vs-one"):  # trained for longer, both rise: the first away from the paper's
@@ -162,6 +200,9 @@ def test_the_refit_on_remaining_support_vectors() -> None:
         for request, row in content["cells"].items()
     }
     assert all((loss > 0.001) == (request[:3] in ("50%", "the")) for request, loss in lost.items())
+    for request, ways in content["pieces"]["refits"]["accuracy"].items():
+        if lost[request] > 0.001:
+            assert paired(ways["all retained"], ways["remaining support vectors"])[1:] in TEXT
 
 
 def test_the_middle_beats_the_paper_and_chance_at_both_sizes() -> None:

@@ -7,23 +7,27 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
+Each table of `OWN` has a function of its own.
 """
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import Any
 
-from maxrr.experiments import confidence
+from maxrr.experiments import confidence, published
 from maxrr.report.figures.names import readable
 from maxrr.report.markdown import markdown_grid, markdown_lines
+from maxrr.report.reproduction import verdicts
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 TABLE = re.compile(r"(<!-- (grid|lines) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-SECONDS = re.compile(r"(<!-- seconds -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-VARIANTS = re.compile(r"(<!-- variants -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+END = "<!-- end -->"
+PROFILES = ("paper", "svc")
+WORDS = {"agrees": "agree", "near": "near", "differs": "differ"}
 COUPLED = {  # of one-vs-one
     "retained": "a sigmoid a pair, fitted to the retained records, coupled",
     "everything": "the same, fitted to all training records, forgotten ones among them",
@@ -32,8 +36,9 @@ COUPLED = {  # of one-vs-one
 
 def filled(text: str) -> str:
     """The page with the numbers that the result files have now."""
-    text = SECONDS.sub(lambda found: f"{found[1]}{seconds()}{found[2]}", text)
-    text = VARIANTS.sub(lambda found: f"{found[1]}{variants()}{found[2]}", text)
+    for name, make in OWN.items():
+        start, rest = text.split(f"<!-- {name} -->\n")
+        text = f"{start}<!-- {name} -->\n{make()}{rest[rest.index(END) :]}"
     return TABLE.sub(lambda found: f"{found[1]}{made(found[2], found[3], found[4])}{found[5]}", text)
 
 
@@ -58,7 +63,7 @@ def seconds() -> str:
 def variants() -> str:
     """The ways to probabilities of both profiles, by what becomes of the paper's first verification figure."""
     lines = ["| SVMs | probabilities | MaxRR | perfect |", "|---|---|---:|---:|"]
-    for name in ("paper", "svc"):
+    for name in PROFILES:
         content = read(f"{name}/verification")
         for variant, cells in content["variants"].items():
             shares = (
@@ -70,10 +75,76 @@ def variants() -> str:
     return "\n".join(lines) + "\n"
 
 
+def tally() -> str:
+    """How many numbers agree, are near, or differ, for both profiles."""
+    lines = ["| | one-vs-rest, 18 epochs | one-vs-one, 11 epochs |", "|---|---|---|"]
+    for part in ("histogram", "coverage", "table", "verification", "agreement"):
+        told = []
+        for name in PROFILES:
+            found = verdicts([read(f"{name}/{part}")])
+            told.append(", ".join(f"{found[verdict]} {plural}" for verdict, plural in WORDS.items() if found[verdict]))
+        lines.append(f"| {read(f'paper/{part}')['title']} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def losses() -> str:
+    """What unlearning costs, in points of accuracy, paired by run."""
+    lines = ["| | the paper | one-vs-rest | one-vs-one |", "|---|---:|---:|---:|"]
+    papers = published.table()
+    for words, after, before in LOSSES:
+        theirs = 100 * (papers[after[0]][after[1]] - papers[before[0]][before[1]])
+        ours = [paired(accuracies(name, *after), accuracies(name, *before)) for name in PROFILES]
+        lines.append(f"| {words} | {signed(theirs)} | {' | '.join(ours)} |")
+    return "\n".join(lines) + "\n"
+
+
+def accuracies(profile: str, row: str, column: str) -> list[float]:
+    """Of every run of the table."""
+    pieces = read(f"{profile}/table")["pieces"]
+    found: list[float] = pieces["No and SVM"]["No"] if row == "No" else pieces[column][row]
+    return found
+
+
+def leads() -> str:
+    """How much more accurate models with the middle core are than those with another, in points, paired by seed."""
+    content = read("paper/frontier")
+    sizes, pieces = content["setting"]["profile"]["cores"], content["pieces"]
+    selectors = dict.fromkeys(point["selector"] for point in content["points"] if point["selector"] != "middle")
+    lines = [f"| lead over | {' | '.join(f'{k:,}' for k in sizes)} |", f"|---|{'---:|' * len(sizes)}"]
+    for name in selectors:
+        told = [paired(pieces[f"middle {k}"]["accuracy"], pieces[f"{name} {k}"]["accuracy"]) for k in sizes]
+        lines.append(f"| {name} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def paired(ours: list[float], theirs: list[float]) -> str:
+    """The mean difference in points, with its standard error."""
+    points = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
+    return f"{signed(fmean(points))} ± {stdev(points) / len(points) ** 0.5:.2f}"
+
+
+def signed(points: float) -> str:
+    return f"{points:+.2f}".replace("-", "−")
+
+
 def read(name: str) -> dict[str, Any]:
     """A result file."""
     found: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
     return found
+
+
+LOSSES = (  # in words; the table's cell after, and before
+    ("top 10k, from both", ("FE+SVM", "top10k"), ("No", "top10k")),
+    ("top 20k, from both", ("FE+SVM", "top20k"), ("No", "top20k")),
+    ("10k random after the top 10k, from both", ("FE+SVM", "top10k+random10k"), ("FE+SVM", "top10k")),
+    ("10k random after the top 20k, from both", ("FE+SVM", "top20k+random10k"), ("FE+SVM", "top20k")),
+    ("all but the top 20k, from both", ("FE+SVM", "nontop20k"), ("No", "nontop20k")),
+    ("all but the top 20k, from the extractor", ("FE", "nontop20k"), ("No", "nontop20k")),
+    ("all but the top 10k, from the extractor", ("FE", "nontop10k"), ("No", "nontop10k")),
+)
+OWN: dict[str, Callable[[], str]] = {
+    "seconds": seconds, "variants": variants, "tally": tally, "losses": losses, "leads": leads,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

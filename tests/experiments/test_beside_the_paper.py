@@ -5,7 +5,7 @@ from tests.experiments.problems import TINY, tiny_lab
 
 from maxrr.experiments import PARTS, STUDIES
 from maxrr.experiments.agreement import ends
-from maxrr.experiments.profiles import PAPER, SVC
+from maxrr.experiments.profiles import PAPER, SMOKE, SVC
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,8 @@ def test_table(beside):
 
 
 def test_sensitivity(beside):
-    wanted = {"No": {"75%": 0.9}, "SVM": {"75%": 0.8982}, "FE": {"75%": 0.8882}, "FE+SVM": {"75%": 0.8871}}
+    (share,) = beside["sensitivity"]["forgotten"]
+    wanted = {"No": {share: 0.9}, "SVM": {share: 0.8982}, "FE": {share: 0.8882}, "FE+SVM": {share: 0.8871}}
     assert papers(beside["sensitivity"]) == wanted
 
 
@@ -74,6 +75,7 @@ def test_agreement(beside):
 
 def test_counts(beside):
     assert papers(beside["coverage"])["core or influential"] == {"records": 20_500}
+    assert papers(beside["coverage"])["influential, not core"] == {"records": 20_500 - TINY.large}
     assert papers(beside["histogram"]) == {
         "ever": {"records": None}, "in every run": {"records": None}, "a run": {"records": 10745.32}
     }  # fmt: skip
@@ -101,6 +103,9 @@ def test_other_data_have_files_of_their_own_and_fewer_runs(tmp_path):
     mnist = PAPER.on("mnist")
     assert (mnist.data, mnist.ranked, mnist.runs, mnist.few) == ("mnist", 20, 20, 20)
     assert PAPER.on(PAPER.data) is PAPER
+    for profile, data in ((PAPER, "digits"), (SMOKE, "mnist")):
+        with pytest.raises(ValueError, match="digits go with smoke"):
+            profile.on(data)
     assert tiny_lab(tmp_path, data="mnist").results("table").path.name == "table-mnist.json"
     assert tiny_lab(tmp_path).results("table").path.name == "table.json"
 

@@ -44,7 +44,7 @@ def test_one_vs_one_is_scikit_learns(seed):
 
 
 def test_of_equal_votes_the_first_class_wins():
-    head = OneVsOne(np.array([2, 5, 9]), np.zeros((3, 1)), np.zeros(3), np.zeros(0, dtype=bool))
+    head = OneVsOne(np.array([2, 5, 9]), np.zeros((3, 1)), np.zeros(3), np.zeros(0, dtype=bool), 0.0)
     assert pairs(3) == [(0, 1), (0, 2), (1, 2)]
     circle = [-1.0, 1.0, -1.0]  # 2 beats 5, 9 beats 2, 5 beats 9
     for_last, for_middle = [0.5, 0.1, 0.1], [0.1, -1.0, -1.0]

@@ -56,6 +56,22 @@ def test_the_whole_stands_beside_its_pieces(results):
     assert results.piece("one", never) == {"value": 1}
 
 
+def test_two_processes_lose_none_of_their_pieces(results):
+    def meanwhile():
+        Results(results.path, SETTING, CPU).piece("theirs", lambda: {"value": 2})
+        return {"value": 1}
+
+    results.piece("ours", meanwhile)
+    assert results.read()["pieces"] == {"theirs": {"value": 2}, "ours": {"value": 1}}
+
+
+def test_a_new_piece_takes_back_what_was_finished_without_it(results):
+    results.piece("one", lambda: {"value": 1})
+    results.finish({"title": "A part", "cells": {}})
+    results.piece("two", lambda: {"value": 2})
+    assert set(results.read()) == {"setting", "made", "pieces"}
+
+
 @pytest.mark.parametrize("other", [{**SETTING, "seed": 1}, {**SETTING, "profile": {"name": "tiny"}}])
 def test_a_file_of_another_profile_or_seed_is_refused_and_untouched(results, other):
     results.piece("one", lambda: {"value": 1})

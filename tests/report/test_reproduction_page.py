@@ -8,7 +8,9 @@ import pytest
 from tests.report.reading import all_of, read
 from tests.report.samples import results
 
+from maxrr.experiments import PARTS, STUDIES
 from maxrr.experiments.comparison import POINTS, RELATIVE
+from maxrr.report import reproduction
 from maxrr.report.figures.verdicts import SIGNS
 from maxrr.report.reproduction import cell_text, headline, is_share, reproduction_page
 
@@ -107,6 +109,10 @@ def test_where_several_of_ours_stand_beside_one_of_the_papers_none_is_counted() 
     found = {"table": part("agrees", "near"), "sensitivity": part("differs"), "choices": part("differs", "agrees")}
     assert headline(found) == "1 of 2 numbers agrees with the paper, 1 is near"
     assert "none is counted" in read(reproduction_page(found, {})).text
+
+
+def test_every_part_and_study_is_introduced() -> None:
+    assert {*PARTS, *STUDIES} <= reproduction.PARTS.keys()
 
 
 def test_the_foot_says_the_rule_the_setting_and_all_that_made_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,45 +62,34 @@ def measure(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(INTERRUPTED) from None
     page = write(folder)
+    from maxrr.report.reproduction import headline
+
     if json:
         show.json({name: {"title": part["title"], "runs": part["runs"], "cells": part["cells"]}
                    for name, part in found.items()} | {"page": str(page)})  # fmt: skip
     else:
-        show.say(summary(found.values()))
+        show.say(f"{headline(found)}.")
         show.say(f"The results, as JSON and figures: {show.near(folder)}. To look at: {show.near(page)}.")
 
 
 def tell(part: Json, profile: Profile) -> None:
     """A part's cells, ours beside the paper's."""
-    from maxrr.report import cell_text
+    from maxrr.report.figures.names import readable
+    from maxrr.report.reproduction import cell_text, is_share
     from maxrr.report.words import count
 
     show.say(f"{part['title']} ({profile.data}, {count(part['runs'], 'run')})")
     rows = []
     for row, columns in part["cells"].items():
         for column, cell in columns.items():
-            ours, paper, difference, verdict = cell_text(cell)
-            rows.append((row, column, ours, paper, difference, show.Bad(verdict) if verdict == "differs" else verdict))
+            ours, paper, difference, verdict = cell_text(cell, is_share(row, column))
+            names = (readable(row, part), readable(column, part))
+            rows.append((*names, ours, paper, difference, show.Bad(verdict) if verdict == "differs" else verdict))
     if all(row[3] == "–" for row in rows):  # nothing of the paper's to compare with
         show.table(("", " ", "ours"), [row[:3] for row in rows], numbers=("ours",))
     else:
         numbers = ("ours", "paper", "difference")
         show.table(("", " ", *numbers, "verdict"), rows, numbers=numbers)
-
-
-def summary(parts: Iterable[Json]) -> str:
-    """How many numbers agree with the paper's."""
-    verdicts = [
-        cell["verdict"] for part in parts for columns in part["cells"].values() for cell in columns.values()
-        if cell["verdict"]
-    ]  # fmt: skip
-    if not verdicts:
-        return "The paper gives no numbers for these."
-    counts = {word: verdicts.count(word) for word in ("agrees", "near", "differs")}
-    return (
-        f"Of {len(verdicts)} numbers {counts['agrees']} agree with the paper's, {counts['near']} are near, "
-        f"{counts['differs']} differ."
-    )
 
 
 def write(folder: Path) -> Path:

@@ -16,6 +16,7 @@ class Study(StrEnum):
 
     ALL = "all"
     CHOICES = "choices"
+    SVMS = "svms"
     FRONTIER = "frontier"
     RANKING_LENGTH = "ranking-length"
     MEMBERS = "members"
@@ -24,9 +25,9 @@ class Study(StrEnum):
 def run(
     study: Annotated[
         Study,
-        Argument("choices: what the paper leaves open, and what fits its numbers. frontier: accuracy against what "
-                 "forgetting costs, over cores. ranking-length: how many runs a ranking needs. members: who stands for "
-                 "the members in the verification. All if not given."),
+        Argument("choices: what the paper leaves open, and what fits its numbers. svms: the same networks under other "
+                 "SVMs. frontier: accuracy against what forgetting costs, over cores. ranking-length: how many runs a "
+                 "ranking needs. members: who stands for the members in the verification. All if not given."),
     ] = Study.ALL,
     profile: ProfileName = Size.QUICK,
     out: Out = Path("results"),

@@ -36,7 +36,7 @@ def agreement(lab: Lab) -> Json:
     return lab.results("agreement").finish({
         "part": "agreement", "title": "Same verdict as perfect retraining", "runs": runs, "cells": cells,
         "share_with_the_same_verdict": curves, "paper_by_itself": paper_by_itself(),
-    })  # fmt: skip
+    }, lab.results("verification").read()["made"])  # fmt: skip
 
 
 def ends(shares: dict[str, list[float]], paper: dict[float, float]) -> Json:

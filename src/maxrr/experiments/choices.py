@@ -141,8 +141,9 @@ def measured(lab: Lab, reading: Reading) -> Json:
 
     # 1. A ranking of its own, from other networks than those that are looked at.
     ranked = features(others, lab.training, "choices-ranking")
-    marks = np.stack([head.influential for head in lab.heads(ranked, all_, kind)])
-    ranking = Ranking(lab.training.ids, tuple(others), np.packbits(marks, axis=1), 0.0)
+    solved = list(lab.heads(ranked, all_, kind))
+    marks, gap = np.stack([head.influential for head in solved]), max(head.gap for head in solved)
+    ranking = Ranking(lab.training.ids, tuple(others), np.packbits(marks, axis=1), gap)
     small, large = (np.sort(ranking.top(k)) for k in (lab.profile.small, lab.profile.large))
     # 2. The table's column where only the top 10,000 are kept, and coverage.
     full = features(seeds, lab.training, "choices-full")

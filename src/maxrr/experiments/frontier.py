@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.core import FrequencyCore
 from maxrr.experiments.comparison import compared
 from maxrr.experiments.lab import Lab
 from maxrr.experiments.results import Json
-from maxrr.experiments.selectors import SELECTORS
+from maxrr.experiments.selectors import FEW, SELECTORS, Selector
 
 
 def frontier(lab: Lab) -> Json:
@@ -17,7 +18,7 @@ def frontier(lab: Lab) -> Json:
     cells: dict[str, Json] = {}
     points = []
     for k in lab.profile.cores:
-        for name, selector in SELECTORS.items():
+        for name, selector in selectors(lab).items():
             found = results.piece(
                 f"{name} {k}",
                 lambda name=name, selector=selector, k=k: cost_and_accuracy(lab, selector(lab, k), f"{name}-{k}"),  # type: ignore[misc]
@@ -30,6 +31,12 @@ def frontier(lab: Lab) -> Json:
         "part": "frontier", "title": "Which core", "runs": lab.profile.trials, "records": len(lab.training),
         "cells": cells, "points": points,
     })  # fmt: skip
+
+
+def selectors(lab: Lab) -> dict[str, Selector]:
+    """All of them; but a short ranking needs a longer one beside it."""
+    short = lab.profile.ranked <= FrequencyCore.runs
+    return {name: selector for name, selector in SELECTORS.items() if name != FEW or not short}
 
 
 def cost_and_accuracy(lab: Lab, core: NDArray[Any], piece: str) -> Json:

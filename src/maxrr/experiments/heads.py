@@ -4,6 +4,7 @@ The paper says one-vs-rest. The class that most people take for a linear SVM, sc
 (its `decision_function_shape="ovr"` only changes the shape of the answer), so the experiments have both.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, Protocol
@@ -11,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import LinearSVM
+from maxrr.svm import Certificate, LinearSVM
 from maxrr.svm.arrays import Array, to_numpy
 
 Kind = Literal["one-vs-rest", "one-vs-one"]
@@ -30,6 +31,10 @@ class Head(Protocol):
     @property
     def influential(self) -> Bools:
         """Who shapes it, among all training records; never one that it was not fitted to."""
+
+    @property
+    def gap(self) -> float:
+        """How far its SVMs are from their optimum at most: the worst relative duality gap."""
 
     def scores(self, features: Array) -> Floats:
         """Decision values, (records × its SVMs)."""
@@ -51,6 +56,7 @@ class Linear:
     weights: Floats
     biases: Floats
     influential: Bools
+    gap: float  # the worst of its SVMs', relative
 
     def scores(self, features: Array) -> Floats:
         """Decision values in float64."""
@@ -86,23 +92,33 @@ def pairs(classes: int) -> list[tuple[int, int]]:
     return list(combinations(range(classes), 2))
 
 
-def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None) -> OneVsRest:
+def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsRest:
     """Fitted to the records of the mask; None stands for all."""
     rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
-    model = LinearSVM().fit(to_numpy(X)[rows], y[rows], keys=rows)
-    return OneVsRest(model.classes_, model.coef_, model.intercept_, np.isin(np.arange(len(y)), rows[model.support_]))
+    model = LinearSVM(C=C).fit(to_numpy(X)[rows], y[rows], keys=rows)
+    influential = np.isin(np.arange(len(y)), rows[model.support_])
+    return OneVsRest(model.classes_, model.coef_, model.intercept_, influential, worst(model.certificate_))
 
 
-def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None) -> OneVsOne:
+def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsOne:
     """The same problems as scikit-learn's `SVC(kernel="linear")`, solved to rounding."""
     rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
     features, classes = to_numpy(X), np.unique(y[rows])
     members = [rows[y[rows] == code] for code in classes]
-    weights, biases, influential = [], [], np.zeros(len(y), dtype=bool)
+    weights, biases, gaps, influential = [], [], [], np.zeros(len(y), dtype=bool)
     for one, other in pairs(len(classes)):
         both = np.sort(np.concatenate([members[one], members[other]]))
-        model = LinearSVM().fit(features[both], y[both], keys=both)
+        model = LinearSVM(C=C).fit(features[both], y[both], keys=both)
         weights.append(model.coef_[0])
         biases.append(model.intercept_[0])
+        gaps.append(worst(model.certificate_))
         influential[both[model.support_]] = True
-    return OneVsOne(classes, np.stack(weights), np.array(biases), influential)
+    return OneVsOne(classes, np.stack(weights), np.array(biases), influential, max(gaps))
+
+
+def worst(certificates: Iterable[Certificate]) -> float:
+    """The worst relative gap of a head's SVMs; a number from one that is not solved would be nobody's."""
+    found = list(certificates)
+    if not all(certificate.solved for certificate in found):
+        raise ValueError("an SVM was not solved to its certificate: please report it, with the command and the seed")
+    return max(certificate.relative_gap for certificate in found)

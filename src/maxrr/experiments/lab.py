@@ -141,8 +141,11 @@ class Lab:
             shutil.rmtree(folder)
             return found
         features = self.embedded(self.extractors(seeds, self.training, piece="ranking"))
-        marks = np.stack([head.influential for head in self.heads(features, [None] * len(seeds))])
-        return Ranking(self.training.ids, tuple(seeds), np.packbits(marks, axis=1), worst_gap=0.0)
+        heads = list(self.heads(features, [None] * len(seeds)))
+        marks = np.stack([head.influential for head in heads])
+        return Ranking(
+            self.training.ids, tuple(seeds), np.packbits(marks, axis=1), max(head.gap for head in heads)
+        )  # fmt: skip
 
     def top(self, k: int) -> NDArray[Any]:
         """The core of the k most frequent records, sorted."""
@@ -204,14 +207,14 @@ class Lab:
         return tuple(as_tensor(side.features).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]
 
     def heads(
-        self, features: Sequence[Features], masks: Sequence[Bools | None], kind: Kind | None = None
+        self, features: Sequence[Features], masks: Sequence[Bools | None], kind: Kind | None = None, C: float = 1.0
     ) -> Iterator[Head]:  # fmt: skip
         """The SVM on each of these features, fitted to the records of the mask beside it; None stands for all.
 
         Of the profile's kind, if no other is asked for.
         """
         return solve(
-            kind or self.profile.heads, [one.training for one in features], self.training.labels, masks, self.report
+            kind or self.profile.heads, [one.training for one in features], self.training.labels, masks, self.report, C
         )
 
     def accuracies(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:

@@ -13,6 +13,7 @@ from maxrr.experiments.ranking_length import ranking_length
 from maxrr.experiments.refit import refit
 from maxrr.experiments.results import Json
 from maxrr.experiments.sensitivity import sensitivity
+from maxrr.experiments.svms import svms
 from maxrr.experiments.table import table
 from maxrr.experiments.verification import verification
 
@@ -29,6 +30,7 @@ PARTS: Mapping[str, Part] = {
 }
 STUDIES: Mapping[str, Part] = {
     "choices": choices,
+    "svms": svms,
     "frontier": frontier,
     "ranking-length": ranking_length,
     "members": members,

@@ -57,7 +57,14 @@ class Profile:
 
     def on(self, data: str) -> "Profile":
         """The same on other data, with the fewer runs: the paper says of MNIST only that little changes."""
-        return self if data == self.data else replace(self, data=data, ranked=self.few, runs=self.few)
+        if data == self.data:
+            return self
+        if "digits" in (data, self.data):
+            raise ValueError(
+                f"the sizes of the profile {self.name} are meant for {self.data}, not for {data}: digits go with "
+                "smoke, fashion-mnist and mnist with the others"
+            )
+        return replace(self, data=data, ranked=self.few, runs=self.few)
 
     def to_json(self) -> dict[str, Any]:
         """For a result file."""

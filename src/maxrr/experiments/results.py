@@ -42,19 +42,25 @@ class Results:
 
     def piece(self, name: str, measure: Callable[[], Json]) -> Json:
         """What a piece gave, measured now unless the file has it."""
-        found = self.read()
-        if name in found["pieces"]:
-            return dict(found["pieces"][name])
+        there = self.read()["pieces"]
+        if name in there:
+            return dict(there[name])
         started = perf_counter()
         value = json.loads(json.dumps(measure()))  # as it will be read: names are strings, tuples are lists
         made = {"seconds": round(perf_counter() - started, 1), **made_here(self.device)}
-        self.write({**found, "pieces": {**found["pieces"], name: value}, "made": {**found["made"], name: made}})
+        found = self.read()  # again: another process may have added a piece meanwhile
+        self.write({  # without what was finished from fewer pieces
+            "setting": self.setting, "made": {**found["made"], name: made}, "pieces": {**found["pieces"], name: value},
+        })  # fmt: skip
         return dict(value)
 
-    def finish(self, content: Json) -> Json:
-        """The whole result, in place of its pieces: what readers look for stands at the top."""
+    def finish(self, content: Json, made: Json | None = None) -> Json:
+        """The whole result, in place of its pieces: what readers look for stands at the top.
+
+        A part that is taken from another's pieces says when and where these were made.
+        """
         found = self.read()
-        whole = {**content, "setting": self.setting, "made": found["made"], "pieces": found["pieces"]}
+        whole = {**content, "setting": self.setting, "made": made or found["made"], "pieces": found["pieces"]}
         self.write(whole)
         return whole
 

@@ -4,6 +4,7 @@ The paper does not say which fraction of them it took, so there are several.
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +23,18 @@ def sensitivity(lab: Lab) -> Json:
     """The table's rows for each fraction."""
     results, seeds = lab.results("sensitivity"), lab.seeds(lab.profile.few)
     before = results.piece("full", lambda: from_full_extractors(lab, seeds))
+    size = results.piece("support", lambda: {"records": support(lab, seeds, ()).sum(1).tolist()})["records"]
     papers = published()["sensitivity"]["accuracy"]
     cells: dict[str, Json] = {row: {} for row in ROWS}
     forgotten = {}
     for fraction in lab.profile.fractions:
         name = f"{fraction:.0%}"
         found = results.piece(name, lambda fraction=fraction: from_new_extractors(lab, seeds, fraction))  # type: ignore[misc]
-        forgotten[name] = found["forgotten"]
+        share = f"{found['forgotten'] / fmean(size):.0%}"  # less than the fraction: it is one of the smallest set
+        forgotten[share] = found["forgotten"]
         for row, paper in ROWS.items():
             values = before["No"] if row == "No" else before[name] if row == "SVM" else found[row]
-            cells[row][name] = compared(values, papers[paper] if lab.comparable else None).to_json()
+            cells[row][share] = compared(values, papers[paper] if lab.comparable else None).to_json()
     return results.finish({
         "part": "sensitivity", "title": "Unlearning random support vectors", "runs": lab.profile.few, "cells": cells,
         "forgotten": forgotten,

@@ -16,6 +16,7 @@ from maxrr.experiments.heads import (
     OneVsRest,
     solve_one_vs_one,
     solve_one_vs_rest,
+    worst,
 )
 from maxrr.progress import Report
 from maxrr.svm import influential_in, threads
@@ -24,31 +25,33 @@ from maxrr.svm.parcels import Parcel
 from maxrr.svm.processes import end_with_the_parent, without_the_script
 
 SMALL = 2**18  # numbers in a run's features: up to here a head is solved before a process would have started
-SOLVE: dict[Kind, Callable[[Array, Ints, Bools | None], Head]] = {
+SOLVE: dict[Kind, Callable[[Array, Ints, Bools | None, float], Head]] = {
     "one-vs-rest": solve_one_vs_rest,
     "one-vs-one": solve_one_vs_one,
 }
 
 
 def solve(
-    kind: Kind, runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], report: Report | None = None
+    kind: Kind, runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], report: Report | None = None,
+    C: float = 1.0,
 ) -> Iterator[Head]:  # fmt: skip
     """The head on each of these features, fitted to the records of the mask beside it; None stands for all.
 
     Neighbours with the same mask, the same array, are solved together where they can be.
     """
     if not runs or np.prod(runs[0].shape) <= SMALL:
-        yield from (SOLVE[kind](X, y, mask) for X, mask in zip(runs, masks, strict=True))
+        yield from (SOLVE[kind](X, y, mask, C) for X, mask in zip(runs, masks, strict=True))
     elif kind == "one-vs-rest":
-        solved = influential_in(runs, y, masks=masks, report=report)
+        solved = influential_in(runs, y, C=C, masks=masks, report=report)
         for mask, found in zip(masks, solved, strict=True):
-            yield OneVsRest(np.unique(y if mask is None else y[mask]), found.weights, found.biases, found.mask)
+            classes, gap = np.unique(y if mask is None else y[mask]), worst(found.certificates)
+            yield OneVsRest(classes, found.weights, found.biases, found.mask, gap)
     else:
-        yield from in_processes(runs, y, masks, report)
+        yield from in_processes(runs, y, masks, C, report)
 
 
 def in_processes(
-    runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], report: Report | None
+    runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, report: Report | None
 ) -> Iterator[OneVsOne]:  # fmt: skip
     """One-vs-one heads, a core each."""
     labels = Parcel.of(y)
@@ -58,7 +61,7 @@ def in_processes(
         for X, mask in zip(runs, masks, strict=True):
             parcel = Parcel.of(np.asarray(to_numpy(X)))
             with without_the_script():
-                future = pool.submit(solve_there, parcel, mask)
+                future = pool.submit(solve_there, parcel, mask, C)
             future.add_done_callback(lambda _, parcel=parcel: parcel.close())  # type: ignore[misc]
             futures.append(future)
         for done, future in enumerate(futures, 1):
@@ -83,5 +86,5 @@ def settle_in(labels: Parcel) -> None:
     threads.alone()
 
 
-def solve_there(X: Parcel, mask: Bools | None) -> OneVsOne:
-    return solve_one_vs_one(np.array(X.opened()), _labels, mask)
+def solve_there(X: Parcel, mask: Bools | None, C: float) -> OneVsOne:
+    return solve_one_vs_one(np.array(X.opened()), _labels, mask, C)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maxrr.audit.threshold import Threshold
 from maxrr.experiments.comparison import Cell, compared
 from maxrr.experiments.confidence import OF_KIND, USUAL, Variant, losses
-from maxrr.experiments.heads import Bools, Head
+from maxrr.experiments.heads import Bools, Head, Kind
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
@@ -75,6 +75,8 @@ def verification(lab: Lab) -> Json:
             accuracy = paper["accuracy"][method.lower()] if paper else None
             row = {"accuracy": compared(found[name]["accuracy"][method], accuracy)}
             row |= ends(shares, theirs if len(shares) == len(theirs or ()) else None)
+            if theirs is not None and len(shares) == len(theirs):
+                row["share in other columns than the paper's"] = compared([apart(shares, theirs)])
             cells[f"{name}, {method}"] = {column: cell.to_json() for column, cell in row.items()}
             curves[name][method] = {"ours": shares, "paper": theirs}
     return lab.results("verification").finish({
@@ -105,6 +107,15 @@ def claimed(found: Json, method: str, variant: Variant = USUAL) -> list[float]:
     return [count / sum(counts) for count in counts]
 
 
+def apart(shares: Sequence[float], theirs: Sequence[float]) -> float:
+    """The share of records that would have to move to another number of runs to make the histograms equal.
+
+    >>> apart([0.5, 0.25, 0.25], [0.5, 0.0, 0.5])
+    0.25
+    """
+    return sum(abs(ours - other) for ours, other in zip(shares, theirs, strict=True)) / 2.0
+
+
 def ends(shares: Sequence[float], theirs: Sequence[float] | None) -> dict[str, Cell]:
     """Both ends of a histogram, where the paper's has most of its records."""
     return {
@@ -130,13 +141,23 @@ def verdicts(lab: Lab, seeds: Sequence[int], request: Scenario) -> Json:
 
 def answered(lab: Lab, seeds: Sequence[int], request: Scenario) -> Models:
     """The models of both methods after a request."""
-    kept: list[Bools | None] = [~lab.mask(request.forgotten)] * len(seeds)
+    return under(lab, extracted(lab, seeds, request), request, lab.profile.heads)
+
+
+def extracted(lab: Lab, seeds: Sequence[int], request: Scenario) -> dict[str, list[Features]]:
+    """All records under the extractors of both methods after a request, a run each."""
     rest = lab.training.without(request.forgotten)
-    features = {
-        "MaxRR": lab.after_the_core,
-        "perfect": lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}")),
+    perfect = lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}"))
+    return {"MaxRR": lab.after_the_core, "perfect": perfect}
+
+
+def under(lab: Lab, features: dict[str, list[Features]], request: Scenario, kind: Kind) -> Models:
+    """These extractors with heads that are fitted to what is left."""
+    kept: Bools | None = ~lab.mask(request.forgotten)
+    return {
+        method: list(zip(seen, lab.heads(seen, [kept] * len(seen), kind), strict=True))
+        for method, seen in features.items()
     }
-    return {method: list(zip(seen, lab.heads(seen, kept), strict=True)) for method, seen in features.items()}
 
 
 def tallied(lab: Lab, models: Models, request: Scenario, variant: Variant) -> Json:

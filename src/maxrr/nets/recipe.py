@@ -12,7 +12,10 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam on the cross-entropy. The defaults land on the paper's accuracy and support-vector counts for LeNet-5."""
+    """Adam on the cross-entropy; a subclass may have another optimiser.
+
+    The defaults land on the paper's accuracy and support-vector counts for LeNet-5.
+    """
 
     epochs: int = 18
     batch_size: int = 64

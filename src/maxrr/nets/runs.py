@@ -125,7 +125,7 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, A
         "weights": {name: [str(value.dtype), *value.shape] for name, value in state.items()},
         "layers": str(network),
         "frozen": frozen.hexdigest(),
-        "recipe": dataclasses.asdict(recipe),
+        "recipe": dataclasses.asdict(recipe) | ({} if type(recipe) is Recipe else {"kind": type(recipe).__qualname__}),
         "records": dataset.content_hash(),
     }
 
