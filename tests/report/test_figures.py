@@ -1,6 +1,7 @@
 """Figures: written for every part, readable, and the same for the same results."""
 
 import itertools
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,38 +13,57 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 from tests.report.samples import results
 
+from maxrr.experiments.comparison import spread
 from maxrr.report.figures import draw
-from maxrr.report.figures.labels import apart
-from maxrr.report.figures.look import look
+from maxrr.report.figures.labels import apart, ink, place, space
+from maxrr.report.figures.look import SERIES, look
 from maxrr.report.figures.parts import DRAWINGS
+from maxrr.report.figures.table import assumed
 
 RESULTS = results()
 LABELS = {
     "histogram": ["Support vectors (Fashion-MNIST, 100 runs)", "the paper's: 25,868 records are", "2,540 in every run"],
-    "table": ["top 10k", "top 10k + 10k random", "all but the top 10k", "on a wider scale", "the paper's", "≠"],
+    "table": [
+        "top 10k",
+        "top 10k + 10k random",
+        "all but the top 10k",
+        "on a wider scale",
+        "the paper's, ± 2 assumed",
+        "≠",
+    ],
     "table-mnist": ["Accuracy after unlearning (MNIST, 20 runs)", "all but the top 20k"],
     "verification": ["MaxRR: all 20k of the core", "perfect retraining: 20k outside the core", "the paper's", "10 %"],
-    "agreement": ["2k of the core forgotten", "20k outside the core forgotten", "the paper's"],
-    "sensitivity": ["nothing (No)", "SVM", "paper's FE: 0.8882", "paper's No: 0.9000", "75 %"],
+    "agreement": ["2k of the core forgotten", "same verdict, run by run", "claimed unlearned as often", "the paper's"],
+    "sensitivity": ["nothing (No)", "SVM", "paper's FE: 0.8882", "paper's No: 0.9000", "75 %", "± 2 standard errors"],
     "refit": [
         "10 % of the",
         "fitted to all retained",
         "moved from where it was",
-        "seconds, from fastest to slowest run",
+        "mean of 20 models, ± 2 standard errors",
+        "median of 3 models, and each of them",
     ],
-    "frontier": ["frequency", "hash", "EL2N", "forgetting", "k = 5k", "k = 30k"],
-    "ranking-length": ["core of 10k", "core of 20k", "50", "accuracy, ± 2 standard errors"],
+    "frontier": [
+        "EL2N",
+        "middle of 10 runs",
+        "core of 10k",
+        "core of 20k",
+        "on a wider scale",
+        "± 2 standard errors of",
+    ],
+    "ranking-length": ["core of 10k", "accuracy with a core of 20k", "50", "± 2 standard errors", "log scale"],
     "choices": ["softmax of the scores,", "the core is among the", "the paper's", "11k"],
 }
 
 Texts = dict[Text, None]  # in the order in which they were drawn
+Drawn = tuple[Path, dict[str, tuple[Figure, Texts]]]
 
 
 @contextmanager
@@ -76,6 +96,16 @@ def collisions(figure: Figure, texts: Texts) -> list[str]:
     return bad
 
 
+def misread(axes: Axes) -> list[str]:
+    """Names that are nearer to another's mark than to their own."""
+    marks = {text.get_text(): axes.transData.transform(text.xy) for text in axes.texts}
+    nearest = {
+        text.get_text(): min(marks, key=lambda name: space(text.get_window_extent(), marks[name]))
+        for text in axes.texts
+    }
+    return [name for name, mark in nearest.items() if mark != name]
+
+
 def words_of(part: str, content: Mapping[str, Any]) -> str:
     """All texts of a figure, none of which lies on another."""
     with look():
@@ -87,7 +117,7 @@ def words_of(part: str, content: Mapping[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[Figure, Texts]]]:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     folder = tmp_path_factory.mktemp("results") / "figures"
     with texts_drawn() as found:
         written = draw(RESULTS, folder)
@@ -97,7 +127,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tup
 
 
 @pytest.mark.parametrize("part", DRAWINGS)
-def test_a_part_is_drawn_with_its_labels(drawn: tuple[Path, Any], part: str) -> None:
+def test_a_part_is_drawn_with_its_labels(drawn: Drawn, part: str) -> None:
     folder, _ = drawn
     svg = (folder / f"{part}.svg").read_text(encoding="utf-8")
     assert ElementTree.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
@@ -108,7 +138,7 @@ def test_a_part_is_drawn_with_its_labels(drawn: tuple[Path, Any], part: str) -> 
 
 
 @pytest.mark.parametrize("part", DRAWINGS)
-def test_no_text_lies_on_another(drawn: tuple[Path, dict[str, tuple[Figure, Texts]]], part: str) -> None:
+def test_no_text_lies_on_another(drawn: Drawn, part: str) -> None:
     figure, texts = drawn[1][part]
     assert len(texts) >= len(LABELS[part])
     assert collisions(figure, texts) == []
@@ -116,16 +146,14 @@ def test_no_text_lies_on_another(drawn: tuple[Path, dict[str, tuple[Figure, Text
 
 def test_colliding_texts_are_found() -> None:
     figure = Figure()
-    for place, word in ((0.5, "one"), (0.51, "two"), (0.99, "three")):
-        figure.text(place, 0.5, word)
+    for across, word in ((0.5, "one"), (0.51, "two"), (0.99, "three")):
+        figure.text(across, 0.5, word)
     with texts_drawn() as found:
         figure.draw_without_rendering()
     assert collisions(figure, found[figure]) == ["'three' is cut off", "'one' and 'two' overlap"]
 
 
-def test_the_same_results_give_the_same_bytes_whatever_the_users_settings_are(
-    drawn: tuple[Path, Any], tmp_path: Path
-) -> None:
+def test_the_same_results_give_the_same_bytes_whatever_the_users_settings_are(drawn: Drawn, tmp_path: Path) -> None:
     folder, _ = drawn
     with mpl.rc_context({"font.size": 30, "svg.hashsalt": "other", "figure.autolayout": True}):
         written = draw({"ranking-length": RESULTS["ranking-length"]}, tmp_path)
@@ -186,8 +214,70 @@ def test_a_small_profile_is_drawn_too() -> None:
     assert "runs of the ranking" in words_of(
         "ranking-length", {**RESULTS["ranking-length"], "lines": RESULTS["ranking-length"]["lines"][:1]}
     )
-    points = [{**point, "stderr": None} for point in RESULTS["frontier"]["points"] if point["k"] == 10_000]
-    assert "k = 10k" in words_of("frontier", {**RESULTS["frontier"], "points": points})
+
+
+def test_series_are_told_apart_by_mark_and_by_colour() -> None:
+    for of in ("marker", "color"):
+        assert len({style[of] for style in SERIES}) == len(SERIES)
+
+
+def test_a_histogram_is_two_lines_that_differ_without_colour(drawn: Drawn) -> None:
+    (axes,) = drawn[1]["histogram"][0].axes
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
+    assert not axes.patches
+
+
+def test_the_papers_accuracies_have_the_error_that_verdicts_assume(drawn: Drawn) -> None:
+    assert assumed(RESULTS["table"]["cells"]) == pytest.approx(spread())
+    assert assumed(RESULTS["table-mnist"]["cells"]) is None
+    for axes in drawn[1]["table"][0].axes:
+        low, high = axes.get_xlim()
+        ends = [path.vertices[:, 0] for bars in axes.collections for path in bars.get_paths()]
+        assert all(low < one < other < high for one, other in ends)
+        assert sum(other - one == pytest.approx(4.0 * spread()) for one, other in ends) == 4
+
+
+def test_a_name_in_the_frontier_is_nearest_to_its_own_mark_and_covers_nothing(drawn: Drawn) -> None:
+    figure, _ = drawn[1]["frontier"]
+    for axes in figure.axes:
+        assert misread(axes) == []
+        assert not any(text.get_window_extent().count_contains(ink(axes)) for text in axes.texts)
+    names = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert sorted(names) == sorted(point["selector"] for point in RESULTS["frontier"]["points"])
+
+
+@settings(max_examples=40)
+@given(st.floats(20, 60), st.floats(0, 2 * math.pi))
+def test_names_of_two_marks_are_not_mistaken_for_each_other(distance: float, angle: float) -> None:
+    figure = Figure(figsize=(4, 4))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 288), ylim=(0, 288))  # a unit is a typographic point
+    marks = {"one": (144.0, 144.0), "another": (144 + distance * math.cos(angle), 144 + distance * math.sin(angle))}
+    for x, y in marks.values():
+        axes.plot([x], [y], marker="o")
+    place(figure, axes, marks)
+    assert misread(axes) == []
+
+
+@pytest.mark.parametrize("sizes", [[10_000], [10_000, 20_000, 30_000]])
+def test_a_frontier_of_any_number_of_sizes_needs_no_wider_scale_where_nothing_lies_apart(sizes: list[int]) -> None:
+    known = [point for point in RESULTS["frontier"]["points"] if point["k"] == 10_000 and point["free"] > 0.5]
+    points = [{**point, "k": size, "stderr": None} for size in sizes for point in known]
+    words = words_of("frontier", {**RESULTS["frontier"], "points": points})
+    assert all(f"core of {size // 1000}k" in words for size in sizes)
+    assert "wider" not in words
+
+
+def test_seconds_of_a_refit_are_medians_and_each_model_is_shown(drawn: Drawn) -> None:
+    _, right = drawn[1]["refit"][0].axes
+    shown = sorted(sorted(line.get_xdata()) for line in right.lines)
+    times = [sorted(times) for ways in RESULTS["refit"]["seconds"].values() for times in ways.values()]
+    assert shown == sorted([*times, *([middle] for _, middle, _ in times)])
+
+
+def test_the_accuracy_by_ranking_length_has_the_mark_of_the_core_that_it_is_of(drawn: Drawn) -> None:
+    left, right = drawn[1]["ranking-length"][0].axes
+    assert [line.get_marker() for line in left.lines] == ["o", "s"]  # 10,000 and 20,000
+    assert right.lines[0].get_marker() == "s"
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -29,14 +29,14 @@ FILLED = "Filled: ours, with two standard errors to either side. Hollow: the pap
 PARTS = {
     "histogram": About(
         "A support vector shapes the model, and most records never are one. In how many of the runs are the others?",
-        "The area is ours, the marks are the paper's. The scale of records is logarithmic.",
+        "Solid: ours. Dashed: the paper's. The scale of records is logarithmic.",
     ),
     "coverage": About(
         "Records that are core or influential cost work to forget. All others are forgotten for free.", ""
     ),
     "table": About(
         "Six sets of records are unlearned from the SVM, from the extractor (FE), from both, or from neither (No).",
-        f"{FILLED} A shaded panel has a wider scale.",
+        f"{FILLED} Its errors are assumed to be those of its row 'No'. A shaded panel has a wider scale.",
     ),
     "table-mnist": About(
         "The same six sets on MNIST, of which the paper only says that little changes.",
@@ -63,8 +63,8 @@ PARTS = {
         "Accuracies with two standard errors to either side, and seconds on a logarithmic scale.",
     ),
     "frontier": About(
-        "A core that spares more records costs accuracy. Each way to select it is a line through several sizes.",
-        "Up is more accurate, to the right more records are forgotten for free.",
+        "A core that spares more records may cost accuracy. Each way to select it has a mark of its own.",
+        "Up is more accurate, to the right more records are forgotten for free. A shaded panel has a wider scale.",
     ),
     "ranking-length": About(
         "A core from few runs, beside the core of the longest ranking: how many runs are enough?",

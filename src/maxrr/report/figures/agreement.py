@@ -24,10 +24,13 @@ def agreement(content: Json) -> Figure:
         axes.grid()
     for axis in (grid[0, 0].xaxis, grid[0, 0].yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
-    figure.supxlabel("at least this share of the runs", fontsize="medium")
-    figure.supylabel("records with the same verdict as perfect retraining", fontsize="medium")
-    handles = [handle("ours, run by run", OURS), handle("ours, how often over all runs", COUNTS)]
+    figure.supxlabel("in at least this share of the runs", fontsize="medium")
+    figure.supylabel("share of the forgotten records", fontsize="medium")
+    handles = [
+        handle("ours: same verdict, run by run", OURS),
+        handle("ours: claimed unlearned as often, over all runs", COUNTS),
+    ]
     if any(curve["paper"] is not None for curve in curves.values()):
         handles.append(handle("the paper's", PAPERS))
-    headed(figure, content, handles)
+    headed(figure, content, handles, columns=2)
     return figure

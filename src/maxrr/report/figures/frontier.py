@@ -1,35 +1,65 @@
-"""What a core costs and what it spares: accuracy against the share of records that need no work, a line a selector."""
+"""What a core costs and what it spares: accuracy against the share of records that need no work, by the core's size."""
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from maxrr.report.figures.labels import Label, place
-from maxrr.report.figures.look import SERIES, handle, headed, sheet
+from maxrr.report.figures.labels import place
+from maxrr.report.figures.look import SERIES, error_bar, few_ticks, handle, headed, sheet, wider
 from maxrr.report.figures.names import Json, short
+
+PAPERS = "frequency"  # the paper's choice
+WIDTHS = (1.0, 4.0)  # of the axes for what lies far to the left, and of those for the rest
+FAR = 1.5  # lengths of the box below it, as in a box plot
 
 
 def frontier(content: Json) -> Figure:
-    """Up and to the right is better. Each line goes through the sizes of the core, which the longest one names."""
-    lines: dict[str, list[Json]] = {}
-    for point in content["points"]:
-        lines.setdefault(point["selector"], []).append(point)
-    figure = sheet(5.4)
-    axes = figure.subplots()
-    handles, labels = [], []
-    for number, (selector, points) in enumerate(lines.items()):
-        points = sorted(points, key=lambda point: float(point["k"]))
-        style = {**SERIES[number % len(SERIES)], "zorder": 3}
-        x, y = [point["free"] for point in points], [point["accuracy"] for point in points]
-        errors = [2.0 * (point["stderr"] or 0.0) for point in points]
-        axes.errorbar(x, y, yerr=errors, capsize=2.0, elinewidth=0.8, **style)
-        handles.append(handle(selector, style))
-        labels.append(Label(selector, [(x[0], y[0]), (x[-1], y[-1])]))
-    axes.margins(x=0.14, y=0.12)
-    axes.set(xlabel="share of the records that are forgotten for free", ylabel="accuracy")
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
-    axes.grid()
-    headed(figure, content, handles, columns=4)
-    longest = max(lines.values(), key=len)
-    sizes = [Label(f"k = {short(point['k'])}", [(point["free"], point["accuracy"])], 8.5) for point in longest]
-    place(figure, axes, [*labels, *sizes])
+    """Up and to the right is better. A selector has the same mark for every size, and its name beside it."""
+    points = content["points"]
+    sizes, selectors = (list(dict.fromkeys(point[key] for point in points)) for key in ("k", "selector"))
+    styles = {name: {**SERIES[number % len(SERIES)], "markersize": 7} for number, name in enumerate(selectors)}
+    edge = fence([point["free"] for point in points])
+    sides = (True, False) if any(point["free"] < edge for point in points) else (False,)
+    figure = sheet(1.0 + 2.7 * len(sizes))
+    widths = WIDTHS[-len(sides) :]
+    grid = figure.subplots(len(sizes), len(sides), sharex="col", sharey="row", squeeze=False, width_ratios=widths)
+    panels: dict[Axes, list[Json]] = {}
+    for line, size in zip(grid, sorted(sizes), strict=True):
+        for axes, is_far in zip(line, sides, strict=True):
+            panels[axes] = [point for point in points if point["k"] == size and (point["free"] < edge) == is_far]
+            for point in panels[axes]:
+                error, style = 2.0 * (point["stderr"] or 0.0), styles[point["selector"]]
+                axes.errorbar([point["free"]], [point["accuracy"]], yerr=error, capsize=2.0, elinewidth=0.8, **style)
+            axes.margins(x=0.12, y=0.14)
+            axes.grid()
+        line[0].set(title=f"core of {short(size)}", ylabel="accuracy")
+    for column, is_far in zip(grid.T, sides, strict=True):
+        scale(column, edge if is_far else None)
+    handles = [error_bar("± 2 standard errors of the accuracy")]
+    handles += [handle(f"{PAPERS}: the paper's choice", styles[PAPERS], linestyle="none")] if PAPERS in styles else []
+    headed(figure, content, handles)
+    for axes, here in panels.items():
+        place(figure, axes, {point["selector"]: (point["free"], point["accuracy"]) for point in here})
     return figure
+
+
+def scale(column: list[Axes], edge: float | None) -> None:
+    """What axes below each other share: what lies far to the left is up to an edge, on a wider scale."""
+    if edge is not None:
+        column[0].set_xlim(-0.06 * edge, 1.06 * edge)
+        for axes in column:
+            wider(axes)
+    few_ticks(column[-1], 6 if edge is None else 3)
+    column[-1].xaxis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
+    column[-1].set_xlabel("share of the records that are forgotten for free" if edge is None else "on a wider scale")
+
+
+def fence(shares: list[float]) -> float:
+    """Below it a share lies so far from the others that it would squeeze them.
+
+    >>> fence([0.1, 4.0, 4.5, 5.0, 5.5])
+    2.5
+    """
+    low, high = np.quantile(shares, [0.25, 0.75])
+    return float(low - FAR * (high - low))

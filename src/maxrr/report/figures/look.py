@@ -20,6 +20,7 @@ from maxrr.report.figures.names import Json, heading
 LARGE = 1000.0  # from here on a number on an axis is a count
 WIDTH = 8.0  # inches: at 800 pixels a point of type is 1.4 pixels
 BLUE, ORANGE, INK, QUIET, PALE = "#0072b2", "#e69f00", "#1b1f24", "#5b6470", "#e8e8e8"
+SHADE = "#f4f4f4"
 
 SETTINGS: dict[Any, Any] = {
     "figure.dpi": 160,
@@ -65,8 +66,8 @@ SERIES: tuple[dict[str, Any], ...] = (
     {"color": "#d55e00", "marker": "P", "linestyle": (0, (10, 2))},
     {"color": "#56b4e9", "marker": "X", "linestyle": (0, (6, 1.5, 1, 1.5, 1, 1.5))},
     {"color": QUIET, "marker": "*", "linestyle": (0, (2, 3))},
-    {"color": BLUE, "marker": "<", "linestyle": (0, (12, 2, 2, 2))},
-    {"color": INK, "marker": "h", "linestyle": (0, (4, 4))},
+    {"color": "#7a4a1e", "marker": "<", "linestyle": (0, (12, 2, 2, 2))},
+    {"color": "#999933", "marker": "h", "linestyle": (0, (4, 4))},
 )
 
 
@@ -98,6 +99,11 @@ def remark(text: str) -> Line2D:
     return Line2D([], [], linestyle="none", label=text)
 
 
+def error_bar(label: str) -> Line2D:
+    """An entry of the legend that says what the bars mean."""
+    return handle(label, {"color": QUIET, "marker": "|", "markersize": 11, "linestyle": "none"})
+
+
 def interval(axes: Axes, mean: float, stderr: float | None, row: float, style: dict[str, Any]) -> None:
     """A mean with two standard errors to either side, on a row; a single run has none."""
     reach = None if stderr is None else 2.0 * stderr
@@ -111,6 +117,12 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="y")
+
+
+def wider(axes: Axes) -> None:
+    """Another background, for a scale that is not the neighbours'."""
+    axes.set_facecolor(SHADE)
+    axes.tick_params(grid_color="white")
 
 
 def few_ticks(axes: Axes, most: int = 4) -> None:

@@ -26,4 +26,5 @@ DRAWINGS: Mapping[str, Callable[[Json], Figure]] = {
     "frontier": frontier,
     "ranking-length": ranking_length,
     "choices": choices,
+    "svms": choices,
 }

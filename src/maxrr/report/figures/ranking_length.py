@@ -3,8 +3,8 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from maxrr.report.figures.look import SERIES, handle, headed, sheet
-from maxrr.report.figures.names import Json, short
+from maxrr.report.figures.look import SERIES, error_bar, handle, headed, sheet
+from maxrr.report.figures.names import Json, profile, short
 
 
 def ranking_length(content: Json) -> Figure:
@@ -13,22 +13,22 @@ def ranking_length(content: Json) -> Figure:
     runs = [line["runs"] for line in lines]
     figure = sheet(4.2)
     left, right = figure.subplots(1, 2)
-    handles = []
-    for number, size in enumerate(lines[0]["overlap"]):
-        style = SERIES[number]
-        left.plot(runs, [line["overlap"][size] for line in lines], **style)
-        handles.append(handle(f"core of {short(int(size))}", style))
+    styles = dict(zip(map(int, lines[0]["overlap"]), SERIES, strict=False))
+    for size, style in styles.items():
+        left.plot(runs, [line["overlap"][str(size)] for line in lines], **style)
+    large = profile(content)["large"]  # whose accuracy was measured
     errors = [2.0 * (line["stderr"] or 0.0) for line in lines]
-    right.errorbar(runs, [line["accuracy"] for line in lines], yerr=errors, capsize=2.5, **SERIES[0])
+    right.errorbar(runs, [line["accuracy"] for line in lines], yerr=errors, capsize=2.5, **styles[large])
     left.set_title("overlap with the longest ranking's core")
     left.yaxis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
-    right.set_title("accuracy, ± 2 standard errors")
+    right.set_title(f"accuracy with a core of {short(large)}")
     for axes in (left, right):
         axes.set_xscale("log", base=2)
         axes.set_xticks(runs, [str(number) for number in runs])
         axes.minorticks_off()
         axes.margins(x=0.08, y=0.1)
         axes.grid(axis="y")
-        axes.set_xlabel("runs of the ranking")
-    headed(figure, content, handles)
+        axes.set_xlabel("runs of the ranking, log scale")
+    handles = [handle(f"core of {short(size)}", style) for size, style in styles.items()]
+    headed(figure, content, [*handles, error_bar("± 2 standard errors")])
     return figure

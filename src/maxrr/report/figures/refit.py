@@ -9,6 +9,7 @@ from maxrr.report.figures.look import QUIET, SERIES, few_ticks, handle, headed, 
 from maxrr.report.figures.names import Json, readable
 
 BEFORE: dict[str, object] = {"color": QUIET, "marker": "|", "markersize": 12, "linestyle": "none"}
+EACH: dict[str, object] = {"markersize": 2.5, "linestyle": "none"}
 STYLES = {
     "before": BEFORE,
     "all retained": SERIES[0],
@@ -22,6 +23,7 @@ NAMES = {
     "moved": "moved from where it was",
 }
 SHIFT = 0.16  # between the ways, so that none hides another
+LANES = {way: SHIFT * (number - 1.5) for number, way in enumerate(STYLES)}  # the same in both panels
 
 
 def refit(content: Json) -> Figure:
@@ -30,18 +32,18 @@ def refit(content: Json) -> Figure:
     figure = sheet(4.4)
     left, right = figure.subplots(1, 2, sharey=True)
     for place, request in enumerate(cells):
-        for number, (way, cell) in enumerate(cells[request].items()):
-            interval(left, cell["mean"], cell["stderr"], place + SHIFT * (number - 1), STYLES[way])
-        for number, (way, times) in enumerate(seconds[request].items()):
-            mean = statistics.fmean(times)
-            reach = [[mean - min(times)], [max(times) - mean]]
-            style = {**STYLES[way], "linestyle": "none"}
-            right.errorbar([mean], [place + SHIFT * (number - 1)], xerr=reach, capsize=2.5, **style)
+        for way, cell in cells[request].items():
+            interval(left, cell["mean"], cell["stderr"], place + LANES[way], STYLES[way])
+        for way, times in seconds[request].items():
+            row = place + LANES[way]
+            right.plot(times, [row] * len(times), **{**STYLES[way], **EACH})
+            right.plot([statistics.median(times)], [row], **STYLES[way])
     for axes in (left, right):
         rows(axes, [readable(request, content).replace("of the ", "of the\n") for request in cells])
     few_ticks(left, 5)
-    left.set(xlabel="accuracy, ± 2 standard errors")
-    right.set(xscale="log", xlabel="seconds, from fastest to slowest run")
+    left.set(title=f"mean of {content['runs']} models, ± 2 standard errors", xlabel="accuracy")
+    timed = len(next(iter(seconds.values()))["moved"])
+    right.set(title=f"median of {timed} models, and each of them", xscale="log", xlabel="seconds, log scale")
     right.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     right.xaxis.set_minor_formatter(NullFormatter())

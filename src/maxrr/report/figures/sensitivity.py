@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from maxrr.report.figures.labels import apart
-from maxrr.report.figures.look import INK, PAPERS, QUIET, SERIES, handle, headed, sheet
+from maxrr.report.figures.look import INK, PAPERS, QUIET, SERIES, error_bar, handle, headed, sheet
 from maxrr.report.figures.names import Json, readable
 
 LEVEL = "No"  # unlearns nothing: no share to depend on
@@ -41,7 +41,8 @@ def sensitivity(content: Json) -> Figure:
     levels(axes, {readable(row, content): paper for row, paper in papers.items() if paper is not None})
     if any(paper is not None for paper in papers.values()):
         handles.append(handle("the paper's (share unknown)", PAPERS, marker=None))
-    headed(figure, content, handles, columns=5)
+    handles.append(error_bar("± 2 standard errors"))
+    headed(figure, content, handles)
     return figure
 
 

@@ -1,15 +1,18 @@
 """Accuracy after unlearning six sets of records: a panel a set, in it a row for what it is unlearned from."""
 
+import statistics
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from maxrr.report.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, remark, rows, sheet
+from maxrr.report.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, remark, rows, sheet, wider
 from maxrr.report.figures.names import Json, readable
 from maxrr.report.figures.verdicts import KEY, SIGNS
 
 WIDER = 3.0  # times the usual range: a panel beyond it gets a scale of its own
 MARGIN = 0.08  # of a range, to either side
-SHADE = "#f4f4f4"
+SHIFT = 0.13  # of ours down and of the paper's up, so that no error bar hides another
+SAME = "No"  # unlearns nothing: its columns measure the same thing
 
 
 def table(content: Json) -> Figure:
@@ -19,44 +22,50 @@ def table(content: Json) -> Figure:
     figure = sheet(5.6)
     grid = figure.subplots(2, 3, sharey=True)
     columns = [{row: cells[row][name] for row in cells} for name in names]
-    ranges = [reach(column) for column in columns]
+    error = assumed(cells)
+    ranges = [reach(column, error) for column in columns]
     usual = sorted(high - low for low, high in ranges)[len(ranges) // 2]
     alike = [high - low <= WIDER * usual for low, high in ranges]
     common = together([one for one, is_alike in zip(ranges, alike, strict=True) if is_alike])
     for axes, name, column, own, is_alike in zip(grid.flat, names, columns, ranges, alike, strict=True):
         rows(axes, [readable(row, content) for row in column])
-        panel(axes, column)
+        panel(axes, column, error)
         low, high = common if is_alike else own
         axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
         few_ticks(axes)
         axes.set(title=readable(name, content), xlabel="accuracy" if is_alike else "accuracy, on a wider scale")
         if not is_alike:
-            axes.set_facecolor(SHADE)
-            axes.grid(axis="y", color="white")
+            wider(axes)
     for axes in grid[:, 0]:
         axes.set_ylabel("unlearned from")
-    compared = any(cell["paper"] is not None for column in columns for cell in column.values())
     handles = [handle("ours, ± 2 standard errors", OURS, linestyle="none")]
-    if compared:
-        handles += [handle("the paper's", PAPERS, linestyle="none"), remark(KEY)]
-    headed(figure, content, handles)
+    if error is not None:
+        handles += [handle("the paper's, ± 2 assumed standard errors", PAPERS, linestyle="none"), remark(KEY)]
+    headed(figure, content, handles, columns=2)
     return figure
 
 
-def panel(axes: Axes, column: Json) -> None:
+def panel(axes: Axes, column: Json, error: float | None) -> None:
     """What is left after one set is unlearned."""
+    shift = 0.0 if error is None else SHIFT
     for place, cell in enumerate(column.values()):
-        interval(axes, cell["mean"], cell["stderr"], place, OURS)
+        interval(axes, cell["mean"], cell["stderr"], place + shift, OURS)
         if cell["paper"] is not None:
-            axes.plot([cell["paper"]], [place], **{**PAPERS, "linestyle": "none"})
+            interval(axes, cell["paper"], error, place - shift, PAPERS)
             axes.text(1.01, place, SIGNS[cell["verdict"]], va="center", transform=axes.get_yaxis_transform())
 
 
-def reach(column: Json) -> tuple[float, float]:
-    """From the smallest to the largest number of a panel."""
+def assumed(cells: Json) -> float | None:
+    """The standard error of the paper's accuracies: how those spread that measure the same thing. It gives none."""
+    papers = [cell["paper"] for cell in cells[SAME].values()]
+    return None if None in papers else statistics.stdev(papers)
+
+
+def reach(column: Json, error: float | None) -> tuple[float, float]:
+    """From the smallest to the largest number of a panel, with their errors."""
     values = [value for cell in column.values() for value in (cell["mean"], cell["paper"]) if value is not None]
-    errors = [2.0 * (cell["stderr"] or 0.0) for cell in column.values()]
-    return min(values) - max(errors), max(values) + max(errors)
+    most = 2.0 * max(error or 0.0, *(cell["stderr"] or 0.0 for cell in column.values()))
+    return min(values) - most, max(values) + most
 
 
 def together(ranges: list[tuple[float, float]]) -> tuple[float, float]:

@@ -37,7 +37,7 @@ def verification(content: Json) -> Figure:
     corner.yaxis.set_minor_locator(NullLocator())
     corner.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     figure.supxlabel("number of runs in which a record is claimed unlearned", fontsize="medium")
-    figure.supylabel("share of the forgotten records", fontsize="medium")
+    figure.supylabel("share of the forgotten records, log scale", fontsize="medium")
     handles = [handle("ours", OURS)]
     handles += [handle("the paper's", PAPERS)] if drawn else []
     handles += [remark(f"The paper's is over {left_out} runs, and not drawn.")] if left_out else []
