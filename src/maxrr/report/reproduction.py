@@ -232,7 +232,7 @@ def titled(part: str, content: Json) -> str:
 
 def part_section(part: str, content: Json, svg: str | None) -> Html:
     """Its figure, and a table of its numbers."""
-    about = PARTS.get(part, About("", ""))
+    about = PARTS.get(part) or PARTS.get(str(content.get("part")), About("", ""))
     title = titled(part, content)
     drawn = [drawing(title, about.caption, svg)] if svg else []
     numbers = [tag("div", numbers_of(content, title), class_="cells")] if content.get("cells") else []

@@ -20,7 +20,7 @@ def draw(results: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     Parameters
     ----------
     results
-        What the result files hold, by the names of their parts.
+        What the result files hold, by their names.
 
     Raises
     ------
@@ -34,17 +34,18 @@ def draw(results: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
         raise ImportError(f"drawing figures needs {error.name}: pip install 'maxrr[plots]'") from None
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for part in results:
-        if part not in DRAWINGS:
+    for name, content in results.items():
+        drawing = DRAWINGS.get(str(content.get("part")))
+        if drawing is None:
             continue
         with look():
-            figure = DRAWINGS[part](results[part])
+            figure = drawing(content)
             figure.draw_without_rendering()
             figure.set_layout_engine(None)  # all is in its place, for both files
             for suffix, metadata in METADATA.items():
-                content = BytesIO()
-                figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
-                path = folder / f"{part}.{suffix}"
-                write_atomically(path, content.getvalue())
+                image = BytesIO()
+                figure.savefig(image, format=suffix, dpi=DPI, metadata=metadata)
+                path = folder / f"{name}.{suffix}"
+                write_atomically(path, image.getvalue())
                 written.append(path)
     return written

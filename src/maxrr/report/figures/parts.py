@@ -18,7 +18,6 @@ from maxrr.report.figures.verification import verification
 DRAWINGS: Mapping[str, Callable[[Json], Figure]] = {
     "histogram": histogram,
     "table": table,
-    "table-mnist": table,
     "verification": verification,
     "agreement": agreement,
     "sensitivity": sensitivity,
