@@ -8,7 +8,7 @@ import pytest
 from tests.experiments.problems import RECORDS, SEED, TINY, embedded, repeatable, sides, tiny_lab, with_ranking
 
 from maxrr.core.frequency import ranking_seeds
-from maxrr.experiments import PARTS, STUDIES, Lab, scores
+from maxrr.experiments import PARTS, STUDIES, Lab
 from maxrr.svm import LinearSVM
 
 ALL = {**PARTS, **STUDIES}
@@ -120,19 +120,6 @@ def test_models_have_other_seeds_than_the_ranking(lab, tmp_path):
     assert not set(lab.seeds(20)) & set(tiny_lab(tmp_path, seed=SEED + 1).seeds(20))
     assert lab.seeds(20)[:5] == lab.seeds(5)
     assert len({*lab.seeds(20), *ranking_seeds(SEED, 20)}) == 40
-
-
-def test_networks_that_choose_a_core_are_not_among_those_that_judge_it(tmp_path, monkeypatch):
-    """By their seeds: shared first weights would favour the cores of the scores."""
-    lab, asked = tiny_lab(tmp_path), []
-    extractors = Lab.extractors
-    monkeypatch.setattr(Lab, "extractors", lambda self, seeds, *args, **how: (
-        asked.extend(seeds) or extractors(self, seeds, *args, **how)
-    ))  # fmt: skip
-    scores.el2n(lab)
-    scores.forgetting(lab)
-    assert asked
-    assert not set(asked) & set(lab.seeds(20))
 
 
 def test_draws_belong_to_their_purpose(lab):

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maxrr.core import Ranking
 from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset
 from maxrr.experiments import comparison, published
@@ -142,8 +141,7 @@ def measured(lab: Lab, reading: Reading) -> Json:
     # 1. A ranking of its own, from other networks than those that are looked at.
     ranked = features(others, lab.training, "choices-ranking")
     solved = list(lab.heads(ranked, all_, kind))
-    marks, gap = np.stack([head.influential for head in solved]), max(head.gap for head in solved)
-    ranking = Ranking(lab.training.ids, tuple(others), np.packbits(marks, axis=1), gap)
+    ranking = lab.ranking_by(others, solved)
     small, large = (np.sort(ranking.top(k)) for k in (lab.profile.small, lab.profile.large))
     # 2. The table's column where only the top 10,000 are kept, and coverage.
     full = features(seeds, lab.training, "choices-full")
@@ -154,7 +152,7 @@ def measured(lab: Lab, reading: Reading) -> Json:
     groups = [heads[at : at + runs] for at in range(0, len(heads), runs)]
     return {
         "accuracy": lab.correct(full, groups[0]),
-        "support vectors a run": marks.sum(1).astype(float).tolist(),
+        "support vectors a run": [float(head.influential.sum()) for head in solved],
         "SVM on the top 10k": lab.correct(full, groups[3]),
         "FE on the top 10k": lab.correct(few, groups[1]),
         "FE+SVM on the top 10k": lab.correct(few, groups[4]),

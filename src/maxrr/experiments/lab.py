@@ -141,11 +141,13 @@ class Lab:
             shutil.rmtree(folder)
             return found
         features = self.embedded(self.extractors(seeds, self.training, piece="ranking"))
-        heads = list(self.heads(features, [None] * len(seeds)))
-        marks = np.stack([head.influential for head in heads])
-        return Ranking(
-            self.training.ids, tuple(seeds), np.packbits(marks, axis=1), max(head.gap for head in heads)
-        )  # fmt: skip
+        return self.ranking_by(seeds, self.heads(features, [None] * len(seeds)))
+
+    def ranking_by(self, seeds: Sequence[int], heads: Iterable[Head]) -> Ranking:
+        """The ranking that these heads give, each of a network with one of the seeds."""
+        solved = list(heads)
+        marks = np.packbits(np.stack([head.influential for head in solved]), axis=1)
+        return Ranking(self.training.ids, tuple(seeds), marks, max(head.gap for head in solved))
 
     def top(self, k: int) -> NDArray[Any]:
         """The core of the k most frequent records, sorted."""

@@ -5,8 +5,7 @@ truth, early in training, a mean over several networks. Forgetting events (Tonev
 forgetting", 2019): how often a record goes from right to wrong while a network is trained.
 
 A network trained for few epochs is what a longer training was after these: weights and shuffles follow from the seed.
-So networks at several ages are trainings of several lengths. Their seeds are the ranking's: those who choose are never
-those who are judged.
+So networks at several ages are trainings of several lengths.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from maxrr.core.frequency import ranking_seeds
 from maxrr.experiments.lab import Lab
 from maxrr.nets import embed
 
@@ -35,7 +33,7 @@ def el2n(lab: Lab) -> Floats:
     """The mean length of the error vector after the first look."""
 
     def measure() -> Floats:
-        found = softmax(outputs(lab, ranking_seeds(lab.seed, lab.profile.trials), lab.profile.looks[0]), axis=2)
+        found = softmax(outputs(lab, lab.seeds(lab.profile.trials), lab.profile.looks[0]), axis=2)
         truth = np.eye(found.shape[2])[lab.training.labels]
         return np.asarray(np.sqrt(((found - truth) ** 2).sum(2)).mean(0))
 
@@ -46,7 +44,7 @@ def forgetting(lab: Lab) -> Floats:
     """Mean number of forgetting events between the looks; a record that is never right counts as always forgotten."""
 
     def measure() -> Floats:
-        seeds = ranking_seeds(lab.seed, max(2, lab.profile.trials // 2))
+        seeds = lab.seeds(max(2, lab.profile.trials // 2))
         right = [outputs(lab, seeds, epochs).argmax(2) == lab.training.labels for epochs in lab.profile.looks]
         events = sum((before & ~after).astype(float) for before, after in pairwise(right))
         never = ~np.any(right, axis=0)

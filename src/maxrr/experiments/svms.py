@@ -45,7 +45,7 @@ def svms(lab: Lab) -> Json:
             share = compared([counts[-1] / sum(counts)], paper if compare else None, "share")
             cells[name(kind, USUAL_PENALTY)][f"claimed in all runs, {method}"] = share
     return results.finish({
-        "part": "svms", "title": "The same networks under other SVMs", "runs": lab.profile.few,
+        "part": "svms", "title": "The same networks under other SVMs", "runs": lab.profile.trials,
         "cells": {row: {column: cell.to_json() for column, cell in columns.items()} for row, columns in cells.items()},
     })  # fmt: skip
 
