@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from tools.fill_reproduction import OWN, PAGE, ROOT, accuracies, filled, paired
 
+from maxrr.experiments import PARTS
 from maxrr.experiments.comparison import POINTS, RELATIVE, spread
 from maxrr.experiments.published import published
 
@@ -237,3 +238,15 @@ def test_the_page_names_the_day_and_the_machine() -> None:
     ]
     assert {piece["date"] for piece in made} == {"2026-11-15"}
     assert "2026-11-15 on one NVIDIA H200 with 16 cores" in TEXT
+
+
+def test_how_long_it_takes() -> None:
+    said = {"paper": "{:.0f} minutes for all parts of `paper` but the refit", "svc": "{:.0f} for those of `svc`"}
+    for name, words in said.items():
+        took = {
+            path.stem: sum(piece["seconds"] for piece in result(f"{name}/{path.stem}")["made"].values()) / 60.0
+            for path in (ROOT / "results" / name).glob("*.json")
+            if path.stem.split("-mnist")[0] in PARTS and path.stem not in ("agreement", "refit")
+        }
+        assert words.format(sum(took.values())) in TEXT
+        assert max(took.values()) < 10.0
