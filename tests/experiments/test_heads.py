@@ -95,3 +95,19 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
 
 def test_nothing_to_solve():
     assert list(solving.solve("one-vs-rest", [], np.array([0, 1]), [])) == []
+
+
+def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
+    """However many there are: a hundred networks' features would fill the memory."""
+    X, y = problem(3, 3)
+    copied = []
+    monkeypatch.setattr(solving.threads, "cores", lambda: 1)
+    parcel_of = solving.Parcel.of
+    monkeypatch.setattr(solving.Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
+    monkeypatch.setattr(solving, "SMALL", 0)
+    heads = solving.solve("one-vs-one", [X] * 7, y, [None] * 7)
+    first = next(heads)
+    assert copied.count(X.shape) == 2
+    rest = list(heads)
+    assert (len(rest), copied.count(X.shape)) == (6, 7)
+    assert all(np.array_equal(head.weights, first.weights) for head in rest)

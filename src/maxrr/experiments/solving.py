@@ -1,7 +1,9 @@
 """Many heads at once: here where they are small, else on all cores, with the device's help if there is one."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
@@ -53,21 +55,22 @@ def solve(
 def in_processes(
     runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, report: Report | None
 ) -> Iterator[OneVsOne]:  # fmt: skip
-    """One-vs-one heads, a core each."""
-    labels = Parcel.of(y)
+    """One-vs-one heads, a core each. Features are copied for those that are under way or next, not for all."""
+    labels, most = Parcel.of(y), 2 * threads.cores()
     pool = ProcessPoolExecutor(threads.cores(), get_context("spawn"), initializer=settle_in, initargs=(labels,))
+    waiting: deque[Future[OneVsOne]] = deque()
+    ahead = zip(runs, masks, strict=True)
     try:
-        futures = []
-        for X, mask in zip(runs, masks, strict=True):
-            parcel = Parcel.of(np.asarray(to_numpy(X)))
-            with without_the_script():
-                future = pool.submit(solve_there, parcel, mask, C)
-            future.add_done_callback(lambda _, parcel=parcel: parcel.close())  # type: ignore[misc]
-            futures.append(future)
-        for done, future in enumerate(futures, 1):
-            yield future.result()
+        for done in range(1, len(runs) + 1):
+            for X, mask in islice(ahead, most - len(waiting)):
+                parcel = Parcel.of(np.asarray(to_numpy(X)))
+                with without_the_script():
+                    future = pool.submit(solve_there, parcel, mask, C)
+                future.add_done_callback(lambda _, parcel=parcel: parcel.close())  # type: ignore[misc]
+                waiting.append(future)
+            yield waiting.popleft().result()
             if report is not None:
-                report("one-vs-one heads", done, len(futures))
+                report("one-vs-one heads", done, len(runs))
     finally:
         pool.shutdown(cancel_futures=True)
         labels.close()
