@@ -196,3 +196,18 @@ def test_an_interrupted_study_is_in_nobodys_way(lab, tmp_path):
     assert any(tmp_path.rglob("run-*"))
     found = STUDIES["ranking-length"](with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
     assert found["runs"] == 2
+
+
+def test_networks_are_not_trained_again_where_heads_were_interrupted(lab, measured, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lab, "heads", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            PARTS["coverage"](with_ranking(tiny_lab(tmp_path), lab.ranking))
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.nets.training.fit", lambda *_: pytest.fail("it was trained again"))
+        found = PARTS["coverage"](with_ranking(tiny_lab(tmp_path), lab.ranking))
+    assert repeatable(found) == repeatable(measured["coverage"])
+    assert list(tmp_path.rglob("run-*")) == []

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,7 @@ class Lab:
     device: torch.device
     out: Path
     report: Report | None
+    used: set[Path] = field(default_factory=set, repr=False)  # folders of networks, needed until a piece is written
 
     @classmethod
     def of(
@@ -84,7 +85,7 @@ class Lab:
         """The file of one part."""
         usual = PROFILES[self.profile.name].data if self.profile.name in PROFILES else self.profile.data
         name = part if self.profile.data == usual else f"{part}-{self.profile.data}"
-        return Results(self.out / f"{name}.json", self.setting, self.device)
+        return Results(self.out / f"{name}.json", self.setting, self.device, self.tidy)
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -128,6 +129,7 @@ class Lab:
         content = io.BytesIO()
         np.savez_compressed(content, marks=found.marks, gap=np.float64(found.worst_gap), about=np.str_(about))
         write_atomically(path, content.getvalue())
+        self.tidy()
         return found
 
     def ranked(self, seeds: list[int]) -> Ranking:
@@ -173,16 +175,21 @@ class Lab:
     ) -> Iterator[torch.nn.Module]:  # fmt: skip
         """Networks trained for these seeds on these records, perhaps each without some of its own.
 
-        They are kept in the work folder of the piece until they all have been used, so that an interrupted training
-        goes on.
+        They are kept in the work folder until what is made of them is on the disk, so that interrupted work goes on
+        without training again.
         """
         folder = self.work(piece)
+        self.used.add(folder)
         for run in train_by(
             recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
             without=without, folder=folder, report=self.report,
         ):  # fmt: skip
             yield run.network
-        shutil.rmtree(folder)
+
+    def tidy(self) -> None:
+        """Delete the networks that were asked for so far."""
+        while self.used:
+            shutil.rmtree(self.used.pop(), ignore_errors=True)
 
     def embedded(self, networks: Iterator[torch.nn.Module]) -> list[Features]:
         """All records under each of the networks."""

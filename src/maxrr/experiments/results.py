@@ -34,11 +34,14 @@ class Results:
         What the numbers follow from: profile and seed. A file with another one is refused.
     device
         Where the work is done; noted beside each piece.
+    written
+        Called when a piece is on the disk: what it was made from is no longer needed.
     """
 
     path: Path
     setting: Json
     device: torch.device
+    written: Callable[[], None] = lambda: None
 
     def piece(self, name: str, measure: Callable[[], Json]) -> Json:
         """What a piece gave, measured now unless the file has it."""
@@ -52,6 +55,7 @@ class Results:
         self.write({  # without what was finished from fewer pieces
             "setting": self.setting, "made": {**found["made"], name: made}, "pieces": {**found["pieces"], name: value},
         })  # fmt: skip
+        self.written()
         return dict(value)
 
     def finish(self, content: Json, made: Json | None = None) -> Json:
