@@ -181,6 +181,17 @@ def test_which_choice_explains_what() -> None:
     assert f"{-max(second)} to {-min(second)} too low" in TEXT
 
 
+def test_over_the_same_networks_the_claims_are_the_svms_doing() -> None:
+    cells = result("paper/svms")["cells"]
+    for method in ("MaxRR", "perfect"):
+        claimed = f"claimed in all runs, {method}"
+        assert cells["one-vs-one, C = 1"][claimed]["verdict"] == "agrees"
+        assert cells["one-vs-rest, C = 1"][claimed]["verdict"] == "differs"
+    for kind in ("one-vs-rest", "one-vs-one"):
+        support = [cells[f"{kind}, C = {C}"]["support vectors a run"]["mean"] for C in ("0.1", "1", "10")]
+        assert max(support) / min(support) < 1.05
+
+
 def test_little_changes_on_mnist() -> None:
     cells = result("paper/table-mnist")["cells"]
     before = cells["No"]["top10k"]["mean"]
