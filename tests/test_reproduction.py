@@ -5,6 +5,7 @@ import statistics
 from typing import Any
 
 import numpy as np
+import pytest
 from tools.fill_reproduction import OWN, PAGE, ROOT, accuracies, filled, paired
 
 from maxrr.experiments import PARTS
@@ -181,12 +182,13 @@ def test_which_choice_explains_what() -> None:
     assert f"{-max(second)} to {-min(second)} too low" in TEXT
 
 
-def test_over_the_same_networks_the_claims_are_the_svms_doing() -> None:
-    cells = result("paper/svms")["cells"]
+@pytest.mark.parametrize("profile", ["paper", "svc"])
+def test_over_the_same_networks_the_claims_are_the_svms_doing(profile: str) -> None:
+    cells = result(f"{profile}/svms")["cells"]
     for method in ("MaxRR", "perfect"):
         claimed = f"claimed in all runs, {method}"
         assert cells["one-vs-one, C = 1"][claimed]["verdict"] == "agrees"
-        assert cells["one-vs-rest, C = 1"][claimed]["verdict"] == "differs"
+        assert cells["one-vs-rest, C = 1"][claimed]["verdict"] != "agrees"
     for kind in ("one-vs-rest", "one-vs-one"):
         support = [cells[f"{kind}, C = {C}"]["support vectors a run"]["mean"] for C in ("0.1", "1", "10")]
         assert max(support) / min(support) < 1.05
