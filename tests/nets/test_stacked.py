@@ -108,6 +108,16 @@ def test_they_begin_with_the_same_weights(name):
     assert [bytes_of(network) for network in networks] == before
 
 
+def test_runs_of_another_optimiser_are_of_another_kind():
+    class Other(Recipe):
+        """Another optimiser, and no field that would tell."""
+
+    network = begin(MLP(6, 3), 0)
+    usual, other = (kind_of(network, table(21), recipe) for recipe in (Recipe(), Other()))
+    assert usual["recipe"] == {"epochs": 18, "batch_size": 64, "lr": 1e-3}  # as in folders from before
+    assert usual != other
+
+
 def test_they_go_through_the_same_shuffles(monkeypatch):
     """Row by row, the batches are those of training alone."""
     dataset, recipe, seen = table(21), Recipe(epochs=2, batch_size=8), []

@@ -29,8 +29,9 @@ class Size(StrEnum):
 
 ProfileName = Annotated[
     Size,
-    Option("smoke: digits, a minute. quick: Fashion-MNIST with few runs, a quarter of an hour on two cores. paper: as "
-           "many runs as the paper, on a GPU. svc: with scikit-learn's one-vs-one SVMs and a shorter training."),
+    Option("smoke: digits, a minute. quick: Fashion-MNIST with few runs, a quarter of an hour on two cores. paper: "
+           "100 runs for histogram and table, else 20, on a GPU. svc: with scikit-learn's one-vs-one SVMs and a "
+           "shorter training."),
 ]  # fmt: skip
 Out = Annotated[Path, Option("The folder for results; each profile has a folder of its own in it.")]
 Seed = Annotated[int, Option("Of everything: the same one gives the same numbers.")]
@@ -62,12 +63,12 @@ def measure(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(INTERRUPTED) from None
     page = write(folder)
-    from maxrr.report.reproduction import headline
-
     if json:
         show.json({name: {"title": part["title"], "runs": part["runs"], "cells": part["cells"]}
                    for name, part in found.items()} | {"page": str(page)})  # fmt: skip
     else:
+        from maxrr.report.reproduction import headline
+
         show.say(f"{headline(found)}.")
         show.say(f"The results, as JSON and figures: {show.near(folder)}. To look at: {show.near(page)}.")
 

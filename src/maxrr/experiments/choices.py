@@ -22,6 +22,7 @@ from maxrr.experiments.heads import Bools, Kind
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.results import Json
 from maxrr.nets import Recipe
+from maxrr.nets.records import WHITE
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Reading:
         if not self.standardised:
             return lab.network
         pixels = lab.training.features
-        scale = 255.0 if pixels.dtype == np.uint8 else 1.0
+        scale = WHITE if pixels.dtype == np.uint8 else 1.0
         return nn.Sequential(Standardised(float(pixels.mean() / scale), float(pixels.std() / scale)), lab.network)
 
 
