@@ -9,6 +9,8 @@ from tests.experiments.problems import RECORDS, SEED, TINY, embedded, repeatable
 
 from maxrr.core.frequency import ranking_seeds
 from maxrr.experiments import PARTS, STUDIES, Lab
+from maxrr.experiments.frontier import selectors
+from maxrr.experiments.selectors import FEW, SELECTORS
 from maxrr.svm import LinearSVM
 
 ALL = {**PARTS, **STUDIES}
@@ -90,6 +92,18 @@ def test_refits_by_hand(lab, measured):
         assert found["accuracy"][name][way][0] == accuracy
     assert set(found["seconds"][name]) == {"all retained", "remaining support vectors", "moved"}
     assert found["records"]["the core"]["forgotten"] == TINY.large
+
+
+def test_only_heads_that_can_be_moved_are_timed_as_moved(lab, tmp_path):
+    pairwise = with_ranking(tiny_lab(tmp_path, heads="one-vs-one"), lab.ranking)
+    for ways in PARTS["refit"](pairwise)["seconds"].values():
+        assert set(ways) == {"all retained", "remaining support vectors"}
+
+
+def test_a_short_ranking_is_compared_only_with_a_longer_one(lab):
+    assert FEW not in selectors(lab)
+    assert FEW in selectors(replace(lab, profile=replace(TINY, ranked=11)))
+    assert set(selectors(lab)) == set(SELECTORS) - {FEW}
 
 
 def test_parts_that_measure_the_same_agree(measured):
