@@ -209,6 +209,16 @@ def test_choices_have_room_for_more_quantities_than_fit_beside_each_other() -> N
     assert all(f"({number})" in words for number in range(5))
 
 
+def test_a_refit_of_heads_that_cannot_be_moved() -> None:
+    content = deepcopy(RESULTS["refit"])
+    assert "moved from where it was" in words_of("refit", content)
+    for ways in content["seconds"].values():
+        del ways["moved"]
+    words = words_of("refit", content)
+    assert "moved" not in words
+    assert "median of 3 models" in words
+
+
 def test_a_small_profile_is_drawn_too() -> None:
     cells = {row: {"50%": shares["50%"]} for row, shares in RESULTS["sensitivity"]["cells"].items()}
     assert "50 %" in words_of("sensitivity", {**RESULTS["sensitivity"], "cells": cells})

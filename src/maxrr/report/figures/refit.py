@@ -42,10 +42,12 @@ def refit(content: Json) -> Figure:
         rows(axes, [readable(request, content).replace("of the ", "of the\n") for request in cells])
     few_ticks(left, 5)
     left.set(title=f"mean of {content['runs']} models, ± 2 standard errors", xlabel="accuracy")
-    timed = len(next(iter(seconds.values()))["moved"])
-    right.set(title=f"median of {timed} models, and each of them", xscale="log", xlabel="seconds, log scale")
+    timed = next(iter(seconds.values()))  # without 'moved' where heads are of pairs
+    title = f"median of {len(timed['all retained'])} models, and each of them"
+    right.set(title=title, xscale="log", xlabel="seconds, log scale")
     right.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     right.xaxis.set_minor_formatter(NullFormatter())
-    headed(figure, content, [handle(name, STYLES[way], linestyle="none") for way, name in NAMES.items()], columns=2)
+    shown = [way for way in NAMES if way in {"before", *timed}]
+    headed(figure, content, [handle(NAMES[way], STYLES[way], linestyle="none") for way in shown], columns=2)
     return figure
