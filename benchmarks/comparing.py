@@ -78,7 +78,7 @@ class Optimum:
 
 
 def tied_heads(model: LinearSVM) -> NDArray[np.bool_]:
-    return np.array([head.n_free > TIED for head in model.certificate_])
+    return np.array([head.on_margin > TIED for head in model.certificate_])
 
 
 def ours(X: Floats, y: Labels, C: float, repeats: int = 3) -> tuple[Answer, Optimum]:

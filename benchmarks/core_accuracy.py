@@ -76,7 +76,7 @@ def measure(
         features, tests = (
             torch.from_numpy(embed(extractor, side, device=device)).to(device) for side in (training, test)
         )
-        head = LinearSVM().fit(features, training.labels, keys=training.ids)
+        head = LinearSVM().fit(features, training.labels)
         accuracies.append(float(np.mean(head.predict(tests) == test.labels)))
         influential = np.zeros(len(training), dtype=bool)
         influential[head.support_] = True

@@ -137,7 +137,7 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
             yield found
 
     start = time.perf_counter()
-    found = list(influential_in(features(), training.labels, C=1.0, keys=training.ids, report=Line()))
+    found = list(influential_in(features(), training.labels, C=1.0, report=Line()))
     ranked = time.perf_counter() - start
     marks = np.sum([influence.mask for influence in found], axis=0)
     accuracies = [accuracy(run.network, test) for run in many]

@@ -92,7 +92,7 @@ def test_shift_and_scale_of_the_logits_do_not_matter(problem, shift, scale):
 
 
 def test_models_that_do_not_differ_say_nothing():
-    """Records that shape nothing: all models agree, up to the 1e-10 that the library calls equal."""
+    """Records that shape nothing: all models agree, up to 1e-10."""
     shadows, member = np.full((6, 2), 7.0), np.repeat([[True], [False]], 3, axis=0).repeat(2, axis=1)
     for spread in SPREADS:
         np.testing.assert_array_equal(lira_online([7.0, 7.0], shadows, member, spread), [0.0, 0.0])

@@ -61,7 +61,7 @@ def test_a_tolerance_only_makes_the_test_more_careful(statistic, null, tolerance
 
 @pytest.mark.parametrize("form", ["online", "offline"])
 def test_a_model_equal_up_to_rounding_does_not_stand_out(form):
-    """Retrained models that are the same to the byte, and one that is equal to 1e-10: no trace of any record."""
+    """Retrained models that are the same to the byte, and one that is within 1e-10 of them: no trace of any record."""
     saw = np.repeat([[False], [True]], [20, 4], axis=0).repeat(3, axis=1)
     logits = np.full((24, 3), 5.0) + saw * np.linspace(1, 2, 24)[:, None]
     logits[0] += 1e-10

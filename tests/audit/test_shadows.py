@@ -103,7 +103,7 @@ def test_with_a_frozen_extractor_heads_differ_by_what_they_leave_out():
     assert left_out.tolist() != everything.ids[maker.left_out(8)].tolist()
     for view, known in ((before, TRAINING.without(left_out)), (retrained, TRAINING.without([*left_out, *ids]))):
         features = embed(frozen_extractor(), known, device="cpu")
-        head = LinearSVM(C=now.model.C).fit(features, known.labels, keys=known.ids)
+        head = LinearSVM(C=now.model.C).fit(features, known.labels)
         platt = fit_platt(head.decision_function(features), known.labels, head.classes_)
         said = platt.probabilities(head.decision_function(embed(frozen_extractor(), maker.case.test, device="cpu")))
         np.testing.assert_allclose(view.test, said, rtol=0, atol=1e-6)

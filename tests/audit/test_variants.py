@@ -53,7 +53,7 @@ def test_cross_validated_probabilities_are_those_of_heads_that_did_not_see_the_f
     apart = np.empty((len(retained), 3))
     for fold in np.unique(folds):
         inside = folds == fold
-        svm = LinearSVM(C=model.C).fit(features[~inside], retained.labels[~inside], keys=retained.ids[~inside])
+        svm = LinearSVM(C=model.C).fit(features[~inside], retained.labels[~inside])
         apart[inside] = svm.decision_function(features[inside])
     scaling = fit_platt(apart, retained.labels, model.head_.classes_)
     case = make_case(*now(), platt="cross-validated")

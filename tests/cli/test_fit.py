@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from tests.cli.shell import Shell, kinds, model_of
 
-from maxrr.cli import fit
+from maxrr.cli import COMMANDS, fit, plain
 from maxrr.cli.cores import core_of
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Recipe
+from maxrr.svm import ConvergenceError, LinearSVM
 from maxrr.workspace import Workspace
 
 QUICK = ("--epochs", 1)
@@ -35,6 +36,39 @@ def test_for_people(shell: Shell, tmp_path: Path) -> None:
     assert [line.split()[:2] for line in shown if line.startswith("core ")] == [["core", "200"]]
     assert shown[-1] == f"The workspace is {folder}. Next: maxrr plan {folder} --ids …"
     assert not list(folder.glob("ranking*"))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_head_without_weights_is_a_line_of_warning(either: Shell, tmp_path: Path, key_file: Path) -> None:
+    """It names the class as the file does. A plan says it, too."""
+    rows = [f"{row},{'rare' if row % 9 == 8 else 'ab'[row % 2]},{row % 2}" for row in range(90)]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["id,label,x", *rows]))
+    ended = either(
+        "fit", table, "--core", "hash:0.5", "--core-key-file", key_file, "--epochs", 2, "--out", tmp_path / "ws"
+    )
+    warned = [line for line in ended.err.splitlines() if line.startswith("Warning: ")]
+    assert any("the head of class 'rare' has weights of zero" in line for line in warned), ended.err
+    planned = either("plan", tmp_path / "ws", "--ids", kinds(tmp_path / "ws")["influential"][0]).out
+    assert "the head of class 'rare' has weights of zero, so that every record is influential in it" in planned
+
+
+def test_a_head_that_cannot_be_solved_is_an_error_in_words(
+    either: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def fails(*_: object) -> None:
+        raise ConvergenceError("the head of class 3 is not solved")
+
+    monkeypatch.setattr(LinearSVM, "fit", fails)
+    ended = either("fit", "digits", "--core", "full", *QUICK, "--out", tmp_path / "ws", code=1)
+    assert ended.err.splitlines()[-1] == "Error: the head of class 3 is not solved"
+    assert not (tmp_path / "ws" / "workspace.json").exists()
+
+
+def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LinearSVM, "fit", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        plain.main(COMMANDS, ["fit", "digits", "--core", "full", "--epochs", "1", "--out", str(tmp_path / "ws")], "")
 
 
 def test_defaults_are_those_of_the_library() -> None:

@@ -162,7 +162,7 @@ def test_an_error_keeps_what_was_done_and_stops_the_rest(tmp_path, monkeypatch):
             for _ in runs:
                 yield Influence(
                     np.ones(len(y), dtype=bool),
-                    (Certificate(1.0, 1.0, *np.zeros(8).tolist()),),
+                    (Certificate(True, 0.0, 0.0, 0.0, 0.0, 1.0, 1, 1),),
                     np.zeros((1, 1)),
                     np.zeros(1),
                 )

@@ -33,7 +33,7 @@ def fitted(some, request):
 
 def check(model, extractor, retained):
     """Extractor and head, in bytes, against a head from scratch."""
-    head = LinearSVM(C=1.0).fit(embed(extractor, retained, device="cpu"), retained.labels, keys=retained.ids)
+    head = LinearSVM(C=1.0).fit(embed(extractor, retained, device="cpu"), retained.labels)
     expected = extractor.state_dict()
     assert all(value.numpy().tobytes() == expected[name].numpy().tobytes()
                for name, value in model.extractor_.state_dict().items())  # fmt: skip

@@ -17,7 +17,7 @@ Family = Callable[[np.random.Generator, int, int, int], tuple[NDArray, NDArray]]
 
 @dataclass(frozen=True)
 class Problem:
-    """Samples with labels and unique keys, the penalty, and where they come from."""
+    """Samples with labels, the penalty, and where they come from."""
 
     family: str
     seed: int
@@ -25,18 +25,17 @@ class Problem:
     C: float
     X: NDArray
     y: NDArray
-    keys: NDArray
 
     def _repr_pretty_(self, printer, cycle) -> None:  # what Hypothesis prints
         n, d, classes = self.size
         printer.text(f"make({self.family!r}, {self.seed}, n={n}, d={d}, classes={classes}, C={self.C!r})")
 
     def fit(self) -> LinearSVM:
-        return LinearSVM(self.C).fit(self.X, self.y, self.keys)
+        return LinearSVM(self.C).fit(self.X, self.y)
 
     def fit_on(self, rows) -> LinearSVM:
-        """From scratch on some rows, each with its key."""
-        return LinearSVM(self.C).fit(self.X[rows], self.y[rows], self.keys[rows])
+        """From scratch on some rows."""
+        return LinearSVM(self.C).fit(self.X[rows], self.y[rows])
 
 
 def labels(rng: np.random.Generator, n: int, classes: int) -> NDArray[np.int64]:
@@ -141,12 +140,11 @@ UNSCALED = tuple(name for name in FAMILIES if not name.startswith("scaled"))
 
 
 def make(family: str, seed: int, n: int = 40, d: int = 3, classes: int = 3, C: float = 1.0) -> Problem:
-    """One problem. Keys are distinct integers in no particular order."""
+    """One problem, its samples in no particular order."""
     rng = np.random.default_rng(seed)
     X, y = FAMILIES[family](rng, n, d, classes)
     order = rng.permutation(len(y))
-    keys = rng.choice(10 * len(y), len(y), replace=False)
-    return Problem(family, seed, (n, d, classes), C, X[order], y[order], keys)
+    return Problem(family, seed, (n, d, classes), C, X[order], y[order])
 
 
 penalties = st.one_of(

@@ -9,6 +9,9 @@ from tests.svm.problems import FAMILIES, assert_equal, make, problems
 from maxrr.svm import LinearSVM, classifier, device, lockstep, newton
 from maxrr.svm.arrays import is_torch, on_accelerator
 from maxrr.svm.problem import Samples
+from maxrr.svm.validation import sizes
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 
 
 @pytest.fixture(autouse=True)
@@ -17,13 +20,13 @@ def tensors_count_as_on_a_device(monkeypatch):
 
 
 def fit(problem, scale=1.0):
-    return LinearSVM(problem.C).fit(torch.tensor(scale * problem.X), problem.y, problem.keys)
+    return LinearSVM(problem.C).fit(torch.tensor(scale * problem.X), problem.y)
 
 
 def samples_of(problem):
     _, codes = np.unique(problem.y, return_inverse=True)
     X = torch.tensor(problem.X, dtype=torch.float64)
-    return Samples(X, np.linalg.norm(problem.X, axis=1), codes, np.argsort(np.argsort(problem.keys)), codes >= 0)
+    return Samples(X, *sizes(X), codes, codes >= 0)
 
 
 def test_tensors_on_the_processor_take_the_other_path():
@@ -51,7 +54,7 @@ def test_same_bytes_on_any_problem(problem):
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_the_scale_of_features_does_not_matter(scale):
     problem = make("well_behaved", 3, n=300, d=5, classes=3)
-    other = LinearSVM(problem.C).fit(scale * problem.X, problem.y, problem.keys)
+    other = LinearSVM(problem.C).fit(scale * problem.X, problem.y)
     assert_equal(fit(problem, scale), other, scale * problem.X)
 
 
@@ -94,9 +97,9 @@ def test_erased_samples_leave_no_trace():
     """A class that arrives after a deletion needs a new head, from scratch, over the samples that are left."""
     problem = make("well_behaved", 9, n=120, d=4, classes=3)
     old, new = np.flatnonzero(problem.y < 2), np.flatnonzero(problem.y == 2)
-    model = LinearSVM().fit(torch.tensor(problem.X[old]), problem.y[old], problem.keys[old])
+    model = LinearSVM().fit(torch.tensor(problem.X[old]), problem.y[old])
     model.forget(np.arange(0, 40, 3))
-    model.insert(torch.tensor(problem.X[new]), problem.y[new], problem.keys[new])
+    model.insert(torch.tensor(problem.X[new]), problem.y[new])
     assert model.work_.cold_solves == 1
     rows = np.concatenate([np.delete(old, np.arange(0, 40, 3)), new])
     assert_equal(model, problem.fit_on(rows), problem.X)

@@ -12,6 +12,8 @@ from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 from maxrr.svm import LinearSVM
 
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
+
 
 def chosen(data, rows):
     """Some of these rows, at least one."""
@@ -37,16 +39,20 @@ def test_removing_samples_without_influence_changes_nothing(problem, data):
     kept = without(problem, rows)
     assume(len(np.unique(problem.y[kept])) == len(model.classes_))
     assert_equal(problem.fit_on(kept), model, problem.X)
-    before = model.coef_.tobytes(), model.intercept_.tobytes()
+    before, certificates = (model.coef_.tobytes(), model.intercept_.tobytes()), model.certificate_
+    heads = model._fitted.solution.heads
+    margins = np.array([np.min(head.margins[rows]) for head in heads])
+    scores = np.array([1.0 + np.max(np.abs(head.margins)) + abs(head.b) for head in heads])
     model.forget(rows)
     assert (model.coef_.tobytes(), model.intercept_.tobytes()) == before
-    assert model.work_ == dataclasses.replace(model.work_, cold_solves=0, passes=0, rows_touched=0)
-    # The certificate follows too: the nearest other margin may be a different one now.
-    for kept_one, recomputed in zip(model.certificate_, model.certify(problem.X[kept], problem.y[kept]), strict=True):
-        assert kept_one.decided == recomputed.decided
-        if recomputed.decided:  # distances are differences of margins good to about 1e-15: 1e-9 of them is ample
-            assert kept_one.separation == pytest.approx(recomputed.separation, rel=1e-5)
-        assert (kept_one.n_free, kept_one.n_bounded) == (recomputed.n_free, recomputed.n_bounded)
+    if np.all(margins > 1.0 + 1e-12 * scores):  # closer to the margin it takes a pass to see that they have none
+        assert model.work_ == dataclasses.replace(model.work_, cold_solves=0, passes=0, rows_touched=0)
+    # The certificate follows too: it speaks of the samples that are left, of which the longest may be a shorter one.
+    longest = np.max(np.linalg.norm(problem.X[kept].astype(float), axis=1))
+    for now, then in zip(model.certificate_, certificates, strict=True):
+        assert now == dataclasses.replace(then, error=now.error)
+        assert now.error <= then.error
+        assert now.error == pytest.approx(now.weight_error * longest + now.bias_error, rel=1e-6)
 
 
 def test_bytes_are_claimed_on_ordinary_data():
@@ -140,7 +146,7 @@ def test_insert_undoes_forget(problem, data):
     kept = without(problem, rows)
     assume(len(np.unique(problem.y[kept])) >= 2)
     model.forget(rows)
-    certificates = model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+    certificates = model.insert(problem.X[rows], problem.y[rows])
     assert certificates == model.certificate_
     assert all(certificate.solved for certificate in certificates)
     assert_equal(model, original, problem.X)
@@ -149,15 +155,13 @@ def test_insert_undoes_forget(problem, data):
         n = len(problem.y)
         number = dict(zip(rows.tolist(), range(n, n + len(rows)), strict=True))
         assert sorted(number.get(row, row) for row in original.support_.tolist()) == model.support_.tolist()
-    order = np.concatenate([kept, rows])
-    assert all(certificate.solved for certificate in model.certify(problem.X[order], problem.y[order]))
 
 
 def test_forget_what_was_inserted():
     problem = make("well_behaved", 5, n=50, d=3, classes=3)
     model = problem.fit_on(np.arange(40))
     before = model.coef_.tobytes()
-    model.insert(problem.X[40:], problem.y[40:], problem.keys[40:])
+    model.insert(problem.X[40:], problem.y[40:])
     assert model.coef_.tobytes() == problem.fit().coef_.tobytes()
     model.forget(np.arange(40, 50))
     assert model.coef_.tobytes() == before
@@ -188,7 +192,7 @@ def test_from_three_classes_to_two_and_back(problem, data):
     model.forget(rows)
     assert len(model.coef_) == 1
     assert_equal(model, problem.fit_on(problem.y != gone), problem.X)
-    model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+    model.insert(problem.X[rows], problem.y[rows])
     assert_equal(model, problem.fit(), problem.X)
 
 
@@ -201,7 +205,7 @@ def test_inserting_a_new_class(problem, data):
     new = data.draw(st.sampled_from(classes.tolist()))
     rows = np.flatnonzero(problem.y == new)
     model = problem.fit_on(problem.y != new)
-    model.insert(problem.X[rows], problem.y[rows], problem.keys[rows])
+    model.insert(problem.X[rows], problem.y[rows])
     assert_equal(model, problem.fit(), problem.X)
 
 
@@ -280,17 +284,15 @@ def holds(model, value):
 
 @pytest.mark.parametrize("tensors", [False, True])
 @pytest.mark.parametrize("influential", [False, True])
-@pytest.mark.parametrize("kind", [int, str])
-def test_nothing_of_a_forgotten_sample_remains(kind, influential, tensors):
+def test_nothing_of_a_forgotten_sample_remains(influential, tensors):
     problem = make("well_behaved", 0, n=60, d=3, classes=3, C=1.0)
     n = len(problem.y)
-    keys = np.array([f"person-{key}" for key in problem.keys]) if kind is str else problem.keys + 10**12
     X = torch.tensor(problem.X) if tensors else problem.X
-    model = LinearSVM().fit(X, problem.y, keys)
+    model = LinearSVM().fit(X, problem.y)
     rows = (model.support_ if influential else without(problem, model.support_))[:3]
-    contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1), *keys[rows].tolist()]
+    contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1)]
     margins = [part for head in model._fitted.solution.heads for part in head.margins[rows].tolist() if part < 5.0]
-    assert all(holds(model, value) for value in contents if not (tensors and isinstance(value, float)))
+    assert all(holds(model, value) for value in contents[: problem.X.shape[1]])
     assert all(holds(model, value) for value in margins)
     assert all(holds(model, value) for value in problem.X[rows].ravel().tolist())
     model.forget(rows)
@@ -299,35 +301,32 @@ def test_nothing_of_a_forgotten_sample_remains(kind, influential, tensors):
     assert holds(model, float(problem.X[(set(range(n)) - set(rows.tolist())).pop(), 0]))
 
 
-@pytest.mark.parametrize("kind", [int, str])
-def test_what_the_caller_gave_is_left_alone(kind):
+def test_what_the_caller_gave_is_left_alone():
     """Forgetting erases the model's copy, not the caller's."""
     problem = make("well_behaved", 0, n=40, d=3, classes=2)
-    X, y, keys = problem.X.copy(), problem.y.copy(), problem.keys.astype(kind)
-    given_keys = keys.copy()
-    model = LinearSVM().fit(X, y, given_keys)
+    X, y = problem.X.copy(), problem.y.copy()
+    model = LinearSVM().fit(X, y)
     model.forget(model.support_[:2])
     assert X.tobytes() == problem.X.tobytes()
     assert y.tobytes() == problem.y.tobytes()
-    assert given_keys.tobytes() == keys.tobytes()
 
 
 # Some samples instead of others, in one move
 
 
-def exchanged(problem, model, leaving, X, y, keys):
+def exchanged(problem, model, leaving, X, y):
     """The model after the exchange, and the oracle: a fit from scratch on the samples that there are then."""
     kept = without(problem, leaving)
     everything = np.concatenate([problem.X[kept], X]), np.concatenate([problem.y[kept], y])
-    scratch = LinearSVM(problem.C).fit(*everything, np.concatenate([problem.keys[kept], keys]))
-    return model.with_more(X, y, keys, instead_of=leaving), scratch
+    scratch = LinearSVM(problem.C).fit(*everything)
+    return model.with_more(X, y, instead_of=leaving), scratch
 
 
-def check_exchange(problem, leaving, X, y, keys):
+def check_exchange(problem, leaving, X, y):
     """It is the oracle, it knows which rows it holds, and the model before is as it was."""
     model = problem.fit()
     before = snapshot(model)
-    after, scratch = exchanged(problem, model, leaving, X, y, keys)
+    after, scratch = exchanged(problem, model, leaving, X, y)
     kept = without(problem, leaving)
     assert_equal(after, scratch, problem.X)
     assert all(certificate.solved for certificate in after.certificate_)
@@ -346,16 +345,13 @@ def check_exchange(problem, leaving, X, y, keys):
 @settings(max_examples=80)
 @given(problems(), st.data())
 def test_an_exchange_equals_a_fit_on_what_is_there_then(problem, data):
-    """Samples of the same problem come in, some with the keys of those that leave."""
+    """Samples of the same problem come in, as they are or moved."""
     n = len(problem.y)
     leaving = chosen(data, list(range(n)))[:8]
     coming = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=8)))
     assume(len(np.unique(np.concatenate([problem.y[without(problem, leaving)], problem.y[coming]]))) >= 2)
-    same = data.draw(st.integers(0, min(len(leaving), len(coming))))
-    fresh = problem.keys.max() + 1 + np.arange(len(coming) - same)
     shift = data.draw(st.sampled_from([0, 1]))  # 0: duplicates of samples that stay or leave
-    keys = np.concatenate([problem.keys[leaving[:same]], fresh])
-    check_exchange(problem, leaving, problem.X[coming] + shift, problem.y[coming], keys)
+    check_exchange(problem, leaving, problem.X[coming] + shift, problem.y[coming])
 
 
 @settings(max_examples=40)
@@ -363,7 +359,7 @@ def test_an_exchange_equals_a_fit_on_what_is_there_then(problem, data):
 def test_a_sample_in_its_own_place_changes_nothing(problem, data):
     model = problem.fit()
     rows = chosen(data, list(range(len(problem.y))))[:5]
-    after = model.with_more(problem.X[rows], problem.y[rows], problem.keys[rows], instead_of=rows)
+    after = model.with_more(problem.X[rows], problem.y[rows], instead_of=rows)
     assert_equal(after, model, problem.X)
 
 
@@ -375,7 +371,7 @@ def test_another_label_for_the_same_sample(problem, data):
     label = data.draw(st.sampled_from([-1, 0, 1, 9]))
     kept = without(problem, [row])
     assume(len(np.unique(np.append(problem.y[kept], label))) >= 2)
-    check_exchange(problem, [row], problem.X[[row]], np.array([label]), problem.keys[[row]])
+    check_exchange(problem, [row], problem.X[[row]], np.array([label]))
 
 
 @pytest.mark.parametrize(
@@ -392,8 +388,8 @@ def test_the_last_sample_of_a_class_is_exchanged(classes, last_of, label):
     """Heads go and come, and with two classes the one there is turns round."""
     problem = make("well_behaved", 11, n=30, d=3, classes=classes)
     rows = np.append(np.flatnonzero(problem.y != last_of), np.flatnonzero(problem.y == last_of)[0])
-    alone = dataclasses.replace(problem, X=problem.X[rows], y=problem.y[rows], keys=problem.keys[rows])
-    after = check_exchange(alone, [len(rows) - 1], 0.3 - alone.X[[-1]], np.array([label]), alone.keys[[-1]])
+    alone = dataclasses.replace(problem, X=problem.X[rows], y=problem.y[rows])
+    after = check_exchange(alone, [len(rows) - 1], 0.3 - alone.X[[-1]], np.array([label]))
     assert after.classes_.tolist() == np.union1d(alone.y[:-1], [label]).tolist()
     assert decided(after)
 
@@ -402,26 +398,19 @@ def test_an_exchange_that_leaves_one_class_is_refused():
     model = LinearSVM().fit([[0.0], [1.0], [3.0]], ["no", "no", "yes"])
     before = snapshot(model)
     with pytest.raises(ValueError, match=r"only class .*'no'.* two classes"):
-        model.with_more([[2.0]], ["no"], [7], instead_of=[2])
+        model.with_more([[2.0]], ["no"], instead_of=[2])
     assert snapshot(model) == before
 
 
 @pytest.mark.parametrize(
-    ("rows", "keys", "words"),
-    [
-        ([99], [50], "unknown rows"),
-        ([0, 0], [50], "repeat"),
-        ([0.5], [50], "row numbers"),
-        ([0], [1], "already in use"),
-        ([], [0], "already in use"),
-    ],
+    ("rows", "words"), [([99], "unknown rows"), ([0, 0], "repeat"), ([0.5], "row numbers"), ([[0]], "row numbers")]
 )
-def test_an_exchange_is_checked(rows, keys, words):
+def test_an_exchange_is_checked(rows, words):
     problem = make("well_behaved", 0, n=20)
     model = LinearSVM().fit(problem.X, problem.y)
     before = snapshot(model)
     with pytest.raises(ValueError, match=words):
-        model.with_more(problem.X[:1], problem.y[:1], keys, instead_of=rows)
+        model.with_more(problem.X[:1], problem.y[:1], instead_of=rows)
     assert snapshot(model) == before
 
 
@@ -429,7 +418,7 @@ def test_exchanging_one_sample_does_not_start_over():
     problem = make("well_behaved", 0, n=2000, d=5, classes=3)
     model = problem.fit()
     fit, row = model.work_, model.support_[:1]
-    after = model.with_more(problem.X[row] + 0.1, problem.y[row], problem.keys[row], instead_of=row)
+    after = model.with_more(problem.X[row] + 0.1, problem.y[row], instead_of=row)
     assert after.work_.cold_solves == 0
     assert after.work_.passes <= 0.5 * fit.passes
 
@@ -439,22 +428,19 @@ def test_an_exchange_without_influence_costs_no_pass():
     problem = make("separable", 0, n=60, d=3, classes=3)
     model = problem.fit()
     idle = without(problem, model.support_)[:1]
-    after = model.with_more(problem.X[idle], problem.y[idle], problem.keys[idle], instead_of=idle)
+    after = model.with_more(problem.X[idle], problem.y[idle], instead_of=idle)
     assert after.coef_.tobytes() == model.coef_.tobytes()
     assert (after.work_.cold_solves, after.work_.passes) == (0, 0)
 
 
 @pytest.mark.parametrize("tensors", [False, True])
-@pytest.mark.parametrize("kind", [int, str])
-def test_nothing_of_an_exchanged_sample_remains_where_it_is_erased(kind, tensors):
+def test_nothing_of_an_exchanged_sample_remains_where_it_is_erased(tensors):
     """Both models have memory of their own: the old one is told which rows to erase, the new one knows."""
     problem = make("well_behaved", 0, n=60, d=3, classes=3)
-    keys = np.array([f"person-{key}" for key in problem.keys]) if kind is str else problem.keys + 10**12
-    other = np.array(["somebody"]) if kind is str else np.array([5])
-    model = LinearSVM().fit(torch.tensor(problem.X) if tensors else problem.X, problem.y, keys)
+    model = LinearSVM().fit(torch.tensor(problem.X) if tensors else problem.X, problem.y)
     rows = model.support_[:2]
-    contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1), *keys[rows].tolist()]
-    after = model.with_more(problem.X[:1] + 0.5, problem.y[:1], other, instead_of=rows)
+    contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1)]
+    after = model.with_more(problem.X[:1] + 0.5, problem.y[:1], instead_of=rows)
     result = snapshot(after)
     assert any(holds(after, value) for value in contents)
     after.erase()
@@ -470,7 +456,7 @@ def test_after_an_erasure_the_model_goes_on():
     problem = make("well_behaved", 3, n=60, d=3, classes=3)
     model = problem.fit()
     rows = model.support_[:3]
-    after, _ = exchanged(problem, model, rows, problem.X[rows] + 0.5, problem.y[rows], problem.keys[rows])
+    after, _ = exchanged(problem, model, rows, problem.X[rows] + 0.5, problem.y[rows])
     after.erase()
     after.erase()
     assert after.rows_.tolist() == [*without(problem, rows), 60, 61, 62]
@@ -480,7 +466,6 @@ def test_after_an_erasure_the_model_goes_on():
     scratch = LinearSVM(problem.C).fit(
         np.concatenate([problem.X[left], problem.X[rows[[0, 2]]] + 0.5]),
         np.concatenate([problem.y[left], problem.y[rows[[0, 2]]]]),
-        np.concatenate([problem.keys[left], problem.keys[rows[[0, 2]]]]),
     )
     assert_equal(after, scratch, problem.X)
     assert decided(after)

@@ -38,11 +38,9 @@ def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monke
     if on_a_device:
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     seen = []
-    found = influential_in(
-        runs_of(problem, 7), problem.y, C=0.5, keys=problem.keys, report=lambda *now, **numbers: seen.append(now)
-    )
+    found = influential_in(runs_of(problem, 7), problem.y, C=0.5, report=lambda *now, **numbers: seen.append(now))
     for X, one in zip(runs_of(problem, 7), found, strict=True):
-        model = LinearSVM(0.5).fit(X, problem.y, problem.keys)
+        model = LinearSVM(0.5).fit(X, problem.y)
         assert np.array_equal(np.flatnonzero(one.mask), model.support_)
         assert len(one.certificates) == 3
         assert one.weights.tobytes() == model.coef_.tobytes()
@@ -60,10 +58,10 @@ def test_each_run_may_have_samples_of_its_own(problem, on_a_device, monkeypatch)
     others &= problem.y != problem.y[0]  # one class less, so a single head
     masks = [some, some, None, others, some]
     runs = [torch.tensor(np.array(to_numpy(X), dtype=np.float64)) for X in runs_of(problem, 5)]
-    found = influential_in(runs, problem.y, C=0.5, keys=problem.keys, masks=masks)
+    found = influential_in(runs, problem.y, C=0.5, masks=masks)
     for X, mask, one in zip(runs, masks, found, strict=True):
         rows = np.flatnonzero(np.ones(len(X), dtype=bool) if mask is None else mask)
-        model = LinearSVM(0.5).fit(X[rows], problem.y[rows], problem.keys[rows])
+        model = LinearSVM(0.5).fit(X[rows], problem.y[rows])
         assert np.array_equal(np.flatnonzero(one.mask), rows[model.support_])
         assert one.weights.tobytes() == model.coef_.tobytes()
 
@@ -109,7 +107,6 @@ def test_a_worker_that_dies_is_an_error(problem):
         ([0, 0, 0], {}, "two classes"),
         ([0.5, 0.1, 0.2], {}, "continuous"),
         ([0, 1, 1], {"C": -1.0}, "C must be"),
-        ([0, 1, 1], {"keys": [1, 1, 2]}, "unique"),
     ],
 )
 def test_what_all_runs_share_is_checked_at_once(y, keywords, message):

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.svm.oracles import with_clarabel, with_piqp
 
-from maxrr.svm import LinearSVM, cold, refine
-from maxrr.svm.balance import balance
+from maxrr.svm import LinearSVM, cold, fallback
 from maxrr.svm.problem import Samples
+from maxrr.svm.validation import sizes
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # on purpose
 
 COUNT, SMALL_CLASS = 6600, 600  # more ties than the solver works on at once
 
@@ -28,9 +30,10 @@ def test_the_solution_is_zero(overlapping):
     certificate = model.certificate_[0]
     assert not model.coef_.any()
     assert model.intercept_ == -1.0
-    assert certificate.n_free == COUNT - SMALL_CLASS
-    assert certificate.n_bounded == SMALL_CLASS
-    assert certificate.solved
+    assert certificate.on_margin == COUNT - SMALL_CLASS
+    assert certificate.inside == SMALL_CLASS
+    assert certificate.decided
+    assert certificate.error <= 1e-30
     assert certificate.primal == pytest.approx(2 * 0.1 * SMALL_CLASS, rel=1e-14)
 
 
@@ -41,9 +44,9 @@ def test_forgetting_some_of_the_ties(overlapping, count):
     kept = np.setdiff1d(np.arange(COUNT), gone)
     model = LinearSVM(C=0.1).fit(X, y)
     model.forget(gone)
-    scratch = LinearSVM(C=0.1).fit(X[kept], y[kept], keys=kept)
+    scratch = LinearSVM(C=0.1).fit(X[kept], y[kept])
     assert model.work_.cold_solves == 0
-    assert model.certificate_[0].solved
+    assert model.certificate_[0].decided
     assert model.coef_.tobytes() == scratch.coef_.tobytes()
     assert model.intercept_.tobytes() == scratch.intercept_.tobytes()
     np.testing.assert_array_equal(kept[scratch.support_], model.support_)
@@ -71,8 +74,8 @@ def test_thousands_of_ties_that_hardly_balance(seed, large_class, small_class, d
     """These ended with the right weights and useless multipliers, the first with a gap of two thirds."""
     X, y = near_the_edge(seed, large_class, small_class, d)
     model = LinearSVM(C).fit(X, y)
-    certificate = model.certify(X, y)[0]
-    assert certificate.solved
+    certificate = model.certificate_[0]
+    assert certificate.decided
     assert certificate.primal == pytest.approx(2.0 * C * small_class, rel=1e-10)
     assert np.max(np.abs(model.coef_)) <= 1e-9
     assert model.intercept_ == pytest.approx(-1.0, abs=1e-9)
@@ -101,51 +104,20 @@ def test_the_oracles_find_nothing_better_than_zero(oracle, seed, small_class, d,
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), small_class=st.integers(1, 12), d=st.integers(1, 6))
 def test_ruined_multipliers_are_made_again(seed, small_class, d):
-    """A trial that has the right margins and a random α, and is out of rounds."""
+    """A trial that has the right margins and a random α, and is out of rounds: another method starts from scratch.
+
+    The sums that make the weights zero are rounded, so that the exact weights are about as large as that.
+    """
     X, y = near_the_edge(seed, 5 * small_class + 10 * d, small_class, d)
     count, rng = len(y), np.random.default_rng(seed)
-    samples = Samples(X, np.linalg.norm(X, axis=1), y, np.arange(count), np.ones(count, dtype=bool))
+    samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool))
     trial = replace(
         cold.start(samples, 1.0, [1])[0],
         w=np.zeros(d), b=-1.0, margins=np.where(y == 1, -1.0, 1.0), alpha=rng.uniform(size=count), spread=0.0,
     )  # fmt: skip
-    assert not refine.as_it_stands(samples, 1.0, trial).certificate.solved
-    head = refine.last_resort(samples, 1.0, trial)
-    assert head.certificate.solved
+    head = fallback.surely(samples, 1.0, trial)
     assert head.certificate.decided
-    assert not head.w.any()
-
-
-# Multipliers for given sums
-
-
-@settings(max_examples=200)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    count=st.integers(1, 200),
-    d=st.integers(1, 10),
-    C=st.floats(-3.0, 3.0).map(lambda power: 10.0**power),
-    scale=st.sampled_from([1e-6, 1.0, 1e6]),
-    shape=st.sampled_from([1, 8]),
-    grid=st.booleans(),
-)
-def test_multipliers_have_the_sums_asked_for(seed, count, d, C, scale, shape, grid):
-    """Sums of multipliers that exist, spread evenly or most of them near zero. 1e-11 is what `decided` asks for."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(count, d))
-    X = scale * (np.round(X) if grid else X)
-    y = np.where(rng.uniform(size=count) < 0.5, 1.0, -1.0)
-    known = C * rng.uniform(size=count) ** shape
-    alpha = balance(X, y, C, (known * y) @ X, float(np.sum(known * y)))
-    assert np.all((alpha >= 0.0) & (alpha <= C))
-    terms = np.sum(known)
-    assert abs(np.sum((alpha - known) * y)) <= 1e-11 * terms
-    assert np.linalg.norm(((alpha - known) * y) @ X) <= 1e-11 * terms * np.max(np.linalg.norm(X, axis=1))
-
-
-def test_sums_that_no_multipliers_have():
-    """Three samples with x ≤ 2 and a mean of 3 asked for: in bounds all the same, and visibly wrong."""
-    X, y = np.array([[0.0], [1.0], [2.0]]), np.ones(3)
-    alpha = balance(X, y, 1.0, np.array([3.0]), 1.0)
-    assert np.all((alpha >= 0.0) & (alpha <= 1.0))
-    assert abs(alpha @ X[:, 0] - 3.0) + abs(np.sum(alpha) - 1.0) > 0.5
+    assert np.max(np.abs(head.w)) <= 1e-9
+    model = LinearSVM().fit(X, y)
+    assert head.w.tobytes() == model.coef_.tobytes()
+    assert head.b == model.intercept_[0]

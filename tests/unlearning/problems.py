@@ -109,7 +109,7 @@ def train_again(model, records, core_ids):
 def fit_again(extractor, records, C=C):
     """A head from scratch on an extractor's features of these records, in another order."""
     turned = records.select(np.sort(records.ids)[::-1])
-    return LinearSVM(C=C).fit(embed(extractor, turned, device="cpu"), turned.labels, keys=turned.ids)
+    return LinearSVM(C=C).fit(embed(extractor, turned, device="cpu"), turned.labels)
 
 
 def hash_of(extractor, head, class_names):

@@ -178,6 +178,7 @@ class Steps(nn.Module):
         return self.out(self.places(records.long()).flatten(1))
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # the labels are drawn
 def test_a_network_that_takes_no_made_up_records_is_compared_on_ones_own(path):
     rng = np.random.default_rng(3)
     features = rng.integers(0, 8, (90, 3)).astype(np.float32)

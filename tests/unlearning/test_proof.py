@@ -11,9 +11,10 @@ import pytest
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 from maxrr.nets.seeding import begin
+from maxrr.svm import EXACT, FORM
 from maxrr.unlearning import prove
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.proof import compared
+from maxrr.unlearning.proof import INTERCEPTS, WEIGHTS, compared
 from maxrr.unlearning.setting import Setting
 
 
@@ -156,7 +157,7 @@ def test_a_head_on_some_of_the_records_does_not_pass_as_one_on_all(here):
 
 
 def test_one_bit_of_one_weight_is_found(here):
-    """In the extractor: by its last bit, which is above 1e-10."""
+    """In the extractor."""
     receipt, bundle, retained = retrained()
     forged = hashed_again(replace(bundle, extractor=weights_changed(bundle.extractor)))
     verdict = prove(replace(receipt, model_after=forged.model_hash), forged, retained)
@@ -246,6 +247,91 @@ def test_here_stored_features_are_not_looked_at(here):
         assert (verdict.verdict, verdict.proved, verdict.remains) == ("identical", "extractor and head", "")
 
 
+def undecided(bundle, *heads, **errors):
+    """The bundle as if some heads were known only up to these errors."""
+    errors = {"weight_error": 2.5e-12, "bias_error": 1e-12} | errors
+    certificates = [
+        replace(certificate, decided=False, error=1e-9, **errors) if head in heads else certificate
+        for head, certificate in enumerate(bundle.certificates)
+    ]
+    return replace(bundle, certificates=tuple(certificates))
+
+
+def nudged(receipt, bundle, head, weight=0.0, bias=0.0):
+    """Receipt and bundle of a model with another first weight and bias of one head."""
+    weights, intercepts = bundle.weights.copy(), bundle.intercepts.copy()
+    weights[head, 0] += weight
+    intercepts[head] += bias
+    other = hashed_again(replace(bundle, weights=weights, intercepts=intercepts))
+    return replace(receipt, model_after=other.model_hash), other
+
+
+@pytest.mark.parametrize(("weight", "bias"), [(0.0, 0.0), (2e-12, 0.0), (-2e-12, 9e-13)])
+def test_of_a_head_that_is_not_decided_numbers_are_compared(here, weight, bias):
+    """Identical it is not called, even with the same bytes: nothing proves that they are the exact ones."""
+    receipt, bundle, retained = retrained()
+    receipt, bundle = nudged(receipt, undecided(bundle, 1), 1, weight, bias)
+    verdict = prove(receipt, bundle, retained)
+    assert (verdict.verdict, verdict.result, bool(verdict)) == ("within 2.6e-12", "within 2.6e-12", True)
+    assert verdict.largest_difference == pytest.approx(max(abs(weight), bias), abs=1e-14)
+    assert verdict.proved == "extractor and head"
+
+
+@pytest.mark.parametrize(
+    ("head", "weight", "bias", "where"),
+    [
+        (1, 3e-12, 0.0, "head weights"),  # further than the certificates say
+        (1, 0.0, 2e-12, "head intercepts"),
+        (0, 1e-14, 0.0, "head weights"),  # a decided head must have the same bytes
+        (0, 0.0, 1e-14, "head intercepts"),
+    ],
+)
+def test_and_must_be_as_near_as_its_certificates_say(here, head, weight, bias, where):
+    receipt, bundle, retained = retrained()
+    receipt, bundle = nudged(receipt, undecided(bundle, 1), head, weight, bias)
+    verdict = prove(receipt, bundle, retained)
+    assert (verdict.verdict, bool(verdict), verdict.where) == ("different", False, where)
+
+
+def test_an_extractor_must_have_the_same_bytes_whatever_the_heads(here):
+    receipt, bundle, retained = retrained()
+    forged = hashed_again(replace(undecided(bundle, 0, 1, 2), extractor=weights_changed(bundle.extractor)))
+    verdict = prove(replace(receipt, model_after=forged.model_hash), forged, retained)
+    assert (verdict.verdict, bool(verdict)) == ("different", False)
+
+
+@pytest.mark.parametrize("errors", [{"weight_error": 1.0}, {"bias_error": 2 * EXACT}, {"weight_error": np.nan}])
+def test_wide_certificates_prove_nothing(here, errors):
+    """Or an operator who did nothing would write certificates that leave everything open."""
+    receipt, bundle, retained = retrained()
+    with pytest.raises(ValueError, match="proves nothing"):
+        prove(receipt, undecided(bundle, 0, **errors), retained)
+    lazy = table_model().bundle()
+    forged = hashed_again(
+        replace(
+            undecided(bundle, 0, 1, 2, weight_error=1e-9, bias_error=1e-9), weights=lazy.weights,
+            intercepts=lazy.intercepts,
+        )
+    )  # fmt: skip
+    assert prove(replace(receipt, model_after=forged.model_hash), forged, retained).verdict == "different"
+
+
+def test_certificates_for_other_heads_are_refused():
+    receipt, bundle, retained = retrained()
+    with pytest.raises(ValueError, match="one certificate for each head"):
+        prove(receipt, replace(bundle, certificates=bundle.certificates[:-1]), retained)
+
+
+def test_bytes_of_another_form_are_not_compared(here):
+    receipt, bundle, retained = retrained()
+    assert receipt.form == bundle.form == FORM
+    with pytest.raises(ValueError, match=rf"canonical form 1, and this program makes form {FORM}.* not compared"):
+        prove(receipt, replace(bundle, form=1), retained)
+    verdict = prove(replace(receipt, form=1), bundle, retained)
+    assert (verdict.verdict, verdict.result) == ("superseded", "identical")
+    assert f"in canonical form 1, and the model's are in form {FORM}" in verdict.remains
+
+
 def test_a_function_of_the_script(tmp_path):
     """The fresh process finds the function that makes the network where it is: in the caller's script."""
     script = tmp_path / "script.py"
@@ -309,7 +395,7 @@ ONE = np.array([1.0, -2.0])
     ("other", "result", "largest"),
     [
         (ONE.copy(), "identical", 0.0),
-        (ONE + 5e-11, "equal to 1e-10", 5e-11),
+        (ONE + 5e-11, "different", 5e-11),
         (ONE + np.array([0.0, 3e-10]), "different", 3e-10),
         (np.array([1.0, np.nan]), "different", np.inf),
         (np.array([1.0, np.inf]), "different", np.inf),
@@ -327,6 +413,21 @@ def test_the_rule_of_equality(other, result, largest):
 
 
 def test_signs_of_zero_and_other_layers():
-    assert compared({"a": np.zeros(1)}, {"a": -np.zeros(1)})[0] == "equal to 1e-10"
+    assert compared({"a": np.zeros(1)}, {"a": -np.zeros(1)}) == ("different", "a", 0.0)
     assert compared({"a": ONE}, {"b": ONE})[0] == "different"
     assert compared({"a": ONE, "b": ONE}, {"a": ONE + 1e-11, "b": ONE + 1.0})[1:] == ("b", 1.0)
+
+
+def test_the_rule_of_equality_for_heads():
+    """Each by itself: rows with room need be as near as it, others have the same bytes."""
+    weights, biases = np.array([[3.0, 4.0], [1.0, 1.0]]), np.array([0.5, -0.5])
+    moved = weights + np.array([[0.0, 0.0], [3e-12, -4e-12]])
+    ours, theirs = {WEIGHTS: weights, INTERCEPTS: biases}, {WEIGHTS: moved, INTERCEPTS: biases + np.array([0.0, 1e-12])}
+    assert compared(ours, ours, [None, None])[0] == "identical"
+    assert compared(ours, ours, [None, (1e-12, 0.0)])[0] == "within 1.0e-12"
+    assert compared(ours, theirs, [None, (5.1e-12, 1.1e-12)])[0] == "within 5.1e-12"
+    assert compared(ours, theirs, [None, (4.9e-12, 1.1e-12)])[0] == "different"
+    assert compared(ours, theirs, [None, (5.1e-12, 0.9e-12)])[0] == "different"
+    assert compared(ours, theirs, [(1.0, 1.0), None])[0] == "different"
+    assert compared(ours, theirs | {WEIGHTS: moved * np.nan}, [(1.0, 1.0), (1.0, 1.0)])[0] == "different"
+    assert compared(ours, theirs | {WEIGHTS: moved[:1]}, [(1.0, 1.0)])[0] == "different"

@@ -4,9 +4,13 @@ import dataclasses
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unlearning.problems import core_of, kinds, table, table_model
 
-from maxrr.unlearning import Receipt
+from maxrr.svm import FORM
+from maxrr.unlearning import HeadProof, Receipt
+from maxrr.unlearning.receipts import claim_of, rounded_up
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def test_every_kind_is_standard_json():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "null", "[]", "3", '"receipt"', "{}", '{"version": 2}', '{"version": 2, "heads": 3}', "\x00"]
+    "text", ["", "{", "null", "[]", "3", '"receipt"', "{}", '{"version": 3}', '{"version": 3, "heads": 3}', "\x00"]
 )
 def test_what_is_no_receipt_is_refused(text):
     with pytest.raises(ValueError, match="not a receipt"):
@@ -54,7 +58,7 @@ def test_damage_is_refused(receipt):
         less = {key: value for key, value in fields.items() if key != name}
         with pytest.raises(ValueError, match="not a receipt"):
             Receipt.from_json(json.dumps(less))
-    for more in ({"unheard_of": 1}, {"version": 1}, {"heads": [{}]}, {"heads": ["a"]}, {"heads": None}):
+    for more in ({"unheard_of": 1}, {"version": 2}, {"heads": [{}]}, {"heads": ["a"]}, {"heads": None}):
         with pytest.raises(ValueError, match="not a receipt"):
             Receipt.from_json(json.dumps(fields | more))
     with pytest.raises(ValueError, match="not a receipt"):
@@ -75,4 +79,18 @@ def test_it_says_all_that_the_design_asks_for(receipt):
     assert receipt.recipe == {"epochs": 12, "batch_size": 32, "lr": 5e-3}
     assert receipt.time.endswith("+00:00")
     assert receipt.seconds > 0.0
-    assert all(head.relative_gap < 1e-10 and head.decided for head in receipt.heads)
+    assert receipt.form == FORM
+    assert receipt.bytes_claim == "identical"
+    assert all(head.relative_gap < 1e-10 and head.error < 1e-10 and head.decided for head in receipt.heads)
+
+
+def test_what_heads_let_a_receipt_claim():
+    decided, open_ = HeadProof("a", True, 2.05e-10, 0.0), HeadProof("b", False, 3.11e-12, 1e-13)
+    assert claim_of([decided, decided]) == "identical"
+    assert claim_of([open_]) == "within 3.2e-12"
+    assert claim_of([decided, open_]) == "within 2.1e-10"  # the largest of all
+
+
+@given(st.floats(1e-300, 1e300))
+def test_a_bound_is_not_rounded_below_itself(value):
+    assert value <= float(rounded_up(value)) <= 1.1 * value * (1.0 + 1e-12)

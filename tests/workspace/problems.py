@@ -170,7 +170,8 @@ def needles(model, dataset, id_):
     wanted = {
         "features in float32": vector.astype("<f4").tobytes(), "features in float64": vector.astype("<f8").tobytes(),
         "raw": raw.tobytes(), "raw in float32": raw.astype("<f4").tobytes(),
-        "raw in float64": raw.astype("<f8").tobytes(), "raw as bytes": np.round(16 * raw).astype("u1").tobytes(),
+        "raw in float64": raw.astype("<f8").tobytes(),
+        "raw as bytes": np.round(16 * raw).astype("i8").astype("u1").tobytes(),  # negative ones wrap on every processor
         "hash": record_hash, "hash in letters": record_hash.hex().encode(),
         "content": content_hash, "content in letters": content_hash.hex().encode(),
     }  # fmt: skip

@@ -152,8 +152,11 @@ def rewritten(folder, change):
 
 
 OTHERS = {
-    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows version 1"),
+    "version": (lambda body: body.update(version=3), "is of version 3, and this program knows version 2"),
     "no version": (lambda body: body.pop("version"), "is of version None"),
+    "another form": (lambda body: body.update(form=1), "canonical form 1, and this program makes form 2"),
+    "a form in words": (lambda body: body.update(form="2"), "canonical form '2', and this program makes form 2"),
+    "no form": (lambda body: body.pop("form"), "canonical form None"),
     "format": (lambda body: body.update(format="something else"), "does not describe a workspace"),
     "rows elsewhere": (lambda body: body["rows"].update(file="../precious"), "workspace.json is damaged"),
     "rows at the root": (lambda body: body["rows"].update(file="/precious"), "workspace.json is damaged"),
@@ -192,6 +195,18 @@ def test_a_root_that_says_something_else_is_refused(used, tmp_path, change):
         Workspace.open(folder)
     assert contents(folder) == before
     assert (tmp_path / "precious").read_bytes() == PRECIOUS
+
+
+@pytest.mark.parametrize("change", ["version", "another form", "no form"])
+def test_what_another_version_wrote_is_refused_with_what_to_do(used, tmp_path, change):
+    """For those who only read, too; `create` does not write over it."""
+    folder = copied(used, tmp_path / "workspace")
+    rewritten(folder, OTHERS[change][0])
+    for read_only in (False, True):
+        with pytest.raises(WorkspaceError, match=r"fit again into another folder.* Nothing was changed or deleted"):
+            Workspace.open(folder, read_only=read_only)
+    with pytest.raises(WorkspaceError, match="there is a workspace"):
+        Workspace.create(folder, fresh(HASHED, cases()["hash"][0]), cases()["hash"][0])
 
 
 @pytest.mark.parametrize("maker", ["os:mkdir", "maxrr.nets:train", "os.path:join", "builtins:exec", "", "os"])

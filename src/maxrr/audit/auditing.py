@@ -28,7 +28,7 @@ from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM
-from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning import MaxRR, Receipt, flat
 from maxrr.unlearning.oblivion import id_mark
 
 FEWEST = 8  # shadow models
@@ -224,7 +224,8 @@ def head_distance_of(case: Case) -> float | None:
         return None
     rows, features = case.fitted.in_order()
     holdings, head = case.fitted.holdings, case.fitted.head
-    scratch = LinearSVM(C=case.fitted.setting.C).fit(features, holdings.labels[rows], keys=holdings.ids[rows])
+    with flat.quietly():
+        scratch = LinearSVM(C=case.fitted.setting.C).fit(features, holdings.labels[rows])
     return distances.head_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
 
 

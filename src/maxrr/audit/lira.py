@@ -31,10 +31,10 @@ Spread = Literal["record", "pooled", "common"]
 PRIOR = 8  # models that the mean over records counts for, where each record has a variance of its own
 
 VARIANCE_FLOOR = 1e-12
-"""Variances below it count as it. Models equal to 1e-10 then differ by 1e-4 standard deviations: nobody sees that."""
+"""Variances below it count as it. Logits 1e-10 apart then differ by 1e-4 standard deviations: nobody sees that."""
 
 TOLERANCE = 1e-3
-"""Scores of models equal to 1e-10 differ by less, ten times over: for `maxrr.audit.ranks.rank_p_value`."""
+"""Scores of logits 1e-10 apart differ by less, ten times over: for `maxrr.audit.ranks.rank_p_value`."""
 
 
 def lira_online(target: ArrayLike, shadows: ArrayLike, member: ArrayLike, spread: Spread = "record") -> Floats:

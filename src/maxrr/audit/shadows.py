@@ -27,7 +27,7 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling
-from maxrr.unlearning import MaxRR
+from maxrr.unlearning import MaxRR, flat
 
 Floats = NDArray[np.float64]
 SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
@@ -187,7 +187,8 @@ class Shadows:
 
     def fit(self, features: Any, records: Dataset, rows: NDArray[np.int64]) -> LinearSVM:
         """A head on some of the records."""
-        return LinearSVM(C=self.case.fitted.setting.C).fit(features[rows], records.labels[rows], keys=records.ids[rows])
+        with flat.quietly():
+            return LinearSVM(C=self.case.fitted.setting.C).fit(features[rows], records.labels[rows])
 
     # The model in question, and what it is compared with
 

@@ -30,7 +30,8 @@ def tell(receipt: Receipt, path: Path, *, json: bool) -> None:
         ("model", f"{receipt.model_before[:12]}… " + ("as before" if same else f"→ {receipt.model_after[:12]}…")),
     ]
     if Guarantee(receipt.guarantee).exact:
-        pairs.append(("bytes claimed", f"{receipt.bytes_claim}; {decided} of {heads} decided"))
+        near = "" if receipt.bytes_claim == "identical" else " of the exact decision values"
+        pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
     show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", show.near(path))])
     if due := audit_due(receipt):
         show.say(due)

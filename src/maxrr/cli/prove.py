@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 MEANING = {
     "identical": "made again from the retained records, it has the same bytes",
-    "equal to 1e-10": "made again from the retained records, no weight differs by more than 1e-10",
+    "within": "made again from the retained records, weights and bias of every head are as near as its certificates "
+    "say, and that is no further than this; they do not settle the last bytes",
     "different": "made again from the retained records, it is another one",
     "superseded": "later requests or fits changed the model since: what was proved is its present state",
     "not comparable here": "this machine, its versions or threads are not those that the model was made with, so that "
@@ -76,13 +77,18 @@ def receipt_of(workspace: Workspace, named: str) -> Receipt:
     return given
 
 
+def meaning(verdict: str) -> str:
+    """What a verdict says, in a sentence. One of them goes on with a number."""
+    return MEANING["within" if verdict.startswith("within ") else verdict]
+
+
 def tell(receipt: Receipt, verdict: Verdict) -> None:
     """The verdict for people."""
     from maxrr.report.words import duration
 
     said = verdict.verdict if verdict else show.Bad(verdict.verdict)
     pairs = [("receipt", f"{receipt.number}, {receipt.guarantee}"), ("verdict", said)]
-    pairs.append(("that is", MEANING[verdict.verdict]))
+    pairs.append(("that is", meaning(verdict.verdict)))
     pairs.append(("looked at", f"{verdict.proved}: {verdict.result}"))
     if verdict.where:
         pairs.append(("differs most", f"{verdict.where}, by {verdict.largest_difference:.1e}"))

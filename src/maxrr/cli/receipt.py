@@ -122,10 +122,32 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
         yield "an extractor that was trained again has no forgotten records in it"
     if receipt.guarantee == "approximate-refit" and receipt.unconditional:
         yield "what is approximate cannot be exact without conditions"
-    if (receipt.bytes_claim == "identical") != all(head.decided for head in receipt.heads):
-        yield "identical bytes are claimed where all heads are decided, and nowhere else"
+    yield from contradictions_of_heads(receipt)
     if not is_moment(receipt.time):
         yield f"{receipt.time!r} is no time"
+
+
+def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
+    """Where a receipt claims more or less than the certificates of its heads carry."""
+    from math import isfinite
+
+    from maxrr.svm import EXACT
+    from maxrr.unlearning.receipts import claim_of, rounded_up
+
+    if not receipt.heads:
+        yield "it names no head"
+        return
+    if not all(
+        isfinite(number) and number >= 0.0 for head in receipt.heads for number in (head.error, head.relative_gap)
+    ):
+        yield "the error or the gap of a head is no number from zero on"
+        return
+    if receipt.bytes_claim != (carried := claim_of(receipt.heads)):
+        yield f"of its bytes it claims {receipt.bytes_claim!r}, and its heads carry {carried!r}"
+    wide = [head for head in receipt.heads if not head.decided and head.error > EXACT]
+    if wide and receipt.guarantee.startswith("exact"):
+        name, error = wide[0].class_name, rounded_up(wide[0].error)
+        yield f"{receipt.guarantee} with a head, of class {name!r}, that is known only to {error}"
 
 
 def is_moment(text: str) -> bool:

@@ -12,7 +12,9 @@ from maxrr.cli.exits import FAILED, INTERRUPTED, Stop
 
 
 def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> None:
-    """Call the command. Our own errors are ValueErrors, and a file's or a disk's are OSErrors; any other is a fault."""
+    """Call the command. Our own errors are ValueErrors and heads that cannot be solved, and a file's or a disk's are
+    OSErrors; any other is a fault.
+    """
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: show.warning(str(message))
@@ -28,14 +30,23 @@ def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> 
     except BrokenPipeError:  # `maxrr … | head` has read enough; Python would complain once more as it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
-    except (ValueError, OSError) as error:
-        if debug:
+    except (ValueError, OSError, ArithmeticError) as error:
+        if debug or not is_expected(error):
             raise
         show.error(in_words(error))
         raise SystemExit(FAILED) from None
 
 
-def in_words(error: ValueError | OSError) -> str:
+def is_expected(error: Exception) -> bool:
+    """Whether it is of a kind that a user can put right: a division by zero is not."""
+    if not isinstance(error, ArithmeticError):
+        return True
+    from maxrr.svm import ConvergenceError
+
+    return isinstance(error, ConvergenceError)
+
+
+def in_words(error: Exception) -> str:
     """The message, without Python's trimmings.
 
     >>> in_words(FileNotFoundError(2, "No such file or directory", "cats.npz"))

@@ -158,14 +158,15 @@ def marks_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Genera
     if not seeds:
         return
     with closing(features_of(task, seeds, steps)) as features:
-        solved = influential_in(features, task.dataset.labels, C=C, keys=task.dataset.ids)
+        solved = influential_in(features, task.dataset.labels, C=C)
         with closing(cast("Generator[Influence]", solved)):  # its processes end now, not when it is collected
             for seed, found in zip(seeds, solved, strict=True):
                 gap = max(certificate.relative_gap for certificate in found.certificates)
                 if not all(certificate.solved for certificate in found.certificates):
                     raise ValueError(
-                        f"the SVM on the features of the run with seed {seed} is solved only to a relative gap of "
-                        f"{gap:.1e}, so who is influential is not known: lower C, or scale the records to about 1"
+                        f"the SVM on the features of the run with seed {seed} is not solved: its decision values are "
+                        f"known only to {max(certificate.error for certificate in found.certificates):.1e}, so who is "
+                        "influential is not known. Lower C, or scale the records to about 1"
                     )
                 yield Marks(np.packbits(found.mask), gap)
 

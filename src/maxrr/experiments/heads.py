@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from maxrr.svm import Certificate, LinearSVM
 from maxrr.svm.arrays import Array, to_numpy
+from maxrr.unlearning.flat import quietly
 
 Kind = Literal["one-vs-rest", "one-vs-one"]
 Bools = NDArray[np.bool_]
@@ -95,7 +96,7 @@ def pairs(classes: int) -> list[tuple[int, int]]:
 def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsRest:
     """Fitted to the records of the mask; None stands for all."""
     rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
-    model = LinearSVM(C=C).fit(to_numpy(X)[rows], y[rows], keys=rows)
+    model = fitted(to_numpy(X)[rows], y[rows], C)
     influential = np.isin(np.arange(len(y)), rows[model.support_])
     return OneVsRest(model.classes_, model.coef_, model.intercept_, influential, worst(model.certificate_))
 
@@ -108,12 +109,18 @@ def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> O
     weights, biases, gaps, influential = [], [], [], np.zeros(len(y), dtype=bool)
     for one, other in pairs(len(classes)):
         both = np.sort(np.concatenate([members[one], members[other]]))
-        model = LinearSVM(C=C).fit(features[both], y[both], keys=both)
+        model = fitted(features[both], y[both], C)
         weights.append(model.coef_[0])
         biases.append(model.intercept_[0])
         gaps.append(worst(model.certificate_))
         influential[both[model.support_]] = True
     return OneVsOne(classes, np.stack(weights), np.array(biases), influential, max(gaps))
+
+
+def fitted(features: Array, labels: Ints, C: float) -> LinearSVM:
+    """An SVM. Nobody is warned of one that has no weights: it is what the experiment found, and is counted as such."""
+    with quietly():
+        return LinearSVM(C=C).fit(features, labels)
 
 
 def worst(certificates: Iterable[Certificate]) -> float:

@@ -148,7 +148,7 @@ def contact_sheet(story: Story, kind: str) -> Html:
 
 
 def margins(story: Story) -> Html:
-    # A free support vector's margin is 1 up to rounding, and the solved problem knows which side it is on.
+    # A record on the margin has a margin of 1 up to rounding, and the solved problem knows which side it is on.
     above = np.nextafter(1.0, 2.0)
     shown = np.where(story.influential, np.minimum(story.margins, 1.0), np.maximum(story.margins, above))
     inside, outside = int(story.influential.sum()), int((~story.influential).sum())

@@ -24,7 +24,6 @@ def receipt_card(receipt: Receipt, style: str) -> Html:
 def in_words(receipt: Receipt) -> list[str]:
     """A receipt in sentences."""
     gap = max(head.relative_gap for head in receipt.heads)
-    violation = max(head.kkt_violation for head in receipt.heads)
     decided = sum(head.decided for head in receipt.heads)
     conditions = "without conditions" if receipt.unconditional else "given the core"
     exact = f"exact {conditions}" if Guarantee(receipt.guarantee).exact else "not exact"
@@ -34,8 +33,7 @@ def in_words(receipt: Receipt) -> list[str]:
         f"{receipt.reason[0].upper()}{receipt.reason[1:]}.",
         f"The answer is {exact}: {receipt.core_depended_on}.",
         f"{decided} of {count(len(receipt.heads), 'head')} are certified to be decided; the largest duality gap is "
-        f"{scientific(gap)}, the largest violation of the optimality conditions {scientific(violation)}. "
-        f"Bytes claimed: {receipt.bytes_claim}.",
+        f"{scientific(gap)}. {claim(receipt)}",
     ]
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
@@ -43,6 +41,13 @@ def in_words(receipt: Receipt) -> list[str]:
         left = count(receipt.core_left_in_extractor, "forgotten record")
         sentences.append(f"The extractor was trained on {left}: an audit is due.")
     return sentences
+
+
+def claim(receipt: Receipt) -> str:
+    """What is claimed of the heads' bytes, or of their decision values."""
+    if receipt.bytes_claim == "identical":
+        return "Bytes claimed: identical."
+    return f"Decision values of the records are {receipt.bytes_claim} of the exact ones; no bytes are claimed."
 
 
 def date(dated: Receipt | AuditReport) -> str:

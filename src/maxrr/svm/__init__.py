@@ -1,19 +1,22 @@
-"""Exact linear SVMs: solved to rounding, certified, and able to forget samples."""
+"""Exact linear SVMs: solved, proved, and able to forget samples."""
 
 from maxrr.svm.calibration import PlattScaling, fit_platt
+from maxrr.svm.certificate import EXACT, Certificate
 from maxrr.svm.classifier import Work
-from maxrr.svm.estimator import LinearSVM
-from maxrr.svm.hinge import SEPARATION_BOUND, Certificate, certify
+from maxrr.svm.estimator import ConvergenceError, FlatHeadWarning, LinearSVM
 from maxrr.svm.influence import Influence, influential_in
+from maxrr.svm.rounding import FORM
 
 __all__ = [
-    "SEPARATION_BOUND",
+    "EXACT",
+    "FORM",
     "Certificate",
+    "ConvergenceError",
+    "FlatHeadWarning",
     "Influence",
     "LinearSVM",
     "PlattScaling",
     "Work",
-    "certify",
     "fit_platt",
     "influential_in",
 ]

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm import cold, hinge, refine
+from maxrr.svm import cold, refine
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, namespace, on_accelerator
+from maxrr.svm.finish import TOUCHING, margin_error, with_longest
+from maxrr.svm.fixed import Fixed
 from maxrr.svm.guess import Guess
-from maxrr.svm.problem import Head, Samples, Trial
+from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 
 FEW = 100  # requests up to this many samples move margins little, and start from a narrower smoothing
 FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
@@ -81,17 +83,17 @@ def remove(solution: Solution, C: float, positions: Ints) -> Solution:
 
 
 def exchange(
-    solution: Solution, C: float, leaving: Ints, X: Array, lengths: Floats, codes: Ints, rank: Ints
+    solution: Solution, C: float, leaving: Ints, X: Array, sizes: tuple[Floats, Ints], codes: Ints
 ) -> Solution:  # fmt: skip
-    """The solution without some samples and with others; `rank` is that of all samples, old ones first."""
+    """The solution without some samples and with others; `sizes` are lengths and exponents of these."""
     old = solution.samples
     alive = old.alive.copy()
     alive[leaving] = False
     samples = Samples(
         namespace(old.X).concat([old.X, X]),
-        np.concatenate([old.lengths, lengths]),
+        np.concatenate([old.lengths, sizes[0]]),
+        np.concatenate([old.exponents, sizes[1]]),
         np.concatenate([old.codes, codes]),
-        rank,
         np.concatenate([alive, np.ones(len(codes), dtype=bool)]),
     )
     return move(samples, C, solution, np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))]))
@@ -138,7 +140,8 @@ def mirrored(known: dict[int, Head], positive: int, before: Samples) -> Head | N
     if len(present) != 2 or positive != present[0]:
         return None
     head = known[present[1]]
-    return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b)
+    inside = head.known and InsideSum(head.known.places, Fixed(-head.known.total.values, head.known.total.bits))
+    return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=inside)
 
 
 def extended(samples: Samples, head: Head) -> Floats:
@@ -151,31 +154,26 @@ def extended(samples: Samples, head: Head) -> Floats:
 
 
 def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> bool:
-    """Whether any of the changed samples is free or bounded, or would be: its margin is not above 1."""
-    scale = hinge.rounding_scale(samples.longest(np.concatenate([head.free, changed])), head.w, head.b)
-    return bool((margins[changed] <= 1.0 + hinge.TIE * scale).any() or np.isin(changed, head.free).any())
+    """Whether any of the changed samples shapes the head, or may do so: its margin is not proved to be above 1."""
+    proved = head.certificate
+    bound = margin_error(samples.lengths[changed], head.w, head.b, proved.weight_error, proved.bias_error)
+    return bool((margins[changed] <= 1.0 + bound + 2.0 * TOUCHING).any())
 
 
 def unmoved(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:
-    """The head itself. Only its separation can change, when the sample nearest to the margin leaves or arrives."""
-    scale = hinge.rounding_scale(samples.longest(head.free), head.w, head.b)
-    nearest = float(np.min(margins[changed])) - 1.0
+    """The head itself, with the margins of samples that arrived."""
     margins = margins.copy()
     margins[changed] = np.where(samples.alive[changed], margins[changed], np.inf)
-    separation = head.certificate.separation
-    if separation > 0.0 and nearest <= separation * scale * (1.0 + 1e-9):
-        others = np.abs(margins - 1.0)
-        others[head.free] = np.inf
-        separation = float(np.min(others)) / scale
-    return replace(head, margins=margins, certificate=replace(head.certificate, separation=separation))
+    return replace(head, margins=margins, certificate=with_longest(head.certificate, samples))
 
 
 def resume(samples: Samples, C: float, head: Head, margins: Floats, width: float) -> Trial:
     """A trial that starts at a head solved for almost these samples."""
     alpha = np.where(margins < 1.0, C, 0.0)
-    alpha[head.bounded], alpha[head.free] = C, head.multipliers
+    alpha[head.inside], alpha[head.on_margin] = C, head.multipliers
     alpha[~samples.alive] = 0.0
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,
         width=width, reach=refine.REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
+        known=head.known,
     )  # fmt: skip

@@ -19,7 +19,7 @@ ACCURACY = 0.02
 
 def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
     """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
-    order = samples.in_order(samples.alive)
+    order = np.flatnonzero(samples.alive)
     guesses = on_threads(lambda positive: climb(samples, C, positive, order), classes, samples)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
@@ -69,7 +69,7 @@ def guess(X: Floats, y: Floats, cap: Floats, width: float, length: float) -> tup
 
 
 def thin(order: Ints, y: Floats) -> tuple[Ints, Floats]:
-    """About `ENOUGH` samples, evenly spaced in canonical order, and how many each stands for.
+    """About `ENOUGH` samples, evenly spaced, and how many each stands for.
 
     A small class keeps more of its members than its share.
     """

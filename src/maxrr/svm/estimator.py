@@ -11,11 +11,29 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
-from maxrr.svm import classifier, hinge, validation
-from maxrr.svm.arrays import Array, Floats, Ints, is_torch, like, to_numpy
+from maxrr.svm import classifier, validation
+from maxrr.svm.arrays import Array, Floats, Ints, is_numpy, is_torch, like, to_numpy
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.classifier import Solution, Work
-from maxrr.svm.hinge import Certificate
-from maxrr.svm.problem import Samples
+from maxrr.svm.problem import Head, Samples
+
+
+class ConvergenceError(ArithmeticError):
+    """A head could not be solved: the numbers are beyond what float64 can tell apart.
+
+    Attributes
+    ----------
+    label
+        The class whose head it is.
+    """
+
+    def __init__(self, message: str, label: Any = None) -> None:
+        super().__init__(message)
+        self.label = label
+
+
+class FlatHeadWarning(UserWarning):
+    """A head has no weights: it says the same of every record, and nearly every record is influential in it."""
 
 
 @dataclass(frozen=True)
@@ -24,24 +42,27 @@ class Fitted:
 
     C: float
     classes: NDArray[Any]  # by code; those of forgotten classes stay
-    keys: NDArray[Any]
     solution: Solution
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
-    """Linear SVM with hinge loss and unpenalised bias, solved to rounding, one head a class against the rest.
+    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class against the rest.
 
     For each class it minimises ½|w|² + C Σ max(0, 1 − yᵢ(w·xᵢ + b)); two classes share one head. It keeps a copy of
     the samples in float64, so that `forget` and `insert` can move the solution when samples leave or arrive. Their
-    result equals that of `fit` on the remaining samples, to the byte wherever the certificate is `decided`.
+    result equals that of `fit` on the remaining samples, to the byte wherever the certificate is `decided`, and in
+    whatever order these are given.
 
-    Arrays may be NumPy's or torch's, on any device. Weights are NumPy arrays always: they are computed last, by one
-    fixed routine on the processor.
+    Arrays may be NumPy's or torch's, on any device. Weights are NumPy arrays always: what is published is the exact
+    solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
 
     Parameters
     ----------
     C : float
         Weight of the losses against ½|w|².
+    unsolved : {"raise", "warn"}
+        What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
+        or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
 
     Attributes
     ----------
@@ -50,9 +71,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     classes_
         Class labels, sorted.
     certificate_
-        One `Certificate` a head.
+        One `Certificate` per head.
     influential_
-        For each head, the rows of its free and bounded samples: only these shape it.
+        For each head, the rows of the samples on its margin and inside it: only these shape it.
     multipliers_
         The dual variables of those samples, in the same order.
     support_
@@ -71,12 +92,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     0.0
     """
 
-    def __init__(self, C: float = 1.0) -> None:
+    def __init__(self, C: float = 1.0, *, unsolved: str = "raise") -> None:
         self.C = C
+        self.unsolved = unsolved
 
     # What callers do
 
-    def fit(self, X: Array, y: ArrayLike, keys: ArrayLike | None = None) -> Self:
+    def fit(self, X: Array, y: ArrayLike) -> Self:
         """Solve every head from scratch.
 
         Parameters
@@ -85,33 +107,33 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Samples × features.
         y
             Class labels.
-        keys
-            Unique integers or strings, one a sample; row numbers if not given. They are the canonical order of the
-            samples: results do not depend on the order in which samples are given, as long as each keeps its key.
+
+        Raises
+        ------
+        ConvergenceError
+            If a head could not be solved, unless `unsolved` is "warn".
         """
         C = validation.penalty(self.C)
+        if self.unsolved not in ("raise", "warn"):
+            raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
-        names = validation.keys(keys, len(features), first=0)
         classes, codes = validation.classes(labels)
+        kept = validation.owned(features)
         samples = Samples(
-            features.clone() if is_torch(features) else np.array(features, order="C"),
-            validation.lengths(features),
-            codes,
-            rank=np.argsort(np.argsort(names)),
-            alive=np.ones(len(labels), dtype=bool),
-        )
-        solution = classifier.solve(samples, C)
+            kept, *validation.sizes(kept), codes, alive=np.ones(len(labels), dtype=bool)
+        )  # fmt: skip
+        found = Fitted(C, classes, classifier.solve(samples, C))
+        self._check(found)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
-        self._state = Fitted(C, classes, names, solution)
-        self._warn()
+        self._state = found
         return self
 
     def forget(self, rows: ArrayLike) -> tuple[Certificate, ...]:
         """Remove samples from the solved problem, and their contents from memory.
 
-        Samples without influence cost no pass over the data. Otherwise only the heads that they shape are solved
-        again, from where they are. If anything goes wrong, or is interrupted, the estimator is as it was.
+        Samples clearly without influence cost no pass over the data. Otherwise only the heads that they shape are
+        solved again, from where they are. If anything goes wrong, or is interrupted, the estimator is as it was.
 
         Parameters
         ----------
@@ -121,11 +143,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Returns
         -------
         tuple of Certificate
-            One a head. A class that loses its last sample loses its head.
+            One per head. A class that loses its last sample loses its head.
+
+        Raises
+        ------
+        ConvergenceError
+            As `fit` does. Nothing is forgotten then.
         """
-        self._state = self.without(rows)._state
+        after = self.without(rows)
+        after._make_writable()
+        self._state = after._state
         self.erase()
-        self._warn()
         return self.certificate_
 
     def without(self, rows: ArrayLike) -> Self:
@@ -142,6 +170,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
         model._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
+        self._check(model._state)
         return model
 
     def erase(self, rows: ArrayLike | None = None) -> None:
@@ -149,27 +178,24 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
         Their codes go last: an interrupted erasure starts again.
         """
-        samples, keys = self._fitted.solution.samples, self._fitted.keys
+        samples = self._fitted.solution.samples
         gone = np.flatnonzero(~samples.alive & (samples.codes >= 0)) if rows is None else np.asarray(rows, np.int64)
         samples.X[like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
-        keys[gone] = np.zeros(1, keys.dtype)[0]
+        samples.exponents[gone] = 0
         samples.codes[gone] = -1
 
-    def insert(self, X: Array, y: ArrayLike, keys: ArrayLike | None = None) -> tuple[Certificate, ...]:
+    def insert(self, X: Array, y: ArrayLike) -> tuple[Certificate, ...]:
         """Add samples to the solved problem: the reverse of `forget`. They get the row numbers that come next.
 
-        Keys must not be in use; that of a forgotten sample may be used again. A class seen for the first time gets a
-        head of its own, solved from scratch.
+        A class seen for the first time gets a head of its own, solved from scratch.
         """
-        self.erase()
-        self._state = self.with_more(X, y, keys)._state
-        self._warn()
+        self._make_writable()
+        self.erase()  # what an interrupted request may have left
+        self._state = self.with_more(X, y)._state
         return self.certificate_
 
-    def with_more(
-        self, X: Array, y: ArrayLike, keys: ArrayLike | None = None, *, instead_of: ArrayLike = ()
-    ) -> Self:  # fmt: skip
+    def with_more(self, X: Array, y: ArrayLike, *, instead_of: ArrayLike = ()) -> Self:
         """A model as `insert` leaves it, perhaps after forgetting some rows; this one stays as it is."""
         fitted = self._fitted
         old = fitted.solution.samples
@@ -178,36 +204,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         staying[leaving] = False
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
-        validation.same_kind(fitted.classes, labels)
-        fresh = validation.keys(keys, len(features), first=len(fitted.keys))
-        names = validation.join(fitted.keys, fresh, staying)
-        classes, codes = np.unique(np.concatenate([fitted.classes, labels]), return_inverse=True)
+        classes, codes = np.unique(validation.joined(fitted.classes, labels), return_inverse=True)
         check_two(np.union1d(fitted.classes[classifier.classes_present(old.codes, staying)], labels))
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
+        fresh = validation.owned(like(to_numpy(features), old.X))
         added = classifier.exchange(
-            solution, fitted.C, leaving, like(to_numpy(features), old.X), validation.lengths(features),
-            codes[len(fitted.classes) :].astype(np.int64), np.argsort(np.argsort(names, kind="stable")),
-        )  # fmt: skip
-        model = copy.copy(self)
-        model._state = Fitted(fitted.C, classes, names, added)
-        return model
-
-    def certify(self, X: Array, y: ArrayLike) -> tuple[Certificate, ...]:
-        """Recompute all certificates from weights and multipliers alone, trusting nothing the solver kept.
-
-        `X` and `y` are the samples the model holds, in order of their row numbers.
-        """
-        solution, C = self._fitted.solution, self._fitted.C
-        features = to_numpy(self._checked(X))
-        labels = validation.labels(y, len(features), self)
-        rows = np.flatnonzero(solution.samples.alive)
-        if len(features) != len(rows):
-            raise ValueError(f"the model holds {len(rows)} samples, but X has {len(features)}")
-        signs = [np.where(labels == self._fitted.classes[head.positive], 1.0, -1.0) for head in solution.heads]
-        return tuple(
-            hinge.certify(features, y, head.w, head.b, head.alpha(C)[rows], C)
-            for y, head in zip(signs, solution.heads, strict=True)
+            solution, fitted.C, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64)
         )
+        model = copy.copy(self)
+        model._state = Fitted(fitted.C, classes, added)
+        self._check(model._state)
+        return model
 
     def decision_function(self, X: Array) -> Array:
         """Scores w·x + b, in arrays of the kind of X: (samples × heads), or with two classes one a sample."""
@@ -284,16 +291,46 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         validate_data(self, X if not is_torch(X) else to_numpy(features), reset=False, skip_check_array=True)
         return features
 
-    def _warn(self) -> None:
-        for head in self._fitted.solution.heads:
+    def _make_writable(self) -> None:
+        """Copies of arrays that cannot be erased in place: those of a model that was loaded as a memory map."""
+        samples = self._fitted.solution.samples
+        arrays = {name: getattr(samples, name) for name in ("X", "lengths", "exponents", "codes")}
+        fixed = [name for name, array in arrays.items() if is_numpy(array) and not array.flags.writeable]
+        if fixed:
+            own = replace(samples, **{name: arrays[name].copy() for name in fixed})
+            self._state = replace(self._fitted, solution=replace(self._fitted.solution, samples=own))
+
+    def _check(self, found: Fitted) -> None:
+        """Raise or warn about heads that are not solved, and warn about those without weights."""
+        for head in found.solution.heads:
+            label = validation.plain(found.classes[head.positive])
             if not head.certificate.solved:
+                message = unsolved_message(label, head, found)
+                if self.unsolved == "raise":
+                    raise ConvergenceError(message, label)
+                warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            elif not head.w.any():
                 warnings.warn(
-                    f"the head of class {self._fitted.classes[head.positive]!r} is solved only to a relative gap of "
-                    f"{head.certificate.relative_gap:.1e}. Features of very different sizes, or a very large C, leave "
-                    "float64 too few digits: scale the features to about 1, or lower C",
-                    ConvergenceWarning,
+                    f"the head of class {label!r} has weights of zero: no linear function of these features tells the "
+                    "class from the rest, whatever C, and nearly every record is influential in it. Features that tell "
+                    "it apart would help, or leaving the class out",
+                    FlatHeadWarning,
                     stacklevel=3,
                 )
+
+
+def unsolved_message(label: Any, head: Head, found: Fitted) -> str:
+    """What went wrong, with the numbers that are too far apart, and what to do."""
+    X = np.abs(found.solution.samples.rows(np.flatnonzero(found.solution.samples.alive)))
+    largest = np.max(X, axis=0)
+    proved = head.certificate
+    wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
+    return (
+        f"the head of class {label!r} is not solved: its decision values are known only to {proved.error:.1e}, its "
+        f"objective to {proved.relative_gap:.1e}. Column {wide} of the features reaches {largest[wide]:.1e}, column "
+        f"{narrow} only {largest[narrow]:.1e}, and C is {found.C:g}: float64 cannot tell apart what this problem asks "
+        "for. Scale the features to about 1, or lower C"
+    )
 
 
 def check_two(left: NDArray[Any]) -> None:

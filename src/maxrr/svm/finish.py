@@ -1,104 +1,242 @@
-"""From a partition to a finished head: canonical weights, held against every sample.
+"""From a nearly solved head to a proved one.
 
-A partition that is right gives weights under which the margins give back the same partition. Where they do not, but
-nearly, because samples are tied or the bias is not unique, the partition that they give is tried in turn.
+The samples with margins near 1 are polished (`polish.py`), the solution is enclosed (`enclosure.py`) and published
+(`rounding.py`), and one pass over all samples with the published weights shows that every other sample is strictly on
+the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm import canonical, hinge
-from maxrr.svm.arrays import Bools, Floats
-from maxrr.svm.balance import balance
-from maxrr.svm.problem import Head, Samples
+from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.basis import Near
+from maxrr.svm.certificate import Certificate
+from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
+from maxrr.svm.fixed import signed_sum
+from maxrr.svm.polish import Polished, Search, UnpolishedError
+from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 
-MOST_TRIES = 4
+UNIT = 2.0**-53
+TOUCHING = 2.0**-60  # margins within this of 1 are on it
+CLOSE = 1e-11  # margins within this of 1, in units of their terms, are polished
+BITS = 168  # of the margins, and more the more bytes there are
+MORE_BITS = 192  # where these do not decide every byte
+MOST_BITS = 3 * MORE_BITS
+MOST_TRIES = 12
+MOST_STRAYED = 4  # times d + 1: more samples on the wrong side mean that the guess was poor
+NONE = -10_000  # the exponent of nothing
+NARROW = 2.0**-70  # an enclosure of b wider than this does not settle it,
+WIDE = 1e-12  # and wider than this no bits will help
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A partition of all samples with multipliers that fit it, and the canonical weights that it gives."""
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where a solver thinks that the solution is."""
 
-    free: Bools
-    bounded: Bools
     alpha: Floats
-    w: Floats
+    margins: Floats
     b: float
-    bounded_sum: Floats  # Σ yᵢxᵢ over the bounded samples
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Samples near the margin and inside it, all others taken to be outside, and what follows if that is so."""
+
+    near: Bools
+    inside: Bools
+    a: Floats  # all multipliers, in units of C
+    places: Ints  # of those near the margin
+    known: InsideSum
+    polished: Polished
+    enclosure: Enclosure
+    published: Published
+
+    @property
+    def settles_bias(self) -> bool:
+        """Whether b is known. If not, its interval may end at samples that are not among those near the margin."""
+        width = self.enclosure.high - self.enclosure.low
+        return self.published.decided or width <= NARROW * (1.0 + abs(self.published.b))
 
 
 def propose(
-    samples: Samples, C: float, y: Floats, b: float, free: Bools, bounded: Bools, alpha: Floats
-) -> Candidate:  # fmt: skip
-    """The candidate for a partition; without free samples its bias is `b`."""
-    held, at_margin = samples.in_order(bounded), samples.in_order(free)
-    found = canonical.weights(samples.rows(at_margin), y[at_margin], samples.rows(held), y[held], C)
-    alpha = np.where(bounded, C, np.where(free, alpha, 0.0))
-    return Candidate(free, bounded, alpha, found.w, found.b if len(at_margin) else b, found.bounded_sum)
+    samples: Samples, C: float, trial: Trial, near: Bools, inside: Bools, a: Floats, b: float
+) -> Candidate | None:  # fmt: skip
+    """The candidate for these samples near the margin and inside it; None if no multipliers fit."""
+    near, inside = near & samples.alive, inside & ~near & samples.alive
+    trial.known = known = inside_sum(samples, trial.y, np.flatnonzero(inside), trial.known)
+    places = np.flatnonzero(near)
+    problem = Near(samples.rows(places), trial.y[places], C, known.total, int(np.sum(trial.y[known.places])))
+    try:
+        polished, enclosure, published = prove(samples, problem, a[places], b, places, known.places)
+    except UnpolishedError:
+        return None
+    a = inside.astype(np.float64)
+    a[places] = polished.multipliers.rounded()
+    return Candidate(near, inside, a, places, known, polished, enclosure, published)
+
+
+def finish(samples: Samples, C: float, trial: Trial, guess: Guess) -> Head | None:
+    """The proved head, if the guess is near enough to it."""
+    a = guess.alpha / C
+    near = ((a > 0.0) & (a < 1.0)) | (np.abs(guess.margins - 1.0) <= CLOSE * sizes(samples, guess.margins, guess.b))
+    candidate = propose(samples, C, trial, near, guess.margins < 1.0, a, guess.b)
+    return None if candidate is None else confirm(samples, C, trial, candidate)
 
 
 def confirm(
-    samples: Samples, C: float, positive: int, y: Floats, candidate: Candidate, margins: Floats | None = None
-) -> Head | None:
-    """The finished head, if a partition near the candidate's agrees with its own margins (given if known)."""
+    samples: Samples, C: float, trial: Trial, candidate: Candidate, margins: Floats | None = None
+) -> Head | None:  # fmt: skip
+    """The proved head, if the candidate is right or becomes so in a few tries. Its margins are given if known."""
+    y, limit, searched = trial.y, MOST_STRAYED * (samples.X.shape[1] + 1), False
     for _ in range(MOST_TRIES):
+        published = candidate.published
         if margins is None:
-            scores = samples.scores(candidate.w[:, None])[:, 0]
-            margins = np.where(samples.alive, y * (scores + candidate.b), np.inf)
-        scale = hinge.rounding_scale(samples.longest(candidate.free), candidate.w, candidate.b)
-        free, bounded = hinge.partition(margins, scale)
-        shift = bias_toward_zero(y, margins, free, bounded, candidate.b)
-        if shift == 0.0 and np.array_equal(free, candidate.free) and np.array_equal(bounded, candidate.bounded):
-            return certified(samples, C, positive, y, candidate, margins)
-        if shift != 0.0:
-            free, bounded = hinge.partition(margins + y * shift, scale)
-        candidate = propose(samples, C, y, candidate.b + shift, free, bounded, candidate.alpha)
-        margins = None
+            margins = all_margins(samples, y, published.w, published.b)
+        near, b = candidate.near, published.b
+        if candidate.settles_bias or searched:
+            bound = side_bound(samples, published)
+            beyond = np.where(candidate.inside, 1.0 - margins, margins - 1.0)  # how far on the side taken for granted
+            unclear = samples.alive & ~near & (beyond <= bound)
+            if not unclear.any():
+                return assembled(samples, C, trial, candidate, margins)
+            if np.count_nonzero(unclear & (beyond < -bound)) > limit:
+                return None
+            near = near | unclear
+        else:
+            searched = True
+            b = bias(samples, y, margins, b)
+            near = near | (np.abs(margins + y * (b - published.b) - 1.0) <= CLOSE * sizes(samples, margins, b))
+        found = propose(samples, C, trial, near, candidate.inside, candidate.a, b)
+        if found is None:
+            return None
+        candidate, margins = found, None
     return None
 
 
-def certified(samples: Samples, C: float, positive: int, y: Floats, candidate: Candidate, margins: Floats) -> Head:
-    """The head with its certificate, whatever that says."""
-    at_margin = samples.in_order(candidate.free)
-    alpha = candidate.alpha[at_margin]
-    signed = alpha * y[at_margin]
-    certificate = hinge.assemble(
-        margins, candidate.free, candidate.bounded, candidate.alpha, candidate.w, candidate.b, C,
-        lengths=samples.lengths,
-        combination=C * candidate.bounded_sum + signed @ samples.rows(at_margin),
-        imbalance=C * float(np.sum(y[candidate.bounded])) + float(np.sum(signed)),
-    )  # fmt: skip
-    held = samples.in_order(candidate.bounded)
-    return Head(positive, candidate.w, candidate.b, margins, at_margin, held, alpha, certificate)
+def all_margins(samples: Samples, y: Floats, w: Floats, b: float) -> Floats:
+    """One pass over the data."""
+    return np.where(samples.alive, y * (samples.scores(w[:, None])[:, 0] + b), np.inf)
 
 
-def balanced(samples: Samples, C: float, y: Floats, head: Head) -> Head:
-    """The same head, which has free samples, with multipliers that follow from its partition alone."""
-    free, bounded = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=bool)
-    free[head.free] = bounded[head.bounded] = True
-    candidate = propose(samples, C, y, head.b, free, bounded, np.zeros(len(y)))
-    missing = candidate.w - C * candidate.bounded_sum
-    alpha = candidate.alpha.copy()
-    alpha[head.free] = balance(
-        samples.rows(head.free), y[head.free], C, missing, -C * float(np.sum(y[head.bounded]))
-    )  # fmt: skip
-    return certified(samples, C, head.positive, y, replace(candidate, alpha=alpha), head.margins)
+def sizes(samples: Samples, margins: Floats, b: float) -> Floats:
+    """The size of the terms of each margin, roughly."""
+    largest = float(np.max(np.abs(margins[samples.alive]), initial=0.0)) + abs(b)
+    return 1.0 + abs(b) + largest * samples.lengths / (float(np.max(samples.lengths)) or 1.0)
 
 
-def bias_toward_zero(y: Floats, margins: Floats, free: Bools, bounded: Bools, b: float) -> float:
-    """How far b may move towards zero without any cost: 0.0 unless the optimal bias is an interval.
+def prove(
+    samples: Samples, problem: Near, a: Floats, b: float, places: Ints, inside: Ints
+) -> tuple[Polished, Enclosure, Published]:
+    """Multipliers, enclosure and published numbers, with as many bits as it takes to decide these."""
+    lengths = samples.lengths[places]
+    search = Search(problem, a, b, BITS + 2 * problem.X.shape[1].bit_length())
+    most = search.bits + MOST_BITS
+    found: tuple[Polished, Enclosure, Published] | None = None
+    while True:
+        try:
+            polished = search.run()
+        except UnpolishedError:
+            if found is None:
+                raise
+            return found  # with bounds that leave some bytes open
+        enclosure = enclose(problem, polished, lengths)
+        if enclosure is None:
+            raise UnpolishedError("b is not optimal")
+        dead = [
+            column for column in np.flatnonzero(polished.w.values == 0).tolist()
+            if not problem.X[:, column].any() and not samples.column(column, inside).any()
+        ]  # fmt: skip
+        largest = largest_exponent(samples, places, inside, polished, enclosure)
+        published = publish(polished, enclosure, largest, np.array(dead, dtype=np.int64))
+        found = polished, enclosure, published
+        if published.decided or enclosure.high - enclosure.low > WIDE * (1.0 + abs(b)) or search.bits >= most:
+            return found
+        search.widen(MORE_BITS)
 
-    The loss as a function of b alone is piecewise linear, and its slopes are whole multiples of C. Upwards it is
-    (negatives with margin ≤ 1) − (positives with margin < 1), downwards the mirror image; b is free to move on the
-    side where this count is zero, up to the next sample whose margin reaches 1.
+
+def largest_exponent(
+    samples: Samples, places: Ints, inside: Ints, polished: Polished, enclosure: Enclosure
+) -> int | None:  # fmt: skip
+    """The least c with all influential features below 2^c; None if that depends on a margin too close to call."""
+    short = polished.shortfall.rounded()
+    doubt = (enclosure.radius * samples.lengths[places] + max(-enclosure.low, enclosure.high)) * UP
+    sure, possible = (
+        int(np.max(samples.exponents[np.concatenate([places[chosen], inside])], initial=NONE))
+        for chosen in (short >= doubt - TOUCHING, short >= -doubt - TOUCHING)
+    )
+    return sure if sure == possible else None
+
+
+def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | None) -> InsideSum:
+    """Σ yᵢxᵢ over the samples inside, from the sum over nearly the same samples if there is one."""
+    if known is not None:
+        gone, fresh = (
+            np.setdiff1d(*pair, assume_unique=True) for pair in ((known.places, places), (places, known.places))
+        )
+        if len(gone) + len(fresh) < len(places) // 2:
+            total = known.total
+            if len(fresh):
+                total = total.plus(signed_sum(samples.rows(fresh), y[fresh]))
+            if len(gone):
+                total = total.minus(signed_sum(samples.rows(gone), y[gone]))
+            return InsideSum(places, total)
+    return InsideSum(places, signed_sum(samples.rows(places), y[places]))
+
+
+def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
+    """The optimal b nearest to zero for weights with these margins at b, to rounding: see `enclosure.py`."""
+    turning = np.sort((b + y * (1.0 - margins))[samples.alive])
+    count = int(np.count_nonzero(y[samples.alive] > 0.0))
+    return float(np.median([turning[count - 1], 0.0, turning[count]]))
+
+
+def margin_error(lengths: Floats, w: Floats, b: float, weight_error: float, bias_error: float) -> Floats:
+    """How far a margin computed in float64 at (w, b) can be from that of the exact solution.
+
+    A dot product of d terms is off by at most d units of |x||w| whatever the order of its sum; the rest is slack.
     """
-    if b == 0.0:
-        return 0.0
-    toward = -float(np.sign(b))
-    losing, gaining = y == -toward, y == toward
-    if np.count_nonzero((bounded | free) & losing) != np.count_nonzero(bounded & gaining):
-        return 0.0
-    # The next margins to reach 1: gaining bounded samples from below, losing ones outside from above.
-    rising, falling = 1.0 - margins[bounded & gaining], margins[~bounded & ~free & losing] - 1.0
-    return toward * min(abs(b), float(np.min(rising, initial=np.inf)), float(np.min(falling, initial=np.inf)))
+    unit = (len(w) + 4) * UNIT
+    slope = unit * float(np.linalg.norm(w)) + weight_error
+    return (slope * lengths + unit * (1.0 + abs(b)) + bias_error) * UP
+
+
+def side_bound(samples: Samples, published: Published) -> Floats:
+    """Margins further than this from 1 prove on which side they are, at the polished weights and at the exact ones."""
+    return margin_error(
+        samples.lengths, published.w, published.b, published.weight_error + published.moved_w,
+        published.bias_error + published.moved_b,
+    ) + 2.0 * TOUCHING  # fmt: skip
+
+
+def assembled(samples: Samples, C: float, trial: Trial, candidate: Candidate, margins: Floats) -> Head:
+    """The head with its certificate."""
+    polished, published, places = candidate.polished, candidate.published, candidate.places
+    short = polished.shortfall.rounded()
+    touching, below = np.abs(short) <= TOUCHING, short > TOUCHING
+    on_margin = places[touching]
+    inside = np.sort(np.concatenate([candidate.known.places, places[below]]))
+    certificate = certify(
+        samples, C, published.w, margins, candidate.enclosure.gap, published.weight_error, published.bias_error,
+        decided=published.decided, on_margin=len(on_margin), inside=len(inside),
+    )  # fmt: skip
+    multipliers = C * candidate.a[on_margin]
+    return Head(
+        trial.positive, published.w, published.b, margins, on_margin, inside, multipliers, certificate, candidate.known
+    )
+
+
+def certify(
+    samples: Samples, C: float, w: Floats, margins: Floats, gap: float, weight_error: float, bias_error: float,
+    *, decided: bool, on_margin: int, inside: int,
+) -> Certificate:  # fmt: skip
+    """The certificate from what was proved."""
+    primal = 0.5 * float(w @ w) + C * float(np.sum(np.maximum(0.0, 1.0 - margins)))
+    error = (weight_error * samples.longest(samples.alive) + bias_error) * UP
+    return Certificate(decided, weight_error, bias_error, error, gap / primal, primal, on_margin, inside)
+
+
+def with_longest(certificate: Certificate, samples: Samples) -> Certificate:
+    """The same certificate where samples without influence have come or gone."""
+    error = (certificate.weight_error * samples.longest(samples.alive) + certificate.bias_error) * UP
+    return replace(certificate, error=error)

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from maxrr.progress import Report
 from maxrr.svm import classifier, threads, validation
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_numpy, is_torch, on_accelerator, to_numpy
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.guess import Guess
-from maxrr.svm.hinge import Certificate
 from maxrr.svm.parcels import Parcel
 from maxrr.svm.problem import Samples
 from maxrr.svm.processes import end_with_the_parent, without_the_script
@@ -51,11 +51,10 @@ def influential_in(
     y: ArrayLike,
     *,
     C: float = 1.0,
-    keys: ArrayLike | None = None,
     masks: Iterable[Bools | None] | None = None,
     report: Report | None = None,
 ) -> Iterator[Influence]:
-    """For each run the samples that `LinearSVM(C).fit(X, y, keys)` finds influential, in the order of the runs.
+    """For each run the samples that `LinearSVM(C).fit(X, y)` finds influential, in the order of the runs.
 
     Parameters
     ----------
@@ -66,8 +65,6 @@ def influential_in(
         Class labels, the same for all runs.
     C
         Weight of the losses, as in `LinearSVM`.
-    keys
-        As in `LinearSVM.fit`.
     masks
         For each run the samples that take part in it; None stands for all. On a graphics processor neighbouring runs
         with the same array are begun together.
@@ -82,13 +79,13 @@ def influential_in(
     C = validation.penalty(C)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     _, codes = validation.classes(validation.labels(array, len(np.atleast_1d(array)), None))
-    rank = np.argsort(np.argsort(validation.keys(keys, len(codes), first=0)))
-    return spread(runs, repeat(None) if masks is None else masks, without_features(codes, rank), C, report)
+    return spread(runs, repeat(None) if masks is None else masks, without_features(codes), C, report)
 
 
-def without_features(codes: Ints, rank: Ints) -> Samples:
+def without_features(codes: Ints) -> Samples:
     """What the runs have in common."""
-    return Samples(np.zeros((len(codes), 0)), np.zeros(len(codes)), codes, rank, np.ones(len(codes), dtype=bool))
+    nothing, count = np.zeros((len(codes), 0)), len(codes)
+    return Samples(nothing, np.zeros(count), np.zeros(count, dtype=np.int64), codes, np.ones(count, dtype=bool))
 
 
 def spread(
@@ -98,8 +95,8 @@ def spread(
     cores = threads.cores()
     total, ahead = length_hint(runs), groups(zip(runs, masks, strict=False))
     pending: deque[Future[Influence]] = deque()
-    shared = Parcel.of(blank.codes), Parcel.of(blank.rank)  # a process starts faster the less it must be told
-    pool = ProcessPoolExecutor(cores, get_context("spawn"), initializer=settle_in, initargs=(*shared, C))
+    shared = Parcel.of(blank.codes)  # a process starts faster the less it must be told
+    pool = ProcessPoolExecutor(cores, get_context("spawn"), initializer=settle_in, initargs=(shared, C))
     try:
         done, more = 0, True
         while more or pending:
@@ -116,8 +113,7 @@ def spread(
                     report("influential samples", done, max(total, done + len(pending)))
     finally:
         pool.shutdown(cancel_futures=True)
-        for parcel in shared:
-            parcel.close()
+        shared.close()
 
 
 def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Array], Bools | None]]:
@@ -209,7 +205,8 @@ def check_length(features: Array, blank: Samples) -> None:
 def filled(blank: Samples, features: Array) -> Samples:
     """The samples with the features of a run."""
     check_length(features, blank)
-    return replace(blank, X=features, lengths=validation.lengths(features)).counting()
+    lengths, exponents = validation.sizes(features)
+    return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
 def outcome(future: Future[Influence], number: int) -> Influence:
@@ -230,11 +227,11 @@ _blank: Samples
 _C: float
 
 
-def settle_in(codes: Parcel, rank: Parcel, C: float) -> None:
+def settle_in(codes: Parcel, C: float) -> None:
     """What a worker does once: remember what all runs share, use one thread, and end when its parent is killed."""
     end_with_the_parent()
     global _blank, _C
-    _blank, _C = without_features(np.array(codes.opened()), np.array(rank.opened())), C
+    _blank, _C = without_features(np.array(codes.opened())), C
     threads.alone()
 
 
@@ -242,7 +239,7 @@ def finish(X: Array | Parcel, mask: Bools | None, guess: Guess | None) -> Influe
     """Solve one run."""
     if isinstance(X, Parcel):
         X = X.opened()
-    samples = filled(masked(_blank, mask), validation.features(X, None))
+    samples = filled(masked(_blank, mask), validation.owned(validation.features(X, None)))
     needed = classifier.heads_needed(samples.codes, samples.alive)
     if guess is None:
         heads = classifier.from_scratch(samples, _C, needed)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, like, rows, to_numpy
-from maxrr.svm.hinge import Certificate
+from maxrr.svm.certificate import Certificate
+from maxrr.svm.fixed import Fixed
 
 
 @dataclass
@@ -20,14 +21,14 @@ class Counter:
 class Samples:
     """All samples of a classifier. Erased ones keep their place, but not their contents.
 
-    `lengths` are those of the rows of X; `codes` numbers the class of each sample, `rank` its place in the canonical
-    order (that of the keys).
+    `lengths` are those of the rows of X, and `exponents` the least c with all numbers of a row below 2^c in size;
+    `codes` numbers the class of each sample.
     """
 
     X: Array
     lengths: Floats
+    exponents: Ints
     codes: Ints
-    rank: Ints
     alive: Bools
     counter: Counter = field(default_factory=Counter, compare=False)
 
@@ -63,40 +64,48 @@ class Samples:
         """The length of the longest among the chosen samples, 0.0 if there are none."""
         return float(np.max(self.lengths[chosen], initial=0.0))
 
-    def in_order(self, chosen: Bools) -> Ints:
-        """The positions of the chosen samples in canonical order."""
-        positions = np.flatnonzero(chosen)
-        return positions[np.argsort(self.rank[positions])]
+    def column(self, number: int, chosen: Ints) -> Floats:
+        """One feature of the chosen samples."""
+        return to_numpy(self.X[:, number])[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class InsideSum:
+    """Σ yᵢxᵢ over samples inside the margin, without rounding: kept, so that removing one costs one row."""
+
+    places: Ints
+    total: Fixed
 
 
 @dataclass(frozen=True)
 class Head:
-    """One head, solved: weights, the partition they came from (positions in canonical order), and the proof.
+    """One head, solved: weights, the samples on its margin and inside it, and the proof.
 
-    `margins` holds yᵢ(w·xᵢ + b) for every sample, infinite where a sample was erased; `multipliers` those of the free
-    samples (the bounded ones have C, the rest 0).
+    `margins` holds yᵢ(w·xᵢ + b) for every sample, infinite where a sample was erased; `multipliers` those of the
+    samples on the margin (the ones inside have C, the rest 0).
     """
 
     positive: int
     w: Floats
     b: float
     margins: Floats
-    free: Ints
-    bounded: Ints
+    on_margin: Ints
+    inside: Ints
     multipliers: Floats
     certificate: Certificate
+    known: InsideSum | None = None
 
     def influential(self) -> Bools:
         """Which samples shape the head."""
         mask = np.zeros(len(self.margins), dtype=bool)
-        mask[self.free] = mask[self.bounded] = True
+        mask[self.on_margin] = mask[self.inside] = True
         return mask
 
     def alpha(self, C: float) -> Floats:
         """All multipliers."""
         alpha = np.zeros(len(self.margins))
-        alpha[self.bounded] = C
-        alpha[self.free] = self.multipliers
+        alpha[self.inside] = C
+        alpha[self.on_margin] = self.multipliers
         return alpha
 
 
@@ -117,9 +126,7 @@ class Trial:
     tilt: float  # Σ heldᵢyᵢ
     spread: float = np.inf  # how far from 1 the margins in the band were when last seen
     rounds: int = 0
-    best: Head | None = None  # the best finished head so far, where multipliers are not unique
-    patience: int = 4  # rounds to go on for a better one
-    tied: Head | None = None  # the best whose partition holds for every sample, were it not for its multipliers
+    known: InsideSum | None = None  # of samples inside the margin, most of which still are
 
     def hold(self, samples: Samples, held: Floats) -> None:
         """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""

@@ -6,17 +6,17 @@ step is shortened to what is best for all samples, and the working set grows; if
 with it the working set. A head is finished when a partition settled on the working set holds for every sample.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, like, to_numpy
-from maxrr.svm.finish import Candidate, balanced, certified, confirm, propose
-from maxrr.svm.hinge import EPSILON, KKT_BOUND, TIE, rounding_scale
+from maxrr.svm.arrays import Array, Floats, Ints, like, to_numpy
+from maxrr.svm.fallback import surely
+from maxrr.svm.finish import Candidate, Guess, confirm, finish, propose
 from maxrr.svm.problem import Head, Samples, Trial
-from maxrr.svm.threads import on_threads
+from maxrr.svm.threads import BLAS, on_threads
 
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be free without ties
 SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
@@ -31,8 +31,8 @@ TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as th
 NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
 MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
-GOOD_GAP = 1e-12  # multipliers of tied samples are improved until the gap is below this
-MOST_ROUNDS = 50
+MOST_ROUNDS = 15  # five are usual
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -61,13 +61,14 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
         proposals = on_threads(lambda trial: improve(samples, C, trial), active, samples, side_by_side)
         scores = samples.scores(np.stack([proposal.w for proposal in proposals], axis=1))
         unfinished = []
-        for trial, proposal, score in zip(active, proposals, scores.T, strict=True):
-            margins = np.where(samples.alive, trial.y * (score + proposal.b), np.inf)
-            head = review(samples, C, trial, proposal, margins)
-            if head is None:
-                unfinished.append(trial)
-            else:
-                solved[trial.positive] = head
+        with BLAS.limit(limits=1, user_api="blas"):  # what follows is many small steps
+            for trial, proposal, score in zip(active, proposals, scores.T, strict=True):
+                margins = np.where(samples.alive, trial.y * (score + proposal.b), np.inf)
+                head = review(samples, C, trial, proposal, margins)
+                if head is None:
+                    unfinished.append(trial)
+                else:
+                    solved[trial.positive] = head
         active = unfinished
     return [solved[trial.positive] for trial in trials]
 
@@ -100,11 +101,13 @@ def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
         between = (now.alpha > 0.0) & (now.alpha < C)
         settled = settle(X, y, C, trial.pull, trial.tilt, noise, between, now.alpha >= C)
         if settled is not None:
-            free, bounded = (trial.held > 0.0) & (trial.held < C), trial.held == C
-            free[now.inside], bounded[now.inside], now.alpha = settled.free, settled.bounded, settled.multipliers
+            near, inside = (trial.held > 0.0) & (trial.held < C), trial.held == C
+            near[now.inside], inside[now.inside], now.alpha = settled.free, settled.bounded, settled.multipliers
             alpha = trial.with_held(now.inside, now.alpha)
-            now.candidate = propose(samples, C, trial.y, settled.b, free, bounded, alpha)
-            now.w, now.b = now.candidate.w, now.candidate.b
+            now.w, now.b = settled.w, settled.b
+            now.candidate = propose(samples, C, trial, near, inside, alpha / C, settled.b)
+            if now.candidate is not None:
+                now.w, now.b = now.candidate.published.w, now.candidate.published.b
             break
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
             break
@@ -158,8 +161,8 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
     crossed = int(np.count_nonzero(outside & moved))
     # 1. Is this the solution?
     if proposal.candidate is not None and not crossed:
-        head = confirm(samples, C, trial.positive, trial.y, proposal.candidate, margins)
-        if head is not None and head.certificate.solved:
+        head = confirm(samples, C, trial, proposal.candidate, margins)
+        if head is not None:
             return head
     # 2. Go there, or as far as is good for all samples.
     change = np.subtract(margins, trial.margins, out=np.zeros(len(margins)), where=samples.alive)
@@ -181,12 +184,10 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
             trial.width, trial.spread = proposal.width, proposal.spread
         else:  # the settled partition did not hold, and says nothing about the smoothed problem
             trial.width, trial.spread = max(trial.width / NARROWING, NARROWEST), np.inf
-        head = finish_from_ties(samples, C, trial)
+        head = finish_here(samples, C, trial)
         if head is not None:
             return head
-    if trial.rounds >= MOST_ROUNDS:
-        return last_resort(samples, C, trial)
-    return None
+    return surely(samples, C, trial) if trial.rounds >= MOST_ROUNDS else None
 
 
 def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, change: Floats) -> float:
@@ -199,65 +200,9 @@ def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, chan
     return newton.line_search(raised, cap, sigma, change, slope, offset=offset, curvature=float(step_w @ step_w))
 
 
-def finish_from_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
-    """Try to finish a head whose free samples depend on each other: repeated samples, grids, weights of zero.
-
-    Weights and partition follow from the margins. Multipliers are not unique then, and those of the trial get better
-    from round to round: the head is finished when they are good enough, or get no better.
-    """
-    if trial.spread > (TIED if trial.rounds < MOST_ROUNDS // 2 else NEAR_TIED):
+def finish_here(samples: Samples, C: float, trial: Trial) -> Head | None:
+    """Try to finish a head whose samples on the margin depend on each other, so that it does not settle."""
+    if trial.spread > TIED:
         return None
-    head = gather_ties(samples, C, trial)
-    if head is None or not head.certificate.solved:
-        head = as_it_stands(samples, C, trial)
-    certificate, scale = head.certificate, rounding_scale(samples.longest(trial.between(C)), trial.w, trial.b)
-    if trial.best is None or certificate.relative_gap < 0.3 * trial.best.certificate.relative_gap:
-        trial.best = head
-    elif trial.spread <= ROUNDED * scale or trial.width <= NARROWEST:
-        trial.patience -= 1
-    if certificate.relative_gap <= GOOD_GAP and certificate.kkt_violation <= KKT_BOUND:
-        return head
-    return last_resort(samples, C, trial) if trial.patience <= 0 else None
-
-
-def gather_ties(samples: Samples, C: float, trial: Trial) -> Head | None:
-    """The head whose free samples are those with margins about as near to 1 as any with a multiplier in between.
-
-    Its partition holds for every sample. Its multipliers are the trial's, and as good as these.
-    """
-    inside = trial.between(C)
-    scale = rounding_scale(samples.longest(inside), trial.w, trial.b)
-    distance = np.abs(trial.margins - 1.0)
-    furthest = float(np.max(distance[inside], initial=trial.spread))  # not all of them were in the working set
-    near = distance <= max(2.0 * min(furthest, NEAR_TIED), TIE * scale)
-    candidate = propose(samples, C, trial.y, trial.b, near, (trial.margins < 1.0) & ~near, trial.alpha)
-    head = confirm(samples, C, trial.positive, trial.y, candidate)
-    if head is not None and len(head.free):
-        trial.tied = min(trial.tied or head, head, key=lambda known: known.certificate.primal)
-    return head
-
-
-def last_resort(samples: Samples, C: float, trial: Trial) -> Head:
-    """The best head known, where rounds bring no better one: if need be with multipliers made for its partition.
-
-    Margins that have met at 1 leave Newton nothing but their rounding, and the multipliers it makes of that may be far
-    off although the weights are right, with thousands of tied samples above all.
-    """
-    best = trial.best or as_it_stands(samples, C, trial)
-    if best.certificate.solved:
-        return best
-    gather_ties(samples, C, trial)
-    if trial.tied is None:
-        return best
-    return min(best, balanced(samples, C, trial.y, trial.tied), key=lambda known: known.certificate.relative_gap)
-
-
-def as_it_stands(samples: Samples, C: float, trial: Trial) -> Head:
-    """A head that would not settle: as good as its certificate says, but its bytes are nobody's but its own."""
-    free = trial.between(C)
-    bounded: Bools = (trial.margins < 1.0) & ~free
-    bounded_sum = trial.y[bounded] @ samples.rows(np.flatnonzero(bounded))
-    alpha = np.where(bounded, C, np.where(free, trial.alpha, 0.0))
-    candidate = Candidate(free, bounded, alpha, trial.w, trial.b, bounded_sum)
-    head = certified(samples, C, trial.positive, trial.y, candidate, trial.margins)
-    return replace(head, certificate=replace(head.certificate, separation=0.0))
+    head = finish(samples, C, trial, Guess(trial.alpha, trial.margins, trial.b))
+    return head or surely(samples, C, trial)

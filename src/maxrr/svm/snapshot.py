@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from maxrr.svm import classifier, validation
 from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.classifier import Solution, Work
 from maxrr.svm.estimator import Fitted, LinearSVM
-from maxrr.svm.hinge import Certificate
 from maxrr.svm.problem import Head, Samples
 
 
@@ -21,8 +21,8 @@ class HeadState:
     label: Any
     w: Floats
     b: float
-    free: Ints
-    bounded: Ints
+    on_margin: Ints
+    inside: Ints
     multipliers: Floats
     certificate: Certificate
 
@@ -32,31 +32,29 @@ def taken(model: LinearSVM) -> list[HeadState]:
     fitted = model._fitted
     return [
         HeadState(
-            fitted.classes[head.positive].item(), head.w, head.b, head.free, head.bounded, head.multipliers,
-            head.certificate,
+            validation.plain(fitted.classes[head.positive]), head.w, head.b, head.on_margin, head.inside,
+            head.multipliers, head.certificate,
         )
         for head in fitted.solution.heads
     ]  # fmt: skip
 
 
-def restored(
-    C: float, features: Floats, labels: NDArray[Any], keys: NDArray[Any], alive: Bools, heads: list[HeadState]
-) -> LinearSVM:
+def restored(C: float, features: Floats, labels: NDArray[Any], alive: Bools, heads: list[HeadState]) -> LinearSVM:
     """The model that these heads were taken from. Rows that are not alive may hold anything."""
     classes = np.unique(labels[alive])
     codes = np.where(alive, np.searchsorted(classes, labels), -1).astype(np.int64)
     X = np.where(alive[:, None], features, 0.0)
-    samples = Samples(X, validation.lengths(X), codes, np.argsort(np.argsort(keys, kind="stable")), alive.copy())
+    samples = Samples(X, *validation.sizes(X), codes, alive.copy())
     scores = X @ np.stack([head.w for head in heads], axis=1)
     solved = []
     for state, score in zip(heads, scores.T, strict=True):
         positive = int(np.searchsorted(classes, state.label))
         margins = np.where(alive, samples.signs(positive) * (score + state.b), np.inf)
-        parts = (state.w, state.b, margins, state.free, state.bounded, state.multipliers, state.certificate)
+        parts = (state.w, state.b, margins, state.on_margin, state.inside, state.multipliers, state.certificate)
         solved.append(Head(positive, *parts))
     if [head.positive for head in solved] != classifier.heads_needed(codes, alive):
         raise ValueError("the heads are not those of the samples' classes")
     model = LinearSVM(C=C)
     model.n_features_in_ = X.shape[1]
-    model._state = Fitted(C, classes, np.array(keys), Solution(samples, tuple(solved), Work()))
+    model._state = Fitted(C, classes, Solution(samples, tuple(solved), Work()))
     return model

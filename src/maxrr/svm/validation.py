@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, namespace, to_numpy
 
 LONGEST = 1e100
+SMALLEST = 1e-100
 
 
 def penalty(C: object) -> float:
@@ -62,21 +63,6 @@ def classes(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     return found, codes.astype(np.int64)
 
 
-def keys(given: ArrayLike | None, count: int, first: int) -> NDArray[Any]:
-    """One unique integer or string a sample; row numbers from `first` where none are given."""
-    if given is None:
-        return np.arange(first, first + count)
-    array = np.asarray(to_numpy(given) if is_torch(given) else given)
-    if array.ndim != 1 or len(array) != count:
-        raise ValueError(f"there are {count} samples, but keys have shape {array.shape}: one key a sample")
-    if array.dtype.kind not in "iuU":
-        raise ValueError(f"keys must be all integers or all strings, not {array.dtype}")
-    values, counts = np.unique(array, return_counts=True)
-    if len(values) < count:
-        raise ValueError(f"keys must be unique, but {values[np.argmax(counts)].item()!r} occurs {counts.max()} times")
-    return array.astype(np.int64) if array.dtype.kind in "iu" else array.copy()
-
-
 def rows(given: ArrayLike, alive: Bools) -> Ints:
     """Row numbers of samples that are there, each once."""
     array = np.asarray(to_numpy(given) if is_torch(given) else given)
@@ -95,21 +81,30 @@ def rows(given: ArrayLike, alive: Bools) -> Ints:
     return distinct
 
 
-def same_kind(classes: NDArray[Any], given: NDArray[Any]) -> None:
-    """Labels that can be compared with the known ones."""
+def joined(classes: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
+    """Known classes and further labels in one array that keeps each of them as it is."""
     numeric = [array.dtype.kind in "biuf" for array in (classes, given)]
     if numeric[0] != numeric[1]:
         raise ValueError(f"labels must be of the kind of {classes[0]!r}, not of {given[0]!r}")
+    both = np.concatenate([classes, given])
+    if both.tolist() != classes.tolist() + given.tolist():
+        raise ValueError(f"labels of type {given.dtype} cannot be told apart beside known ones of type {classes.dtype}")
+    return both
 
 
-def join(old: NDArray[Any], new: NDArray[Any], retained: Bools) -> NDArray[Any]:
-    """All keys, old ones first, if the retained ones remain unique."""
-    if (old.dtype.kind == "U") != (new.dtype.kind == "U"):
-        raise ValueError("keys must be of one kind, integers or strings, in fit and insert")
-    clash = np.intersect1d(old[retained], new)
-    if len(clash):
-        raise ValueError(f"keys already in use, such as {clash[0].item()!r}: forget those samples first")
-    return np.concatenate([old, new])
+def owned(X: Array) -> Array:
+    """A copy, with numbers below `SMALLEST` in size as zeros."""
+    if is_torch(X):
+        return X.clone().masked_fill_(X.abs() < SMALLEST, 0.0)
+    own = np.array(X, order="C")
+    if own.size and (np.abs(own[own != 0.0]) < SMALLEST).any():
+        own[np.abs(own) < SMALLEST] = 0.0
+    return own
+
+
+def sizes(X: Array) -> tuple[Floats, Ints]:
+    """The length of every row, and the least c with all its numbers below 2^c in size."""
+    return lengths(X), exponents(X)
 
 
 def lengths(X: Array) -> Floats:
@@ -118,3 +113,15 @@ def lengths(X: Array) -> Floats:
     if not np.max(found) <= LONGEST:
         raise ValueError(f"X has values beyond {LONGEST:.0e}, whose squares overflow: scale the features to about 1")
     return found
+
+
+def exponents(X: Array) -> Ints:
+    """For every row the least c with all its numbers below 2^c in size."""
+    largest = to_numpy(namespace(X).max(namespace(X).abs(X), axis=1))
+    found: Ints = np.frexp(largest)[1].astype(np.int64)
+    return found
+
+
+def plain(label: Any) -> Any:
+    """A label as Python's own number or string."""
+    return label.item() if isinstance(label, np.generic) else label

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from maxrr.data import Dataset
 from maxrr.progress import Report
-from maxrr.unlearning import state
+from maxrr.svm import FORM
+from maxrr.unlearning import flat, state
 from maxrr.unlearning.oblivion import id_mark
 from maxrr.unlearning.plans import Plan, make_plan
-from maxrr.unlearning.receipts import HeadProof, Receipt
+from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 
@@ -21,12 +22,17 @@ Commit = Callable[[Fitted, Receipt], None]
 def forget(
     before: Fitted, request: Request, added: Dataset | None, commit: Commit, report: Report | None = None
 ) -> Receipt:  # fmt: skip
-    """Forget the requested records, learn those added, and overwrite what the state before held of the former."""
+    """Forget the requested records, learn those added, and overwrite what the state before held of the former.
+
+    Heads that become flat by it are warned about, in the name of the caller's caller.
+    """
     started = time.perf_counter()
     plan = make_plan(before, request, added)
     if plan.refusal:
         raise ValueError(plan.refusal)
-    after = state.without(before, request, added, report)
+    with flat.quietly():
+        after = state.without(before, request, added, report)
+    flat.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     receipt = make_receipt(request, plan, before, after, started)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
@@ -39,8 +45,7 @@ def forget(
 
 def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, started: float) -> Receipt:
     """What was done."""
-    classes = after.head_classes if len(after.head_classes) > 2 else after.head_classes[1:]
-    heads = [HeadProof.of(*pair) for pair in zip(classes, after.head.certificate_, strict=True)]
+    heads = [HeadProof.of(*pair) for pair in zip(after.spoken_for, after.head.certificate_, strict=True)]
     setting = before.setting
     marks, core_marks = (
         sorted(id_mark(before.key, id_).hex() for id_ in before.holdings.ids[rows].tolist())
@@ -48,7 +53,7 @@ def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, st
     )
     return Receipt(
         number=after.requests, guarantee=plan.guarantee.value, reason=plan.reason,
-        bytes_claim="identical" if all(head.decided for head in heads) else "equal to 1e-10",
+        bytes_claim=claim_of(heads), form=FORM,
         unconditional=before.choice.unconditional and plan.guarantee.exact and not after.left_in_extractor,
         core_depended_on=before.choice.depended_on, core_details=dict(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,

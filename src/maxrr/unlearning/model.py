@@ -19,8 +19,9 @@ from maxrr.nets import Environment, Recipe
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Report
-from maxrr.svm import LinearSVM
+from maxrr.svm import FORM, LinearSVM
 from maxrr.svm.validation import penalty
+from maxrr.unlearning import flat
 from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.holdings import Holdings
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
@@ -91,6 +92,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `X` is a Dataset, or an array with labels `y`, record ids (row numbers if not given) and perhaps subject ids.
         Records that this model has forgotten are refused; their features under another id are warned about.
         In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
+
+        A head that cannot be solved is a `maxrr.svm.ConvergenceError`, and the model stays as it was. A head with
+        weights of zero is warned about (`maxrr.svm.FlatHeadWarning`): every record is influential in it.
         """
         penalty(self.C), checked(self.seed)  # which would be found wrong only after long work
         dataset, labels = as_dataset(X, y, ids, subjects)
@@ -118,9 +122,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         clock.append(time.perf_counter())
         pace = Pace.measured(np.diff(clock).tolist(), len(choice.ids), len(ordered), len(head.certificate_))
         requests, layouts = (0, 0) if before is None else (before.requests, before.layouts + 1)
-        self._state = Fitted(
+        fitted = Fitted(
             setting, extractor, head, holdings, choice, labels, key, oblivion, pace, requests=requests, layouts=layouts
         )  # fmt: skip
+        flat.warn(fitted.flat, stacklevel=2)
+        self._state = fitted
         return self
 
     def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
@@ -193,7 +199,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Bundle(
             fitted.setting, fitted.choice, fitted.holdings.manifest, fitted.model_hash,
             copy.deepcopy(fitted.extractor), fitted.head_classes, fitted.head.coef_, fitted.head.intercept_,
-            fitted.left_in_extractor, fitted.technique, fitted.on_influential, fitted.holdings.ids[rows], features,
+            fitted.head.certificate_, FORM, fitted.left_in_extractor, fitted.technique, fitted.on_influential,
+            fitted.holdings.ids[rows], features,
         )  # fmt: skip
 
     # Forgetting
@@ -212,6 +219,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Forget records, by id or all of some subjects.
 
         Requests are cumulative, and done whole or not at all. Records forgotten before are counted on the receipt.
+        Where a head cannot be solved without the records, a `maxrr.svm.ConvergenceError` says so.
 
         Parameters
         ----------

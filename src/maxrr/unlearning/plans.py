@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.data import Dataset
+from maxrr.unlearning import flat
 from maxrr.unlearning.guarantees import MEANING, Guarantee
 from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
@@ -19,7 +20,7 @@ class Plan:
     guarantee
         What the result would be.
     reason
-        Why, in a sentence.
+        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it names them.
     requested, core, influential, neither, unknown, already_forgotten : int
         Records asked for. Core ones are not counted among the influential again.
     duplicates_left : int
@@ -78,7 +79,7 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
     trains = core_left if request.core_policy == RETRAIN and count else 0
     embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
     return Plan(
-        guarantee, why(guarantee, request, others, fitted.on_influential, fitted.left_in_extractor),
+        guarantee, why(guarantee, request, others, fitted),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=count, influential=others, neither=len(request.rows) - count - others,
         unknown=len(request.unknown), already_forgotten=request.already_forgotten,
@@ -106,8 +107,8 @@ def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
     return Guarantee.refit if heads or on_influential else Guarantee.untouched
 
 
-def why(guarantee: Guarantee, request: Request, influential: int, on_influential: bool, earlier: int) -> str:
-    """The reason in words; `earlier` forgotten core records are in the extractor still."""
+def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted) -> str:
+    """The reason in words."""
     if not len(request.rows):
         return "every record asked for was forgotten before: nothing is left to do"
     core = len(request.core_rows)
@@ -119,13 +120,15 @@ def why(guarantee: Guarantee, request: Request, influential: int, on_influential
         found = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
     elif core:
         found = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
-    elif on_influential and request.refit == RETAINED:
+    elif fitted.on_influential and request.refit == RETAINED:
         found = "the head stood on influential records alone, and is fitted on all retained ones again"
     else:
         found = f"{of_the_records(influential)} influential, none is core"
+        if fitted.flat:
+            found += f" ({flat.in_words(fitted.flat)})"
     if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
         found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
-    said = f"{found}: {MEANING[guarantee]}"
+    said, earlier = f"{found}: {MEANING[guarantee]}", fitted.left_in_extractor
     if earlier and guarantee.exact and guarantee is not Guarantee.retrain:
         said += (
             f"; that is so for these records, while {earlier} core records forgotten earlier remain in the extractor"

@@ -5,30 +5,61 @@ A receipt can be handed out. Records are named by HMACs under the model's key, w
 
 import json
 import typing
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from maxrr.svm import Certificate
 
-VERSION = 2  # 2 has core_marks
+VERSION = 3  # 2 has core_marks; 3 the form of the bytes, and errors of the heads
 
 
 @dataclass(frozen=True)
 class HeadProof:
-    """How well one head is solved."""
+    """How well one head is solved: the part of its `maxrr.svm.Certificate` that is handed out.
+
+    Attributes
+    ----------
+    class_name : str
+        The class that the head tells from the rest.
+    decided : bool
+        Whether its bytes are those that any exact computation on the same records ends in.
+    error : float
+        The decision value of every record that it was fitted on is within this of the exact one.
+    relative_gap : float
+        How far its objective is from the minimum, at most.
+    """
 
     class_name: str
-    relative_gap: float
-    kkt_violation: float
-    separation: float
     decided: bool
+    error: float
+    relative_gap: float
 
     @classmethod
     def of(cls, class_name: str, certificate: Certificate) -> "HeadProof":
-        return cls(
-            class_name, certificate.relative_gap, certificate.kkt_violation,
-            certificate.separation, certificate.decided,
-        )  # fmt: skip
+        """What a receipt says of a head with this certificate."""
+        return cls(class_name, certificate.decided, certificate.error, certificate.relative_gap)
+
+
+def claim_of(heads: Sequence[HeadProof]) -> str:
+    """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
+
+    >>> claim_of([HeadProof("cat", True, 1e-16, 1e-30), HeadProof("dog", False, 3.14e-12, 1e-12)])
+    'within 3.2e-12'
+    """
+    if all(head.decided for head in heads):
+        return "identical"
+    return f"within {rounded_up(max(head.error for head in heads))}"
+
+
+def rounded_up(value: float) -> str:
+    """Two digits of a bound, not less than it.
+
+    >>> rounded_up(3.11e-12), rounded_up(0.5), rounded_up(9.91e-9)
+    ('3.2e-12', '5.0e-01', '1.0e-08')
+    """
+    return f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value)):.1e}"
 
 
 @dataclass(frozen=True)
@@ -40,7 +71,10 @@ class Receipt:
     number : int
         Requests of a model are counted from 1.
     guarantee, reason, bytes_claim : str
-        What is promised, why, and whether to the byte or to 1e-10.
+        What is promised, why, and how near the heads are to the exact ones: "identical" where every head is decided,
+        or "within X", the largest `HeadProof.error`.
+    form : int
+        The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
     core_depended_on : str
         What the choice of the core depended on; with `unconditional` false, exactness holds given the core.
     record_marks, core_marks : list of str
@@ -53,6 +87,7 @@ class Receipt:
     guarantee: str
     reason: str
     bytes_claim: str
+    form: int
     unconditional: bool
     core_depended_on: str
     core_details: dict[str, Any]

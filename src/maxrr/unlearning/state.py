@@ -60,6 +60,16 @@ class Fitted:
         return tuple(self.holdings.class_names[label] for label in self.head.classes_)
 
     @cached_property
+    def spoken_for(self) -> tuple[str, ...]:
+        """For each head the name of the class that it tells from the rest; two classes share one, the second's."""
+        return self.head_classes if len(self.head_classes) > 2 else self.head_classes[1:]
+
+    @cached_property
+    def flat(self) -> tuple[str, ...]:
+        """The classes whose heads have weights of zero."""
+        return tuple(name for name, w in zip(self.spoken_for, self.head.coef_, strict=True) if not w.any())
+
+    @cached_property
     def model_hash(self) -> str:
         """Over extractor and head."""
         return model_hash(self.extractor, self.head_classes, self.head.coef_, self.head.intercept_)
@@ -115,7 +125,7 @@ def without(now: Fitted, request: Request, added: Dataset | None, report: Report
         return with_head(then, report)
     if added is not None:
         features = then.setting.features(then.extractor, added)
-        return replace(then, head=now.head.with_more(features, added.labels, added.ids, instead_of=request.rows))
+        return replace(then, head=now.head.with_more(features, added.labels, instead_of=request.rows))
     if request.refit == INFLUENTIAL:
         return on_influential(now, then, request)
     if now.on_influential:  # the head knows too little to go on from

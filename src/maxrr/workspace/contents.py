@@ -83,8 +83,8 @@ def head_bytes(fitted: Fitted) -> bytes:
     arrays: dict[str, NDArray[Any]] = {}
     for number, head in enumerate(taken(fitted.head)):
         arrays |= {
-            f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.free": head.free,
-            f"{number}.bounded": head.bounded, f"{number}.multipliers": head.multipliers,
+            f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.on_margin": head.on_margin,
+            f"{number}.inside": head.inside, f"{number}.multipliers": head.multipliers,
         }  # fmt: skip
     return safetensors.numpy.save({name: np.ascontiguousarray(value) for name, value in arrays.items()})
 
@@ -173,7 +173,7 @@ def loaded(
     holdings = holdings_of(facts["records"], table)
     held = (table["is"] & HELD) > 0
     head = restored(
-        setting.C, np.ascontiguousarray(table["features"], dtype=np.float64), holdings.labels, holdings.ids, held,
+        setting.C, np.ascontiguousarray(table["features"], dtype=np.float64), holdings.labels, held,
         heads_of(facts["heads"], parts[HEAD]),
     )  # fmt: skip
     core_ids = np.sort(holdings.ids[(table["is"] & CORE) > 0])
@@ -252,8 +252,8 @@ def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:
     arrays = safetensors.numpy.load(content)
     return [
         HeadState(
-            head["label"], arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.free"],
-            arrays[f"{number}.bounded"], arrays[f"{number}.multipliers"], Certificate(**head["certificate"]),
+            head["label"], arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.on_margin"],
+            arrays[f"{number}.inside"], arrays[f"{number}.multipliers"], Certificate(**head["certificate"]),
         )
         for number, head in enumerate(facts)
     ]  # fmt: skip

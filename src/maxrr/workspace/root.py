@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.files import write_atomically
-from maxrr.workspace.damage import WorkspaceError, damaged
+from maxrr.svm import FORM
+from maxrr.workspace.damage import WorkspaceError, damaged, unfamiliar
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
 NAME = "workspace.json"
@@ -21,7 +22,7 @@ PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = (
 )  # fmt: skip
 ROWS = "rows.bin"
 FORMAT = "maxrr workspace"
-VERSION = 1
+VERSION = 2  # 2 names the canonical form of the heads
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Root:
 
     def write(self, folder: Path) -> None:
         """Commit this state."""
-        body = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        body = {"format": FORMAT, "version": VERSION, "form": FORM, **asdict(self)}
         content = json.dumps({**body, "sha256": digest(body)}, indent=1).encode()
         write_atomically(folder / NAME, content, private=True)
 
@@ -64,12 +65,13 @@ class Root:
             raise damaged(path, "it does not describe a workspace")
         version = body.pop("version", None)
         if version != VERSION:
-            raise WorkspaceError(
-                f"{path} is of version {version}, and this program knows version {VERSION}: use the maxrr that wrote it"
-            )
+            raise unfamiliar(path, f"is of version {version}", f"knows version {VERSION}")
         named_hash = body.pop("sha256", None)
         if named_hash != digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
+        form = body.pop("form", None)
+        if form != FORM:
+            raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
         try:
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])

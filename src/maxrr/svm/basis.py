@@ -1,0 +1,125 @@
+"""Samples on the margin with affinely independent features, and the linear system that they make.
+
+All of it is float64: it steers `polish.py`, which looks at what comes out without rounding.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.linalg.lapack import dtrtrs
+
+from maxrr.svm.arrays import Floats, Ints
+from maxrr.svm.fixed import Fixed
+
+CLEARLY = 1e-8  # more than this of each sample's own length is beyond the span of the others: they are independent
+DEPENDENT = 1e-12  # less than this of it: they are not
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """The samples near the margin, and what the others add: Σ yᵢxᵢ and Σ yᵢ over those inside."""
+
+    X: Floats
+    y: Floats
+    C: float
+    pull: Fixed
+    tilt: int
+
+    def steepness(self) -> float:
+        """By how much a multiplier, in units of C, can change a margin: C|x|²."""
+        return self.C * float(np.max(np.sum(self.X * self.X, axis=1), initial=0.0))
+
+
+class Basis:
+    """Samples with affinely independent features, factored."""
+
+    def __init__(self, near: Near, members: Ints) -> None:
+        self.members = members
+        self.C = near.C
+        self.first = near.X[members[0]]
+        self.rows = near.X[members[1:]] - self.first
+        self.R = qr(self.rows.T, mode="r", check_finite=False)[0][: len(self.rows)] if len(self.rows) else None
+
+    def independent(self) -> bool:
+        """Whether its samples clearly are."""
+        if self.R is None:
+            return True
+        lengths = np.linalg.norm(self.rows, axis=1)
+        return len(self.R) == self.R.shape[1] and bool((np.abs(np.diag(self.R)) > CLEARLY * lengths).all())
+
+    def correction(self, first: float, further: Floats, imbalance: float) -> tuple[Floats, float]:
+        """Changes of yᵢaᵢ and of b that undo the imbalance, Σ yᵢaᵢ, and raise the basis' scores.
+
+        That of the first sample rises by `first`, those of the others by `further` more.
+        """
+        if self.R is None:
+            change = -imbalance * self.C * self.first
+            return np.array([-imbalance]), float(first - self.first @ change)
+        right = further / self.C + imbalance * (self.rows @ self.first)
+        signed = self.solve(self.solve(right, transposed=True))
+        change = self.C * (signed @ self.rows - imbalance * self.first)
+        return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
+
+    def solve(self, right: Floats, transposed: bool = False) -> Floats:
+        found: Floats = dtrtrs(self.R, right, trans=int(transposed))[0]
+        return found
+
+    def coefficients(self, x: Floats) -> tuple[Floats, float]:
+        """The affine combination of the basis nearest to x, and its distance relative to x − first."""
+        away = x - self.first
+        length = float(np.linalg.norm(away))
+        if self.R is None or length == 0.0:
+            return np.concatenate([[1.0], np.zeros(len(self.rows))]), 0.0 if length == 0.0 else 1.0
+        inner = self.solve(self.solve(self.rows @ away, transposed=True))
+        rest = away - inner @ self.rows
+        again = self.solve(self.solve(self.rows @ rest, transposed=True))
+        inner, rest = inner + again, rest - again @ self.rows
+        return np.concatenate([[1.0 - np.sum(inner)], inner]), float(np.linalg.norm(rest)) / length
+
+
+def independent(X: Floats, preference: Floats) -> Ints:
+    """Rows with affinely independent features that span all of them, those of high preference first."""
+    order = np.argsort(-preference, kind="stable")
+    first = X[order[0]]
+    rows = X[order[1:]] - first
+    lengths = np.linalg.norm(rows, axis=1)
+    apart = lengths > 0.0
+    if not apart.any():
+        return order[:1]
+    # Longer columns are chosen first: so make them as long as they are preferred.
+    preference = preference[order] / preference[order[0]]
+    weight = np.sqrt(np.maximum(preference[1:][apart], 1e-6)) / lengths[apart]
+    R, pivots = qr((rows[apart] * weight[:, None]).T, mode="r", pivoting=True, check_finite=False)
+    sizes = np.abs(np.diag(R)) / weight[pivots[: min(R.shape)]] / lengths[apart][pivots[: min(R.shape)]]
+    good = np.flatnonzero(sizes <= DEPENDENT)
+    rank = int(good[0]) if len(good) else len(sizes)
+    return np.concatenate([order[:1], order[1:][apart][pivots[:rank]]])
+
+
+def shared(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -> Floats:
+    """A guess under which the basis has margins of 1, the change shared by all multipliers between their bounds.
+
+    Each takes the more of it the further it is from its bounds; the basis alone might have to leave them.
+    """
+    rows = np.column_stack([near.X[places], np.ones(len(places))]) * near.y[places, None]
+    members = basis.members
+    fixed = near.pull.rounded()
+    guess = guess.copy()
+    for _ in range(2):
+        w = near.C * (fixed + (guess * near.y) @ near.X)
+        lacking = near.y[members] - near.X[members] @ w - b
+        change, shift = basis.correction(lacking[0], lacking[1:] - lacking[0], float(guess @ near.y) + near.tilt)
+        wanted = change @ np.column_stack([near.X[members], np.ones(len(members))])
+        room = np.minimum(guess, 1.0 - guess)[places] ** 2
+        size = np.sqrt(room @ rows**2)
+        unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
+        scaled_rows = rows * unit
+        gram = (scaled_rows * room[:, None]).T @ scaled_rows
+        if not (np.isfinite(gram).all() and np.isfinite(wanted).all()):
+            break
+        found = np.linalg.pinv(gram, hermitian=True, rcond=1e-13) @ (wanted * unit)
+        b += shift
+        change = room * (scaled_rows @ found)
+        guess[places] = np.clip(guess[places] + change, 0.0, 1.0)
+    return guess

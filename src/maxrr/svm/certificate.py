@@ -1,0 +1,49 @@
+"""What is proved about one head.
+
+The head minimises P(w, b) = ½|w|² + C Σ max(0, 1 − mᵢ) with margins mᵢ = yᵢ(w·xᵢ + b), yᵢ = ±1. In exact arithmetic
+its w is unique, and b is the point nearest to zero of the interval of optimal ones. `enclosure.py` proves how far from
+it the published numbers can be; docs/svm.md has the proof on a page.
+"""
+
+from dataclasses import dataclass
+
+EXACT = 1e-8
+"""With decision values known no better than this nothing is called exact."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far one head is from the exact solution of its problem, at most. Every number is a proven bound.
+
+    Attributes
+    ----------
+    decided
+        Whether w and b are the canonical bytes (`rounding.py`): any other decided computation for the same samples
+        and the same C ends in the same ones, whatever its start, order, processor or number of threads.
+    weight_error
+        |w − w*| is at most this, for the published w and the exact w*.
+    bias_error
+        |b − b*| is at most this.
+    error
+        The decision value of every sample that the head was fitted on is within this of the exact one.
+    relative_gap
+        (P − D) / P for exactly admissible multipliers, as proved: how far the objective is from its minimum.
+    primal
+        P at the published weights, to rounding.
+    on_margin, inside
+        How many samples have margins of exactly 1 (to 2⁻⁶⁰), and below it. Together the influential ones.
+    """
+
+    decided: bool
+    weight_error: float
+    bias_error: float
+    error: float
+    relative_gap: float
+    primal: float
+    on_margin: int
+    inside: int
+
+    @property
+    def solved(self) -> bool:
+        """Whether the exact answer is known: its canonical bytes, or every decision value to `EXACT`."""
+        return self.decided or self.error <= EXACT

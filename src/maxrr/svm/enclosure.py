@@ -1,0 +1,128 @@
+"""Where the exact solution of a head can be, given multipliers that are admissible.
+
+Let 0 ≤ αᵢ ≤ C with Σ αᵢyᵢ = 0, w = Σ αᵢyᵢxᵢ, any b, and margins mᵢ at (w, b). Two facts enclose the solution (w*, b*).
+
+1. The objective is P(w, b) = ½|w|² + C Σ max(0, 1 − mᵢ), strongly convex in w, so P(w, b) ≥ P(w*, b*) + ½|w − w*|².
+   And P(w*, b*) ≥ D(α), the dual objective. Hence
+
+       ½|w − w*|² ≤ P(w, b) − D(α) = Σ (C − αᵢ) max(0, 1 − mᵢ) + Σ αᵢ max(0, mᵢ − 1).
+
+   The right side is computed without rounding. Samples strictly inside with αᵢ = C, and strictly outside with αᵢ = 0,
+   add nothing to it.
+
+2. Given w*, the loss is piecewise linear in b. Its slope rises by C at every tᵢ = yᵢ − w*·xᵢ, where sample i has
+   margin 1, from −C n₊ on the far left. So the optimal b fill the interval from the n₊-th smallest tᵢ to the next one,
+   and b* is its point nearest to zero, the middle one of its two ends and 0. If every tᵢ is known up to an error, so is
+   the k-th smallest, and so is the middle one: each is a monotone function of the tᵢ.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxrr.svm import rounding
+from maxrr.svm.arrays import Floats, Ints
+from maxrr.svm.basis import Near
+from maxrr.svm.fixed import Fixed, scaled
+from maxrr.svm.polish import Polished
+
+UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative
+TINY = 2.0**-1000  # and its underflow
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """|w* − w| ≤ `radius` for the polished w, and b* − b in [`low`, `high`] for the polished b. The gap is P − D."""
+
+    gap: float
+    radius: float
+    low: float
+    high: float
+
+
+def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None:
+    """The enclosure, if all samples that are not near the margin are strictly on the side that was taken for granted.
+
+    It is wide where b is not the point of its interval nearest to zero, and None where b is in no such interval.
+    `lengths` are those of the samples near the margin, correct to 2^−30 or so.
+    """
+    gap = near.C * complementarity(polished) * UP
+    radius = math.sqrt(2.0 * gap) * UP + (TINY if gap else 0.0)
+    # How far from b the score puts each sample's turning point tᵢ; the n₊-th smallest of all is the k-th of these.
+    offsets = near.y * polished.shortfall.rounded()
+    errors = (radius * lengths + np.abs(offsets) * 2.0**-50) * UP + (TINY if gap else 0.0)
+    k = near.tilt + int(np.count_nonzero(near.y > 0.0))
+    lower, upper = np.sort(offsets - errors), np.sort(offsets + errors)
+    if not 0 <= k <= len(offsets):
+        return None
+    # An end that is not near the margin is only known to lie beyond b.
+    start = (lower[k - 1], upper[k - 1]) if k > 0 else (-math.inf, 0.0)
+    end = (lower[k], upper[k]) if k < len(offsets) else (0.0, math.inf)
+    zero = -scaled(int(polished.b.values[0]), polished.b.bits)
+    slack = abs(zero) * 2.0**-50
+    low, high = middle(start[0], zero - slack, end[0]), middle(start[1], zero + slack, end[1])
+    return Enclosure(gap, radius, float(low), float(high))
+
+
+def complementarity(polished: Polished) -> float:
+    """Σ (1 − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ in units of C, rounded up."""
+    a, short, one = polished.multipliers.values, polished.shortfall.values, 1 << polished.multipliers.bits
+    total = sum((one - ai) * si if si > 0 else -ai * si for ai, si in zip(a, short, strict=True))
+    return scaled(total, polished.multipliers.bits + polished.shortfall.bits) * UP + (TINY if total else 0.0)
+
+
+def middle(first: float, second: float, third: float) -> float:
+    return sorted((first, second, third))[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """Weights and bias as float64, how far from them the exact ones can be, and whether these are canonical."""
+
+    w: Floats
+    b: float
+    weight_error: float
+    bias_error: float
+    decided: bool
+    moved_w: float  # |w − polished w|
+    moved_b: float
+
+
+def publish(polished: Polished, enclosure: Enclosure, largest: int | None, dead: Ints) -> Published:
+    """The canonical numbers, or where the enclosure leaves them open the nearest float64 ones.
+
+    `largest` is the least c with all influential features below 2^c, None if that is not known; `dead` are columns in
+    which they are all zero.
+    """
+    w_floor = rounding.FLOOR - (largest or 0)
+    error = Fixed.of(np.array([enclosure.radius])).above(polished.w.bits)
+    numbers = [rounding.canonical(int(value), polished.w.bits, error, w_floor) for value in polished.w.values]
+    for column in dead:
+        numbers[column] = 0.0
+    nearest = polished.w.rounded()
+    w = np.array([fallback if number is None else number for number, fallback in zip(numbers, nearest, strict=True)])
+    # b lies around b + (low + high)/2.
+    low, high = (Fixed.of(np.array([end])).plus(polished.b) for end in (enclosure.low, enclosure.high))
+    bits = max(low.bits, high.bits) + 1
+    first, last = int(low.at(bits)[0]), int(high.at(bits)[0])
+    b_exact = rounding.canonical((first + last) // 2, bits, (last - first + 1) // 2, rounding.FLOOR)
+    b = scaled((first + last) // 2, bits) if b_exact is None else b_exact
+    moved_w = length(Fixed.of(w).minus(polished.w))
+    moved_b = length(Fixed.of(np.array([b])).minus(polished.b))
+    return Published(
+        w=w + 0.0,
+        b=b + 0.0,
+        weight_error=(moved_w + enclosure.radius) * UP,
+        bias_error=(moved_b + max(abs(enclosure.low), abs(enclosure.high))) * UP,
+        decided=largest is not None and b_exact is not None and all(number is not None for number in numbers),
+        moved_w=moved_w,
+        moved_b=moved_b,
+    )
+
+
+def length(vector: Fixed) -> float:
+    """|vector|, rounded up."""
+    found = vector.rounded()
+    largest = float(np.max(np.abs(found), initial=0.0))
+    return largest * float(np.linalg.norm(found / largest)) * UP + TINY if largest > 0.0 else TINY * any(vector.values)

@@ -1,0 +1,291 @@
+"""The multipliers of one head to hundreds of bits: an active set method whose residuals are exact.
+
+The solver hands over the samples near the margin with its guess of their multipliers; all others are taken to stay
+inside (multiplier C) or outside (0). Of the samples near the margin some, the *basis*, have affinely independent
+features. Asking for margins of exactly 1 in the basis gives a linear system for its multipliers. It is solved in
+float64 again and again, each time for the error that is left, which `fixed.py` computes without rounding: every round
+adds some forty bits. A multiplier that leaves [0, C] leaves the basis at its bound; a sample on the wrong side of the
+margin enters.
+
+Nothing here has to be believed. What is handed on are multipliers that are admissible, exactly, and the weights that
+belong to them; `enclosure.py` derives from these how far the solution can be.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxrr.svm.arrays import Floats
+from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, shared
+from maxrr.svm.fixed import MANTISSA, Fixed, Integers, Slices, integers, scaled
+
+ONE = Fixed(integers([1]), 0)
+COARSE = 44  # bits of multipliers that are fixed without being determined
+INTERIOR = 1e-9  # multipliers this far from their bounds, relative to the one furthest from them, are between them
+MOST_ROUNDS = 60  # of refinement
+STALLED = 0.25  # a round that leaves more than this of the error leads nowhere,
+MOST_PATIENCE = 3  # and this many in a row are enough
+SLACK = 8  # bits of the residual that rounding of many multipliers may leave
+MOST_PIVOTS = 60  # from a good guess there are none, or a few
+FEW = 200  # samples, with which one can be more patient
+MOST_PIVOTS_OF_FEW = 200
+ROUGH = 1e-12  # of its terms: what float64 says of a margin
+GUARD = 24  # bits by which a multiplier may be out of its bounds, or a margin off, by the rounding of others
+
+
+@dataclass(frozen=True, eq=False)
+class Polished:
+    """Admissible multipliers of the samples near the margin, and what follows from them, all of it exact.
+
+    `multipliers` are in units of C; `w` is C Σ aᵢyᵢxᵢ over all samples, `shortfall` is 1 − mᵢ of those near the margin.
+    """
+
+    multipliers: Fixed
+    w: Fixed
+    b: Fixed  # one number
+    shortfall: Fixed
+
+
+class UnpolishedError(ArithmeticError):
+    """No admissible multipliers were found from this guess."""
+
+
+class Search:
+    """The active set method, from a guess of the multipliers (in units of C) and of b; margins are good to 2^−bits."""
+
+    def __init__(self, near: Near, guess: Floats, b: float, bits: int) -> None:
+        if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(near.steepness())):
+            raise UnpolishedError("the numbers are too far apart for float64")
+        bits += max(0, int(np.frexp(near.steepness())[1]))
+        self.near, self.bits, self.unit, self.steep = near, bits, 1 << bits, max(1.0, near.steepness())
+        self.signs = integers(int(sign) for sign in near.y)
+        self.slices = Slices.of(near.X)
+        self.basis: Basis | None = None  # of the members, if it is known
+        room = np.minimum(guess, 1.0 - guess)
+        typical = float(np.max(room, initial=0.0))
+        guess = np.where(room <= INTERIOR * typical, np.round(guess), guess)
+        places = np.flatnonzero((guess > 0.0) & (guess < 1.0))
+        if len(places):
+            self.basis = Basis(near, places) if len(places) <= near.X.shape[1] + 1 else None
+            if self.basis is None or not self.basis.independent():
+                members = places[independent(near.X[places], room[places])]
+                self.basis = Basis(near, members)
+                if len(members) < len(places):
+                    guess = shared(near, guess, b, self.basis, places)
+                places = members
+        self.members: list[int] = places.tolist()
+        coarse = min(COARSE + max(0, -int(np.frexp(typical)[1])), bits)
+        whole = integers(round_to(value, coarse) for value in guess)
+        self.a: Integers = whole << (bits - coarse)
+        self.b = round_to(b, bits)
+        # Σ aᵢyᵢxᵢ and Σ aᵢyᵢ over all samples outside the basis.
+        whole[self.members] = 0
+        self.held = near.pull.plus(self.slices.combination(Fixed(whole * self.signs, coarse)))
+        self.held_tilt = near.tilt * self.unit + (int(np.sum(whole * self.signs)) << (bits - coarse))
+
+    def widen(self, bits: int) -> None:
+        """Count in finer units from now on."""
+        self.a, self.b, self.held_tilt = self.a << bits, self.b << bits, self.held_tilt << bits
+        self.bits, self.unit = self.bits + bits, self.unit << bits
+
+    def run(self) -> Polished:
+        """Multipliers that satisfy the optimality conditions on the samples near the margin, to about 2^−bits."""
+        for _ in range(MOST_PIVOTS if len(self.a) > FEW else MOST_PIVOTS_OF_FEW):
+            target, b = self.target()
+            if self.step_to(target):
+                self.b = b
+                self.balance()
+                w = self.weights(self.of_basis(), self.a[self.members])
+                entering = self.entering(*self.roughly(w))
+                if entering is None:
+                    state = self.state(w)
+                    entering = self.entering(state.shortfall.rounded(), 2.0 ** -(self.bits // 2))
+                    if entering is None:
+                        return self.finished(state)
+                self.enter(*entering)
+        raise UnpolishedError("the active set did not come to rest")
+
+    def hold(self, place: int, times: int) -> None:
+        """Add a sample's part to what is outside the basis, or with times = −1 take it away."""
+        signed = times * int(self.a[place]) * int(self.signs[place])
+        row = Fixed.of(self.near.X[place])
+        self.held = self.held.plus(Fixed(row.values * signed, row.bits + self.bits))
+        self.held_tilt += signed
+
+    def weights(self, slices: Slices, a: Integers) -> Fixed:
+        """w for these multipliers of the basis, whose samples come as slices."""
+        signed = Fixed(a * self.signs[self.members], self.bits)
+        return self.held.plus(slices.combination(signed)).times(self.near.C)
+
+    def factored(self) -> Basis:
+        """The basis of the current members."""
+        if self.basis is None or self.basis.members.tolist() != self.members:
+            self.basis = Basis(self.near, np.array(self.members))
+        return self.basis
+
+    def of_basis(self) -> Slices:
+        return Slices(self.slices.stacked[:, self.members], self.slices.exponents, self.slices.width)
+
+    def state(self, w: Fixed) -> Polished:
+        """What follows from the current multipliers."""
+        b = Fixed(integers([self.b]), self.bits)
+        return Polished(Fixed(self.a.copy(), self.bits), w, b, shortfall(self.slices, self.signs, w, b))
+
+    def roughly(self, w: Fixed) -> tuple[Floats, float]:
+        """1 − mᵢ in float64, and how far that may be off."""
+        steep, b = w.rounded(), scaled(self.b, self.bits)
+        size = float(np.max(np.abs(self.near.X), axis=0, initial=0.0) @ np.abs(steep)) + abs(b) + 1.0
+        return 1.0 - self.near.y * (self.near.X @ steep + b), ROUGH * size
+
+    def imbalance(self, a: Integers) -> int:
+        """Σ aᵢyᵢ over all samples, with these multipliers of the basis."""
+        return int(np.sum(a * self.signs[self.members])) + self.held_tilt
+
+    def target(self) -> tuple[Integers, int]:
+        """The multipliers of the basis and b when it has margins of 1, to the last bit or so."""
+        members = self.members
+        a, b = self.a[members], self.b
+        if not members:
+            return a, b
+        basis, slices = self.factored(), self.of_basis()
+        least, patience = np.inf, 0
+        for _ in range(MOST_ROUNDS):
+            w = self.weights(slices, a)
+            short = shortfall(slices, self.signs[members], w, Fixed(integers([b]), self.bits))
+            lacking, off = Fixed(short.values * self.signs[members], short.bits), scaled(self.imbalance(a), self.bits)
+            first = lacking.rounded()[0]
+            residual = max(float(np.max(np.abs(short.rounded()))), self.steep * abs(off))
+            if residual <= self.steep * 2.0 ** (SLACK - self.bits):
+                return a, b
+            patience = patience + 1 if residual > STALLED * least else 0
+            least = min(least, residual)
+            if patience > MOST_PATIENCE:
+                raise UnpolishedError("samples on the margin depend on each other too closely")
+            further = Fixed(lacking.values[1:] - lacking.values[0], lacking.bits).rounded()
+            change, shift = basis.correction(first, further, off)
+            if not (np.isfinite(change).all() and np.isfinite(shift)):
+                raise UnpolishedError("the numbers are too far apart for float64")
+            a = a + rounded_to(change * self.near.y[members], float(np.max(np.abs(change))), self.bits)
+            b += int(rounded_to(np.array([shift]), abs(shift), self.bits)[0])
+        raise UnpolishedError("refinement takes too many rounds")
+
+    def step_to(self, target: Integers) -> bool:
+        """Go to the target, or as far as the bounds allow: then one sample leaves the basis."""
+        slack = 1 << GUARD
+        if all(-slack <= value <= self.unit + slack for value in target):
+            self.a[self.members] = integers(min(max(value, 0), self.unit) for value in target)
+            return True
+        share, leaving = 2.0, -1
+        for number, (place, value) in enumerate(zip(self.members, target, strict=True)):
+            here = int(self.a[place])
+            if not 0 <= value <= self.unit:
+                room = here if value < 0 else self.unit - here
+                part = scaled(room, self.bits) / scaled(abs(value - here), self.bits)
+                if part < share:
+                    share, leaving = part, number
+        part = round_to(share, MANTISSA)
+        for place, value in zip(self.members, target, strict=True):
+            moved = int(self.a[place]) + ((int(value) - int(self.a[place])) * part >> MANTISSA)
+            self.a[place] = min(max(moved, 0), self.unit)
+        place = self.members.pop(leaving)
+        self.a[place] = self.unit if target[leaving] > self.unit else 0
+        self.hold(place, 1)
+        return False
+
+    def entering(self, off: Floats, tolerance: float) -> tuple[int, int] | None:
+        """The sample most on the wrong side of the margin, and whether its multiplier must rise (1) or fall (−1).
+
+        `off` is 1 − mᵢ, of which only what is beyond the tolerance counts.
+        """
+        if not len(off):
+            return None
+        can_rise = np.array([value < self.unit for value in self.a], dtype=bool)
+        can_fall = np.array([value > 0 for value in self.a], dtype=bool)
+        if not self.members and self.held_tilt:
+            # Nothing is between its bounds: first somebody has to make up for what is lacking.
+            toward = -np.sign(self.held_tilt) * self.near.y
+            useful = np.where(toward > 0.0, can_rise, can_fall)
+            place = int(np.argmin(np.where(useful, np.abs(off), np.inf)))
+            return (place, int(toward[place])) if useful[place] else None
+        low, high = can_rise & (off > tolerance), can_fall & (off < -tolerance)
+        wrong = np.where(low | high, np.abs(off), 0.0)
+        wrong[self.members] = 0.0
+        place = int(np.argmax(wrong))
+        return (place, 1 if low[place] else -1) if wrong[place] > 0.0 else None
+
+    def enter(self, place: int, rise: int) -> None:
+        """Let a sample into the basis; if it depends on the basis, in exchange for another or up to its own bound."""
+        self.hold(place, -1)
+        if not self.members:
+            self.members = [place]
+            return
+        coefficients, distance = self.factored().coefficients(self.near.X[place])
+        if distance > DEPENDENT and len(self.members) <= self.near.X.shape[1]:
+            self.members.append(place)
+            return
+        # Raising a by s while the basis gives way leaves the weights as they are: Σ yᵢaᵢ(xᵢ, 1) stays.
+        limit, leaving = (self.unit - int(self.a[place]) if rise > 0 else int(self.a[place])), -1
+        slopes = -rise * self.near.y[place] * coefficients * self.near.y[self.members]
+        for number, (member, slope) in enumerate(zip(self.members, slopes, strict=True)):
+            if abs(slope) > 1e-9:
+                room = self.unit - int(self.a[member]) if slope > 0 else int(self.a[member])
+                reach = round_to(scaled(room, self.bits) / abs(slope), self.bits)
+                if reach < limit:
+                    limit, leaving = reach, number
+        for member, slope in zip(self.members, slopes, strict=True):
+            moved = int(self.a[member]) + round_to(scaled(limit, self.bits) * slope, self.bits)
+            self.a[member] = min(max(moved, 0), self.unit)
+        self.a[place] += rise * limit
+        if leaving >= 0:
+            place, self.members[leaving] = self.members[leaving], place
+            self.a[place] = self.unit if slopes[leaving] > 0 else 0
+        self.hold(place, 1)
+
+    def balance(self) -> None:
+        """Let Σ aᵢyᵢ be zero to the last bit, at the cost of the multiplier with the most room."""
+        off = self.imbalance(self.a[self.members])
+        if off and self.members:
+            room = self.a[self.members], self.unit - self.a[self.members]  # downwards, upwards
+            space, place = max(
+                (int(room[int(self.signs[place] * off < 0)][number]), place)
+                for number, place in enumerate(self.members)
+            )
+            if space >= abs(off):
+                self.a[place] -= int(self.signs[place]) * off
+
+    def finished(self, state: Polished) -> Polished:
+        """The multipliers, if they are admissible."""
+        if self.imbalance(self.a[self.members]):
+            raise UnpolishedError("no multiplier is between its bounds, and they do not balance")
+        return with_bias_nearest_zero(self.near, state)
+
+
+def shortfall(slices: Slices, signs: Integers, w: Fixed, b: Fixed) -> Fixed:
+    """1 − mᵢ of these samples."""
+    score = slices.product(w).plus(b)
+    return ONE.minus(Fixed(score.values * signs, score.bits))
+
+
+def with_bias_nearest_zero(near: Near, state: Polished) -> Polished:
+    """The same weights with the b of `enclosure.py`, as far as samples near the margin tell where its interval ends."""
+    offsets = sorted(state.shortfall.values * integers(int(sign) for sign in near.y))
+    k = near.tilt + int(np.count_nonzero(near.y > 0.0))
+    bits = max(state.b.bits, state.shortfall.bits)
+    zero = -int(state.b.at(bits)[0])
+    low = int(offsets[k - 1]) << bits - state.shortfall.bits if 0 < k <= len(offsets) else 0
+    high = int(offsets[k]) << bits - state.shortfall.bits if 0 <= k < len(offsets) else 0
+    shift = Fixed(integers([sorted((low, zero, high))[1]]), bits)
+    signed = Fixed(integers(int(sign) for sign in near.y) * shift.values[0], bits)
+    return Polished(state.multipliers, state.w, state.b.plus(shift), state.shortfall.minus(signed))
+
+
+def rounded_to(values: Floats, largest: float, bits: int) -> Integers:
+    """values · 2^bits, without the digits that float64 cannot have got right: they would have to be carried along."""
+    keep = min(max(MANTISSA - int(np.frexp(largest)[1]), 0), bits)
+    return integers(round_to(value, keep) << (bits - keep) for value in values)
+
+
+def round_to(value: float, bits: int) -> int:
+    """value · 2^bits as an integer."""
+    numerator, denominator = float(value).as_integer_ratio()
+    return (numerator << bits) // denominator

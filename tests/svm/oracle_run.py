@@ -1,0 +1,136 @@
+"""Small problems against the exact oracle, many of them: `python -m tests.svm.oracle_run --help`.
+
+Every model is held against the solution in rational arithmetic: its errors must be within the stated bounds, and where
+a head is decided its bytes must be those of the exact solution, rounded by the rule of docs/svm.md, which is written
+down here a second time. A problem is fitted, fitted in another order, a record is forgotten and inserted again.
+"""
+
+import argparse
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
+from multiprocessing import get_context
+
+import numpy as np
+from numpy.typing import NDArray
+from tests.svm.exact_oracle import Exact, solve
+from tests.svm.nasty import FAMILIES, problem
+
+from maxrr.svm import FlatHeadWarning, LinearSVM
+
+THETA = Fraction(6369051672525773, 2**53)  # about 1/√2
+OFFSET = Fraction(3730904090310553, 2**53)  # about √2 − 1
+
+
+def published(x: Fraction, floor: int) -> float:
+    """The canonical form of an exact number, by its definition."""
+    exponent = max(log2_floor(THETA * abs(x)), floor) if x else floor
+    steps = math.floor(abs(x) * Fraction(2) ** (64 - exponent) + OFFSET)
+    rounded = float(steps * Fraction(2) ** (exponent - 64))
+    return (-rounded if x < 0 else rounded) + 0.0
+
+
+def log2_floor(x: Fraction) -> int:
+    """⌊log₂ x⌋ for x > 0."""
+    guess = x.numerator.bit_length() - x.denominator.bit_length()
+    return guess if x >= Fraction(2) ** guess else guess - 1
+
+
+def faults(model: LinearSVM, X: NDArray, exact: Exact, rows: NDArray) -> Iterator[str]:
+    """What a model claims about its one head and is not so. `rows` are the model's rows of the samples X."""
+    (certificate,), (w,), (b,) = model.certificate_, model.coef_, model.intercept_
+    away = sum((Fraction(float(value)) - true) ** 2 for value, true in zip(w, exact.w, strict=True))
+    if away > Fraction(certificate.weight_error) ** 2:
+        yield f"w is {math.sqrt(away):.1e} off, and {certificate.weight_error:.1e} is stated"
+    off = abs(Fraction(float(b)) - exact.b)
+    if off > Fraction(certificate.bias_error):
+        yield f"b is {float(off):.1e} off, and {certificate.bias_error:.1e} is stated"
+    for x in X:
+        score = sum(
+            (Fraction(float(value)) * Fraction(float(part)) for value, part in zip(w, x, strict=True)),
+            Fraction(float(b)),
+        )
+        true = sum((value * Fraction(float(part)) for value, part in zip(exact.w, x, strict=True)), exact.b)
+        if abs(score - true) > Fraction(certificate.error):
+            yield "a decision value is further off than stated"
+    if certificate.decided:
+        shaping = {number for number, margin in enumerate(exact.margins) if margin <= 1 + Fraction(1, 2**60)}
+        if set(np.flatnonzero(np.isin(rows, model.support_)).tolist()) != shaping:
+            yield "other records are influential"
+        sizes = [abs(Fraction(float(part))) for number in shaping for part in X[number]]
+        largest = max(sizes)
+        exponent = log2_floor(largest) + 1 if largest else 0
+        wanted = [published(value, -100 - exponent) for value in exact.w]
+        if w.tobytes() != np.array(wanted).tobytes():
+            yield f"w is decided as {w}, and should be {wanted}"
+        if np.float64(b).tobytes() != np.float64(published(exact.b, -100)).tobytes():
+            yield f"b is decided as {b}, and should be {published(exact.b, -100)}"
+
+
+def check(family: str, seed: int) -> tuple[Counter[str], list[str]]:
+    """Counts of what was looked at, and what was wrong."""
+    X, y, C = problem(family, seed)
+    rng = np.random.default_rng(seed)
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+
+    def look(what: str, model: LinearSVM, X: NDArray, exact: Exact, rows: NDArray) -> None:
+        counts["heads"] += 1
+        counts["undecided"] += not model.certificate_[0].decided
+        wrong.extend(f"{family} {seed} {what}: {fault}" for fault in faults(model, X, exact, rows))
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FlatHeadWarning)
+            exact, everything = solve(X, y, C), np.arange(len(y))
+            model = LinearSVM(C).fit(X, y)
+            look("fit", model, X, exact, everything)
+            order = rng.permutation(len(y))
+            look("permuted", LinearSVM(C).fit(X[order], y[order]), X[order], solve(X[order], y[order], C), everything)
+            gone = int(rng.integers(len(y)))
+            kept = np.delete(everything, gone)
+            if len(set(y[kept])) == 2:
+                model.forget([gone])
+                look("forget", model, X[kept], solve(X[kept], y[kept], C), kept)
+                model.insert(X[[gone]], y[[gone]])
+                back = np.append(kept, gone)
+                look("insert", model, X[back], solve(X[back], y[back], C), np.append(kept, len(y)))
+    except Exception as error:
+        wrong.append(f"{family} {seed}: {type(error).__name__}: {error}")
+        counts["failed"] += 1
+    return counts, wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", type=int, default=2000, help="how many, over all families")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--family", action="append", help="only these")
+    given = parser.parse_args()
+    families = given.family or list(FAMILIES)
+    each = -(-given.problems // len(families))
+    started, faults_found = time.perf_counter(), 0
+    with ProcessPoolExecutor(given.processes, get_context("fork")) as pool:
+        for family in families:
+            seeds = range(given.first, given.first + each)
+            total: Counter[str] = Counter()
+            for counts, wrong in pool.map(check, [family] * each, seeds, chunksize=20):
+                total += counts
+                faults_found += len(wrong)
+                for line in wrong:
+                    print(line, flush=True)
+            print(
+                f"{family:18} {each:6} problems {total['heads']:7} heads {total['undecided']:4} undecided "
+                f"{total['failed']:4} failed", flush=True,
+            )  # fmt: skip
+    print(f"{each * len(families)} problems, {faults_found} faults, {time.perf_counter() - started:.0f} s")
+    raise SystemExit(faults_found > 0)
+
+
+if __name__ == "__main__":
+    main()
