@@ -65,7 +65,7 @@ def settle(
 def solve_free(X: Floats, y: Floats, pull: Floats, tilt: float, noise: float) -> tuple[Floats, float, Floats] | None:
     """Weights, bias and multipliers when these samples have margin 1; None if they do not determine them.
 
-    The algebra is that of `canonical.weights`, here with LAPACK and with the multipliers, which need R⁻¹.
+    The algebra is that of `basis.py`.
     """
     count, dimension = X.shape
     if count == 0 or count > dimension + 1:

@@ -62,8 +62,8 @@ class Basis:
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
 
     def solve(self, right: Floats, transposed: bool = False) -> Floats:
-        found: Floats = dtrtrs(self.R, right, trans=int(transposed))[0]
-        return found
+        found, failed = dtrtrs(self.R, right, trans=int(transposed))
+        return np.full(len(right), np.nan) if failed else np.asarray(found)
 
     def coefficients(self, x: Floats) -> tuple[Floats, float]:
         """The affine combination of the basis nearest to x, and its distance relative to x − first."""
@@ -92,8 +92,8 @@ def independent(X: Floats, preference: Floats) -> Ints:
     weight = np.sqrt(np.maximum(preference[1:][apart], 1e-6)) / lengths[apart]
     R, pivots = qr((rows[apart] * weight[:, None]).T, mode="r", pivoting=True, check_finite=False)
     sizes = np.abs(np.diag(R)) / weight[pivots[: min(R.shape)]] / lengths[apart][pivots[: min(R.shape)]]
-    good = np.flatnonzero(sizes <= DEPENDENT)
-    rank = int(good[0]) if len(good) else len(sizes)
+    dependent = np.flatnonzero(sizes <= DEPENDENT)
+    rank = int(dependent[0]) if len(dependent) else len(sizes)
     return np.concatenate([order[:1], order[1:][apart][pivots[:rank]]])
 
 

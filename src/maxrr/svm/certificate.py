@@ -13,7 +13,7 @@ EXACT = 1e-8
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far one head is from the exact solution of its problem, at most. Every number is a proven bound.
+    """How far one head is from the exact solution of its problem, at most. Errors and gap are proved bounds.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> 
     """Whether any of the changed samples shapes the head, or may do so: its margin is not proved to be above 1."""
     proved = head.certificate
     bound = margin_error(samples.lengths[changed], head.w, head.b, proved.weight_error, proved.bias_error)
-    return bool((margins[changed] <= 1.0 + bound + 2.0 * TOUCHING).any())
+    return not bool((margins[changed] > 1.0 + bound + 2.0 * TOUCHING).all())
 
 
 def unmoved(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:

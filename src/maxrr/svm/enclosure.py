@@ -24,7 +24,7 @@ import numpy as np
 from maxrr.svm import rounding
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.basis import Near
-from maxrr.svm.fixed import Fixed, scaled
+from maxrr.svm.fixed import Fixed, integers, scaled
 from maxrr.svm.polish import Polished
 
 UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative
@@ -47,8 +47,9 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
     It is wide where b is not the point of its interval nearest to zero, and None where b is in no such interval.
     `lengths` are those of the samples near the margin, correct to 2^−30 or so.
     """
-    gap = near.C * complementarity(polished) * UP
-    radius = math.sqrt(2.0 * gap) * UP + (TINY if gap else 0.0)
+    total = complementarity(polished)
+    gap = math.nextafter(near.C * total.rounded()[0] * UP, math.inf) if total.values[0] else 0.0
+    radius = math.sqrt(2.0 * gap) * UP
     # How far from b the score puts each sample's turning point tᵢ; the n₊-th smallest of all is the k-th of these.
     offsets = near.y * polished.shortfall.rounded()
     errors = (radius * lengths + np.abs(offsets) * 2.0**-50) * UP + (TINY if gap else 0.0)
@@ -65,11 +66,11 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
     return Enclosure(gap, radius, float(low), float(high))
 
 
-def complementarity(polished: Polished) -> float:
-    """Σ (1 − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ in units of C, rounded up."""
+def complementarity(polished: Polished) -> Fixed:
+    """Σ (1 − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ in units of C."""
     a, short, one = polished.multipliers.values, polished.shortfall.values, 1 << polished.multipliers.bits
     total = sum((one - ai) * si if si > 0 else -ai * si for ai, si in zip(a, short, strict=True))
-    return scaled(total, polished.multipliers.bits + polished.shortfall.bits) * UP + (TINY if total else 0.0)
+    return Fixed(integers([total]), polished.multipliers.bits + polished.shortfall.bits)
 
 
 def middle(first: float, second: float, third: float) -> float:

@@ -133,7 +133,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """Remove samples from the solved problem, and their contents from memory.
 
         Samples clearly without influence cost no pass over the data. Otherwise only the heads that they shape are
-        solved again, from where they are. If anything goes wrong, or is interrupted, the estimator is as it was.
+        solved again, from where they are. If anything goes wrong, the estimator is as it was; an interruption leaves it
+        so, or with the samples forgotten and their contents left to the next request to erase.
 
         Parameters
         ----------

@@ -6,7 +6,7 @@ import numpy as np
 
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.enclosure import TINY, UP
-from maxrr.svm.finish import Guess, all_margins, bias, certify, finish, margin_error
+from maxrr.svm.finish import all_margins, bias, certify, finish, margin_error
 from maxrr.svm.fixed import ROWS_A_SUM, Fixed, Integers, Slices, integers
 from maxrr.svm.interior import follow
 from maxrr.svm.problem import Head, Samples, Trial
@@ -28,9 +28,9 @@ def surely(samples: Samples, C: float, trial: Trial) -> Head:
     a[rows] = np.where(outside, 0.0, np.where(inside, 1.0, np.clip(path.a, 0.0, 1.0)))
     margins = np.full(len(a), np.inf)
     margins[rows] = np.where(outside, 1.0 + path.s, np.where(inside, 1.0 - path.xi, 1.0))
-    head = finish(samples, C, trial, Guess(C * a, margins, b))
+    head = finish(samples, C, trial, a, margins, b)
     if head is None and len(rows) <= FEW:  # all samples may be pivoted on
-        head = finish(samples, C, trial, Guess(C * a, np.where(samples.alive, 1.0, np.inf), b))
+        head = finish(samples, C, trial, a, np.where(samples.alive, 1.0, np.inf), b)
     if head is not None:
         return head
     a[rows] = path.a

@@ -16,6 +16,7 @@ from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
 from maxrr.svm.fixed import signed_sum
 from maxrr.svm.polish import Polished, Search, UnpolishedError
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.validation import NO_EXPONENT
 
 UNIT = 2.0**-53
 TOUCHING = 2.0**-60  # margins within this of 1 are on it
@@ -25,18 +26,8 @@ MORE_BITS = 192  # where these do not decide every byte
 MOST_BITS = 3 * MORE_BITS
 MOST_TRIES = 12
 MOST_STRAYED = 4  # times d + 1: more samples on the wrong side mean that the guess was poor
-NONE = -10_000  # the exponent of nothing
 NARROW = 2.0**-70  # an enclosure of b wider than this does not settle it,
 WIDE = 1e-12  # and wider than this no bits will help
-
-
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """Where a solver thinks that the solution is."""
-
-    alpha: Floats
-    margins: Floats
-    b: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +60,17 @@ def propose(
     problem = Near(samples.rows(places), trial.y[places], C, known.total, int(np.sum(trial.y[known.places])))
     try:
         polished, enclosure, published = prove(samples, problem, a[places], b, places, known.places)
-    except UnpolishedError:
+    except (UnpolishedError, OverflowError):
         return None
     a = inside.astype(np.float64)
     a[places] = polished.multipliers.rounded()
     return Candidate(near, inside, a, places, known, polished, enclosure, published)
 
 
-def finish(samples: Samples, C: float, trial: Trial, guess: Guess) -> Head | None:
-    """The proved head, if the guess is near enough to it."""
-    a = guess.alpha / C
-    near = ((a > 0.0) & (a < 1.0)) | (np.abs(guess.margins - 1.0) <= CLOSE * sizes(samples, guess.margins, guess.b))
-    candidate = propose(samples, C, trial, near, guess.margins < 1.0, a, guess.b)
+def finish(samples: Samples, C: float, trial: Trial, a: Floats, margins: Floats, b: float) -> Head | None:
+    """The proved head, if these multipliers (in units of C), margins and bias are near enough to it."""
+    near = ((a > 0.0) & (a < 1.0)) | (np.abs(margins - 1.0) <= CLOSE * sizes(samples, margins, b))
+    candidate = propose(samples, C, trial, near, margins < 1.0, a, b)
     return None if candidate is None else confirm(samples, C, trial, candidate)
 
 
@@ -97,7 +87,7 @@ def confirm(
         if candidate.settles_bias or searched:
             bound = side_bound(samples, published)
             beyond = np.where(candidate.inside, 1.0 - margins, margins - 1.0)  # how far on the side taken for granted
-            unclear = samples.alive & ~near & (beyond <= bound)
+            unclear = samples.alive & ~near & ~(beyond > bound)
             if not unclear.any():
                 return assembled(samples, C, trial, candidate, margins)
             if np.count_nonzero(unclear & (beyond < -bound)) > limit:
@@ -158,14 +148,13 @@ def prove(
 def largest_exponent(
     samples: Samples, places: Ints, inside: Ints, polished: Polished, enclosure: Enclosure
 ) -> int | None:  # fmt: skip
-    """The least c with all influential features below 2^c; None if that depends on a margin too close to call."""
+    """The least c with all influential features below 2^c; None if it is open who is influential."""
     short = polished.shortfall.rounded()
     doubt = (enclosure.radius * samples.lengths[places] + max(-enclosure.low, enclosure.high)) * UP
-    sure, possible = (
-        int(np.max(samples.exponents[np.concatenate([places[chosen], inside])], initial=NONE))
-        for chosen in (short >= doubt - TOUCHING, short >= -doubt - TOUCHING)
-    )
-    return sure if sure == possible else None
+    if (np.abs(np.abs(short) - TOUCHING) <= doubt + TOUCHING * 2.0**-50).any():
+        return None
+    influential = np.concatenate([places[short >= -TOUCHING], inside])
+    return int(np.max(samples.exponents[influential], initial=NO_EXPONENT))
 
 
 def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | None) -> InsideSum:

@@ -63,7 +63,7 @@ def follow(X: Floats, y: Floats, C: float) -> Path:
         inverse = 1.0 / (path.s / path.a + path.xi / path.g)
         try:
             solve = factored(Z, y, C, inverse)
-        except (LinAlgError, ValueError):
+        except (LinAlgError, ValueError):  # not positive definite, or not finite
             break
 
         def direction(target_s: Floats, target_xi: Floats) -> tuple[Floats, float, Floats, Floats, Floats]:
@@ -89,7 +89,7 @@ def follow(X: Floats, y: Floats, C: float) -> Path:
             path.w + reach * step_w, path.b + reach * step_b, path.a + reach * step_a, path.g - reach * step_a,
             path.s + reach * step_s, path.xi + reach * step_xi,
         )  # fmt: skip
-        if not np.isfinite(path.b):
+        if not np.isfinite(path.b + float(np.sum(path.a) + np.sum(path.s) + np.sum(path.xi)) + float(np.sum(path.w))):
             break
     return kept
 
@@ -109,7 +109,7 @@ def factored(Z: Floats, y: Floats, C: float, inverse: Floats):  # type: ignore[n
     factor = cho_factor(matrix, check_finite=True)
 
     def solve(right_w: Floats, right_b: float) -> tuple[Floats, float]:
-        found = scale * cho_solve(factor, scale * np.append(right_w / C, right_b))
+        found = scale * cho_solve(factor, scale * np.append(right_w / C, right_b), check_finite=False)
         return found[:d], float(found[d])
 
     return solve

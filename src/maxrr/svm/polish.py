@@ -180,7 +180,7 @@ class Search:
             here = int(self.a[place])
             if not 0 <= value <= self.unit:
                 room = here if value < 0 else self.unit - here
-                part = scaled(room, self.bits) / scaled(abs(value - here), self.bits)
+                part = room / abs(int(value) - here)
                 if part < share:
                     share, leaving = part, number
         part = round_to(share, MANTISSA)
@@ -220,6 +220,8 @@ class Search:
             self.members = [place]
             return
         coefficients, distance = self.factored().coefficients(self.near.X[place])
+        if not np.isfinite(coefficients).all():
+            raise UnpolishedError("the numbers are too far apart for float64")
         if distance > DEPENDENT and len(self.members) <= self.near.X.shape[1]:
             self.members.append(place)
             return
@@ -257,6 +259,8 @@ class Search:
         """The multipliers, if they are admissible."""
         if self.imbalance(self.a[self.members]):
             raise UnpolishedError("no multiplier is between its bounds, and they do not balance")
+        if not all(0 <= value <= self.unit for value in self.a):
+            raise UnpolishedError("a multiplier is out of its bounds")
         return with_bias_nearest_zero(self.near, state)
 
 

@@ -14,7 +14,7 @@ from maxrr.svm import newton
 from maxrr.svm.active_set import settle
 from maxrr.svm.arrays import Array, Floats, Ints, like, to_numpy
 from maxrr.svm.fallback import surely
-from maxrr.svm.finish import Candidate, Guess, confirm, finish, propose
+from maxrr.svm.finish import Candidate, confirm, finish, propose
 from maxrr.svm.problem import Head, Samples, Trial
 from maxrr.svm.threads import BLAS, on_threads
 
@@ -204,5 +204,5 @@ def finish_here(samples: Samples, C: float, trial: Trial) -> Head | None:
     """Try to finish a head whose samples on the margin depend on each other, so that it does not settle."""
     if trial.spread > TIED:
         return None
-    head = finish(samples, C, trial, Guess(trial.alpha, trial.margins, trial.b))
+    head = finish(samples, C, trial, trial.alpha / C, trial.margins, trial.b)
     return head or surely(samples, C, trial)

@@ -43,7 +43,7 @@ def restored(C: float, features: Floats, labels: NDArray[Any], alive: Bools, hea
     """The model that these heads were taken from. Rows that are not alive may hold anything."""
     classes = np.unique(labels[alive])
     codes = np.where(alive, np.searchsorted(classes, labels), -1).astype(np.int64)
-    X = np.where(alive[:, None], features, 0.0)
+    X = validation.owned(np.where(alive[:, None], features, 0.0))
     samples = Samples(X, *validation.sizes(X), codes, alive.copy())
     scores = X @ np.stack([head.w for head in heads], axis=1)
     solved = []

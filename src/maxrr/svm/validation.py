@@ -14,12 +14,16 @@ from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, namespace, to
 
 LONGEST = 1e100
 SMALLEST = 1e-100
+SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50
+NO_EXPONENT = -10_000  # of zero, and of nothing
 
 
 def penalty(C: object) -> float:
     """C as a float."""
     if not isinstance(C, Real) or not 0.0 < float(C) < math.inf:
         raise ValueError(f"C must be a positive, finite number, not {C!r}")
+    if not SMALLEST_PENALTY <= float(C) <= LARGEST_PENALTY:
+        raise ValueError(f"C must be between {SMALLEST_PENALTY:.0e} and {LARGEST_PENALTY:.0e}, not {C!r}")
     return float(C)
 
 
@@ -118,8 +122,7 @@ def lengths(X: Array) -> Floats:
 def exponents(X: Array) -> Ints:
     """For every row the least c with all its numbers below 2^c in size."""
     largest = to_numpy(namespace(X).max(namespace(X).abs(X), axis=1))
-    found: Ints = np.frexp(largest)[1].astype(np.int64)
-    return found
+    return np.where(largest > 0.0, np.frexp(largest)[1], NO_EXPONENT).astype(np.int64)
 
 
 def plain(label: Any) -> Any:
