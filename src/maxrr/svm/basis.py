@@ -10,7 +10,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtrs
 
 from maxrr.svm.arrays import Floats, Ints
-from maxrr.svm.fixed import Fixed
+from maxrr.svm.fixed import MANTISSA, Fixed, Integers, integers
 
 CLEARLY = 1e-8  # more than this of each sample's own length is beyond the span of the others: they are independent
 DEPENDENT = 1e-12  # less than this of it: they are not
@@ -60,6 +60,13 @@ class Basis:
         signed = self.solve(self.solve(right, transposed=True))
         change = self.C * (signed @ self.rows - imbalance * self.first)
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
+
+    def step(self, first: float, further: Floats, imbalance: float, bits: int) -> tuple[Integers, int]:
+        """The same as whole numbers of 2^−bits."""
+        change, shift = self.correction(first, further, imbalance)
+        if not (np.isfinite(change).all() and np.isfinite(shift)):
+            raise OverflowError("the numbers are too far apart for float64")
+        return rounded_to(change, bits), int(rounded_to(np.array([shift]), bits)[0])
 
     def solve(self, right: Floats, transposed: bool = False) -> Floats:
         found, failed = dtrtrs(self.R, right, trans=int(transposed))
@@ -123,3 +130,15 @@ def shared(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -> F
         change = room * (scaled_rows @ found)
         guess[places] = np.clip(guess[places] + change, 0.0, 1.0)
     return guess
+
+
+def rounded_to(values: Floats, bits: int) -> Integers:
+    """values · 2^bits, without digits beyond the last one of the largest: they would have to be carried along."""
+    keep = min(max(MANTISSA - int(np.frexp(np.max(np.abs(values)))[1]), 0), bits)
+    return integers(round_to(value, keep) << (bits - keep) for value in values)
+
+
+def round_to(value: float, bits: int) -> int:
+    """value · 2^bits as an integer."""
+    numerator, denominator = float(value).as_integer_ratio()
+    return (numerator << bits) // denominator

@@ -312,9 +312,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             elif not head.w.any():
                 warnings.warn(
-                    f"the head of class {label!r} has weights of zero: no linear function of these features tells the "
-                    "class from the rest, whatever C, and nearly every record is influential in it. Features that tell "
-                    "it apart would help, or leaving the class out",
+                    f"the head of class {label!r} has weights of zero: under the hinge loss no linear function of "
+                    "these features is better than a constant, whatever C, and nearly every record is influential in "
+                    "it. Features that tell the class apart better would help",
                     FlatHeadWarning,
                     stacklevel=3,
                 )
@@ -327,10 +327,10 @@ def unsolved_message(label: Any, head: Head, found: Fitted) -> str:
     proved = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"the head of class {label!r} is not solved: its decision values are known only to {proved.error:.1e}, its "
-        f"objective to {proved.relative_gap:.1e}. Column {wide} of the features reaches {largest[wide]:.1e}, column "
-        f"{narrow} only {largest[narrow]:.1e}, and C is {found.C:g}: float64 cannot tell apart what this problem asks "
-        "for. Scale the features to about 1, or lower C"
+        f"the head of class {label!r} is not solved: its decision values are known only to {proved.error:.1e}, and its "
+        f"objective to {proved.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
+        f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
+        "are, leave out columns that are combinations of others up to rounding"
     )
 
 

@@ -29,12 +29,15 @@ def surely(samples: Samples, C: float, trial: Trial) -> Head:
     margins = np.full(len(a), np.inf)
     margins[rows] = np.where(outside, 1.0 + path.s, np.where(inside, 1.0 - path.xi, 1.0))
     head = finish(samples, C, trial, a, margins, b)
-    if head is None and len(rows) <= FEW:  # all samples may be pivoted on
-        head = finish(samples, C, trial, a, np.where(samples.alive, 1.0, np.inf), b)
+    if head is None:
+        trial.patient = True
+        few = len(rows) <= FEW  # all of them may be pivoted on
+        head = finish(samples, C, trial, a, np.where(samples.alive, 1.0, np.inf) if few else margins, b)
     if head is not None:
         return head
     a[rows] = path.a
-    return bounded(samples, C, trial, a)
+    nothing = bounded(samples, C, trial, np.zeros(len(a)))
+    return min(bounded(samples, C, trial, a), nothing, key=lambda found: found.certificate.primal)
 
 
 def bounded(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:

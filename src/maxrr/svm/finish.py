@@ -59,7 +59,8 @@ def propose(
     places = np.flatnonzero(near)
     problem = Near(samples.rows(places), trial.y[places], C, known.total, int(np.sum(trial.y[known.places])))
     try:
-        polished, enclosure, published = prove(samples, problem, a[places], b, places, known.places)
+        search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
+        polished, enclosure, published = prove(samples, problem, search, places, known.places)
     except (UnpolishedError, OverflowError):
         return None
     a = inside.astype(np.float64)
@@ -116,11 +117,10 @@ def sizes(samples: Samples, margins: Floats, b: float) -> Floats:
 
 
 def prove(
-    samples: Samples, problem: Near, a: Floats, b: float, places: Ints, inside: Ints
+    samples: Samples, problem: Near, search: Search, places: Ints, inside: Ints
 ) -> tuple[Polished, Enclosure, Published]:
     """Multipliers, enclosure and published numbers, with as many bits as it takes to decide these."""
     lengths = samples.lengths[places]
-    search = Search(problem, a, b, BITS + 2 * problem.X.shape[1].bit_length())
     most = search.bits + MOST_BITS
     found: tuple[Polished, Enclosure, Published] | None = None
     while True:
@@ -140,7 +140,7 @@ def prove(
         largest = largest_exponent(samples, places, inside, polished, enclosure)
         published = publish(polished, enclosure, largest, np.array(dead, dtype=np.int64))
         found = polished, enclosure, published
-        if published.decided or enclosure.high - enclosure.low > WIDE * (1.0 + abs(b)) or search.bits >= most:
+        if published.decided or enclosure.high - enclosure.low > WIDE * (1.0 + abs(published.b)) or search.bits >= most:
             return found
         search.widen(MORE_BITS)
 

@@ -21,7 +21,8 @@ MOST_STEPS = 120
 CENTRED = 1e-13  # Σ aᵢsᵢ + gᵢξᵢ, relative to the objective, at which to stop
 BACK = 0.995  # of the way to the nearest bound
 RIDGE = 1e-15
-STALLED = 12  # steps without progress
+BETTER = 0.95  # a step that leaves less than this of it is progress
+STALLED = 12  # steps without
 
 
 @dataclass
@@ -52,12 +53,11 @@ def follow(X: Floats, y: Floats, C: float) -> Path:
         lacking_s = 1.0 - (Z @ path.w + y * path.b) - path.xi + path.s
         mu = path.complementarity()
         objective = 0.5 * float(path.w @ path.w) / C + float(np.sum(path.xi))
-        merit = max(2 * n * mu / objective, float(np.max(np.abs(lacking_s))))
-        if merit < 0.9 * best:
-            best, kept, waited = merit, path, 0
+        if mu < BETTER * best:
+            best, kept, waited = mu, path, 0
         else:
             waited += 1
-        if merit <= CENTRED or waited > STALLED:
+        if 2 * n * mu <= CENTRED * objective or waited > STALLED:
             break
         # 2. One matrix for predictor and corrector.
         inverse = 1.0 / (path.s / path.a + path.xi / path.g)

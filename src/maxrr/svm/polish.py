@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.svm.arrays import Floats
-from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, shared
+from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, shared
+from maxrr.svm.fine_basis import MOST, NOTHING, FineBasis
 from maxrr.svm.fixed import MANTISSA, Fixed, Integers, Slices, integers, scaled
 
 ONE = Fixed(integers([1]), 0)
@@ -27,8 +28,8 @@ STALLED = 0.25  # a round that leaves more than this of the error leads nowhere,
 MOST_PATIENCE = 3  # and this many in a row are enough
 SLACK = 8  # bits of the residual that rounding of many multipliers may leave
 MOST_PIVOTS = 60  # from a good guess there are none, or a few
-FEW = 200  # samples, with which one can be more patient
-MOST_PIVOTS_OF_FEW = 200
+FEW, MANY_PIVOTS = 200, 200  # so few samples are worth more of them
+VERY_MANY_PIVOTS = 1000  # where nothing else has helped
 ROUGH = 1e-12  # of its terms: what float64 says of a margin
 GUARD = 24  # bits by which a multiplier may be out of its bounds, or a margin off, by the rounding of others
 
@@ -53,26 +54,29 @@ class UnpolishedError(ArithmeticError):
 class Search:
     """The active set method, from a guess of the multipliers (in units of C) and of b; margins are good to 2^−bits."""
 
-    def __init__(self, near: Near, guess: Floats, b: float, bits: int) -> None:
+    def __init__(self, near: Near, guess: Floats, b: float, bits: int, patient: bool = False) -> None:
         if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(near.steepness())):
             raise UnpolishedError("the numbers are too far apart for float64")
         bits += max(0, int(np.frexp(near.steepness())[1]))
         self.near, self.bits, self.unit, self.steep = near, bits, 1 << bits, max(1.0, near.steepness())
         self.signs = integers(int(sign) for sign in near.y)
         self.slices = Slices.of(near.X)
-        self.basis: Basis | None = None  # of the members, if it is known
+        self.most_pivots = VERY_MANY_PIVOTS if patient else MANY_PIVOTS if len(near.y) <= FEW else MOST_PIVOTS
+        self.basis: Basis | FineBasis | None = None  # of the members, if it is known
         room = np.minimum(guess, 1.0 - guess)
         typical = float(np.max(room, initial=0.0))
         guess = np.where(room <= INTERIOR * typical, np.round(guess), guess)
         places = np.flatnonzero((guess > 0.0) & (guess < 1.0))
         if len(places):
-            self.basis = Basis(near, places) if len(places) <= near.X.shape[1] + 1 else None
-            if self.basis is None or not self.basis.independent():
+            basis = Basis(near, places) if len(places) <= near.X.shape[1] + 1 else None
+            if basis is None or not basis.independent():
                 members = places[independent(near.X[places], room[places])]
-                self.basis = Basis(near, members)
+                basis = Basis(near, members)
                 if len(members) < len(places):
-                    guess = shared(near, guess, b, self.basis, places)
+                    guess = shared(near, guess, b, basis, places)
                 places = members
+            if basis.independent():
+                self.basis = basis
         self.members: list[int] = places.tolist()
         coarse = min(COARSE + max(0, -int(np.frexp(typical)[1])), bits)
         whole = integers(round_to(value, coarse) for value in guess)
@@ -90,7 +94,7 @@ class Search:
 
     def run(self) -> Polished:
         """Multipliers that satisfy the optimality conditions on the samples near the margin, to about 2^−bits."""
-        for _ in range(MOST_PIVOTS if len(self.a) > FEW else MOST_PIVOTS_OF_FEW):
+        for _ in range(self.most_pivots):
             target, b = self.target()
             if self.step_to(target):
                 self.b = b
@@ -117,10 +121,12 @@ class Search:
         signed = Fixed(a * self.signs[self.members], self.bits)
         return self.held.plus(slices.combination(signed)).times(self.near.C)
 
-    def factored(self) -> Basis:
+    def factored(self) -> Basis | FineBasis:
         """The basis of the current members."""
         if self.basis is None or self.basis.members.tolist() != self.members:
-            self.basis = Basis(self.near, np.array(self.members))
+            basis = Basis(self.near, np.array(self.members))
+            fine = not basis.independent() and len(self.members) <= MOST
+            self.basis = FineBasis(self.near, basis.members) if fine else basis
         return self.basis
 
     def of_basis(self) -> Slices:
@@ -162,11 +168,8 @@ class Search:
             if patience > MOST_PATIENCE:
                 raise UnpolishedError("samples on the margin depend on each other too closely")
             further = Fixed(lacking.values[1:] - lacking.values[0], lacking.bits).rounded()
-            change, shift = basis.correction(first, further, off)
-            if not (np.isfinite(change).all() and np.isfinite(shift)):
-                raise UnpolishedError("the numbers are too far apart for float64")
-            a = a + rounded_to(change * self.near.y[members], float(np.max(np.abs(change))), self.bits)
-            b += int(rounded_to(np.array([shift]), abs(shift), self.bits)[0])
+            change, shift = basis.step(first, further, off, self.bits)
+            a, b = a + change * self.signs[members], b + shift
         raise UnpolishedError("refinement takes too many rounds")
 
     def step_to(self, target: Integers) -> bool:
@@ -220,9 +223,14 @@ class Search:
             self.members = [place]
             return
         coefficients, distance = self.factored().coefficients(self.near.X[place])
+        if distance <= DEPENDENT and len(self.members) <= MOST:  # look again, with more digits
+            coefficients, distance = FineBasis(self.near, np.array(self.members)).coefficients(self.near.X[place])
+            distance = distance if distance > NOTHING else 0.0
+        else:
+            distance = distance if distance > DEPENDENT else 0.0
         if not np.isfinite(coefficients).all():
             raise UnpolishedError("the numbers are too far apart for float64")
-        if distance > DEPENDENT and len(self.members) <= self.near.X.shape[1]:
+        if distance > 0.0 and len(self.members) <= self.near.X.shape[1]:
             self.members.append(place)
             return
         # Raising a by s while the basis gives way leaves the weights as they are: Σ yᵢaᵢ(xᵢ, 1) stays.
@@ -281,15 +289,3 @@ def with_bias_nearest_zero(near: Near, state: Polished) -> Polished:
     shift = Fixed(integers([sorted((low, zero, high))[1]]), bits)
     signed = Fixed(integers(int(sign) for sign in near.y) * shift.values[0], bits)
     return Polished(state.multipliers, state.w, state.b.plus(shift), state.shortfall.minus(signed))
-
-
-def rounded_to(values: Floats, largest: float, bits: int) -> Integers:
-    """values · 2^bits, without the digits that float64 cannot have got right: they would have to be carried along."""
-    keep = min(max(MANTISSA - int(np.frexp(largest)[1]), 0), bits)
-    return integers(round_to(value, keep) << (bits - keep) for value in values)
-
-
-def round_to(value: float, bits: int) -> int:
-    """value · 2^bits as an integer."""
-    numerator, denominator = float(value).as_integer_ratio()
-    return (numerator << bits) // denominator

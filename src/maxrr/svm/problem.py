@@ -126,6 +126,7 @@ class Trial:
     tilt: float  # Σ heldᵢyᵢ
     spread: float = np.inf  # how far from 1 the margins in the band were when last seen
     rounds: int = 0
+    patient: bool = False  # whether to pivot for long: nothing else has helped
     known: InsideSum | None = None  # of samples inside the margin, most of which still are
 
     def hold(self, samples: Samples, held: Floats) -> None:

@@ -1,8 +1,8 @@
 """Heads with weights of zero: which classes have them, and what is said about them.
 
-Where the features do not tell a class from the rest, the best head has no weights and says the same of every record.
-Every record then lies on its margin or inside it, so that every record is influential. It is so for every C: where
-multipliers balance the features to zero, any multiple of them does.
+Where no linear function of the features beats a constant under the hinge loss, the best head has no weights and says
+the same of every record. Every record then lies on its margin or inside it, so that every record is influential. It is
+so for every C: where multipliers balance the features to zero, any multiple of them does.
 """
 
 import warnings
@@ -24,9 +24,9 @@ def warn(classes: Sequence[str], stacklevel: int) -> None:
     """Say of which classes the heads are flat, and what helps. `stacklevel` counts from the caller of this one."""
     for name in classes:
         warnings.warn(
-            f"the head of class {name!r} has weights of zero: the features do not tell the class from the rest, and no "
-            "C changes that. Every record is influential in it. Longer training, another core or another network may "
-            "help",
+            f"the head of class {name!r} has weights of zero: under the hinge loss no linear function of the features "
+            "is better than a constant, whatever C. Nearly every record is influential in it. Longer training, another "
+            "core or another network may help",
             FlatHeadWarning,
             stacklevel=stacklevel + 1,
         )
