@@ -31,6 +31,7 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes b
 	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json
 	$(BIN)/python benchmarks/workspace.py --out benchmarks/workspace.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
+	$(BIN)/python benchmarks/proof.py --out benchmarks/proof.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 
 fashion-mnist: .venv/dev.stamp ## find it, or fetch it, as the tests need it

@@ -27,10 +27,11 @@ MOST_ROUNDS = 60  # of refinement
 STALLED = 0.25  # a round that leaves more than this of the error leads nowhere,
 MOST_PATIENCE = 3  # and this many in a row are enough
 SLACK = 8  # bits of the residual that rounding of many multipliers may leave
-MOST_PIVOTS = 60  # from a good guess there are none, or a few
+MOST_PIVOTS = 36  # from a good guess there are none, or a few
 FEW, MANY_PIVOTS = 200, 200  # so few samples are worth more of them
 VERY_MANY_PIVOTS = 1000  # where nothing else has helped
 ROUGH = 1e-12  # of its terms: what float64 says of a margin
+ZERO, ZERO_BITS = 2.0**-60, 192
 GUARD = 24  # bits by which a multiplier may be out of its bounds, or a margin off, by the rounding of others
 
 
@@ -59,6 +60,7 @@ class Search:
             raise UnpolishedError("the numbers are too far apart for float64")
         bits += max(0, int(np.frexp(near.steepness())[1]))
         self.near, self.bits, self.unit, self.steep = near, bits, 1 << bits, max(1.0, near.steepness())
+        self.widened, self.length = False, float(np.max(np.abs(near.X), initial=0.0))
         self.signs = integers(int(sign) for sign in near.y)
         self.slices = Slices.of(near.X)
         self.most_pivots = VERY_MANY_PIVOTS if patient else MANY_PIVOTS if len(near.y) <= FEW else MOST_PIVOTS
@@ -89,6 +91,7 @@ class Search:
 
     def widen(self, bits: int) -> None:
         """Count in finer units from now on."""
+        self.widened = True
         self.a, self.b, self.held_tilt = self.a << bits, self.b << bits, self.held_tilt << bits
         self.bits, self.unit = self.bits + bits, self.unit << bits
 
@@ -100,6 +103,9 @@ class Search:
                 self.b = b
                 self.balance()
                 w = self.weights(self.of_basis(), self.a[self.members])
+                if len(self.a) > FEW and not self.widened and np.max(np.abs(w.rounded())) * self.length < ZERO:
+                    self.widen(ZERO_BITS)  # what looks like weights of zero takes more bits to be told from others
+                    continue
                 entering = self.entering(*self.roughly(w))
                 if entering is None:
                     state = self.state(w)
@@ -161,7 +167,7 @@ class Search:
             lacking, off = Fixed(short.values * self.signs[members], short.bits), scaled(self.imbalance(a), self.bits)
             first = lacking.rounded()[0]
             residual = max(float(np.max(np.abs(short.rounded()))), self.steep * abs(off))
-            if residual <= self.steep * 2.0 ** (SLACK - self.bits):
+            if residual <= len(members) * self.steep * 2.0 ** (SLACK - self.bits):
                 return a, b
             patience = patience + 1 if residual > STALLED * least else 0
             least = min(least, residual)
