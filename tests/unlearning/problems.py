@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.oblivion import commitment
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
@@ -88,17 +90,20 @@ def core_of(model):
 
 def kinds(model, dataset):
     """Ids of records that are core, influential and not core, and neither; each in order."""
-    rows, _ = model.head_.held_
+    held = model._fitted.holdings
     ids = np.sort(dataset.ids)
-    assert len(rows) == len(ids)
+    assert np.array_equal(np.sort(held.ids[model.head_.rows_]), ids)
     core = core_of(model)
-    influential = np.setdiff1d(ids[np.isin(rows, model.head_.support_)], core)
+    influential = np.setdiff1d(held.ids[model.head_.support_], core)
     return core, influential, np.setdiff1d(np.setdiff1d(ids, core), influential)
 
 
 def train_again(model, records, core_ids):
     """An extractor from these core records alone, in another order than the model had them."""
     core = records.select(np.asarray(core_ids)[::-1])
+    classes = np.unique(records.labels)  # numbered as they are there
+    names = tuple(records.class_names[label] for label in classes)
+    core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
     run = train(
         model.network, core, model.seed, epochs=model.epochs, batch_size=model.batch_size, lr=model.lr,
         device="cpu", threads=model.threads,
@@ -114,7 +119,9 @@ def fit_again(extractor, records, C=C):
 
 def hash_of(extractor, head, class_names):
     """The hash of a model of these two."""
-    return model_hash(extractor, [class_names[label] for label in head.classes_], head.coef_, head.intercept_)
+    return model_hash(
+        extractor.state_dict(), [class_names[label] for label in head.classes_], head.coef_, head.intercept_
+    )
 
 
 def parts(extractor, head, class_names):
@@ -143,16 +150,26 @@ def everything(model):
     return parts_of(model), model.manifest_, model.core_.ids.tolist(), model.classes_.tolist()
 
 
+def as_on_receipts(model):
+    """The model and its records as receipts name them."""
+    return model._fitted.model_commitment, model._fitted.manifest_commitment
+
+
+def commitments(model, model_hash_, content_hash):
+    """The same, from hashes that were found in another way."""
+    key = model._fitted.key
+    return commitment(key, b"model", model_hash_), commitment(key, b"records", content_hash)
+
+
 def probe(count=40):
     """Records that no model was fitted on."""
     _, test = load("digits")
     return test.select(np.sort(test.ids)[:count])
 
 
-def weights_changed(extractor):
-    """A copy with one weight moved by its last bit."""
-    other = copy.deepcopy(extractor)
-    with torch.no_grad():
-        weights = next(other.parameters()).view(-1)
-        weights[0] = torch.nextafter(weights[0], torch.tensor(torch.inf))
-    return other
+def weights_changed(weights):
+    """Weights by name, one of them moved by its last bit."""
+    first = next(iter(weights))
+    other = weights[first].clone()
+    other.view(-1)[0] = torch.nextafter(other.view(-1)[0], torch.tensor(torch.inf))
+    return {**weights, first: other}

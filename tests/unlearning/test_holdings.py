@@ -126,9 +126,6 @@ OTHERS = {
     "other people": (lambda records: replace(records, subjects=records.subjects + 1), "80 of the 80"),
     "no people": (lambda records: replace(records, subjects=None), "80 of the 80"),
     "another name of a class": (lambda records: replace(records, class_names=("kind 0", "kind 1", "x")), "26 of the"),
-    "another class": (
-        lambda records: replace(records, class_names=(*records.class_names, "x")), "in the names of their classes",
-    ),
     "classes in another order": (
         lambda records: replace(records, class_names=records.class_names[::-1], labels=2 - records.labels),
         "in the names of their classes",

@@ -6,6 +6,7 @@ import copy
 import numpy as np
 import pytest
 from tests.unlearning.problems import (
+    as_on_receipts,
     core_of,
     everything,
     fit_again,
@@ -20,10 +21,11 @@ from tests.unlearning.problems import (
 from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore
-from maxrr.data import Dataset
+from maxrr.data import DataError, Dataset
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR, forgetting, state
 from maxrr.unlearning import setting as setting_module
+from maxrr.unlearning.oblivion import class_mark
 
 IDS = np.sort(table().ids)
 
@@ -120,7 +122,8 @@ def test_already_forgotten_records_are_counted_not_refused(model):
     assert (plan.already_forgotten, plan.requested, plan.unknown, plan.refusal) == (4, 6, 0, None)
     receipt = model.unlearn(IDS[:4])
     assert (receipt.already_forgotten, receipt.records_before, receipt.records_after) == (4, 76, 76)
-    assert receipt.model_before == receipt.model_after == before[0]
+    assert receipt.model_before == receipt.model_after == as_on_receipts(model)[0]
+    assert parts_of(model) == before
     assert model.unlearn(IDS[:6]).already_forgotten == 4
     unchanged_after(model, lambda: model.replace(IDS[0], table().features[0]), match="was forgotten")
     unchanged_after(model, lambda: model.unlearn(subjects=[50, 51, 999]))
@@ -225,12 +228,12 @@ def test_a_failed_fit_leaves_the_model(model):
 def test_a_later_fit_refuses_what_was_forgotten_and_says_how_many(model):
     model.unlearn(IDS[:3])
     words = unchanged_after(model, lambda: model.fit(table()))
-    assert words.startswith("3 of the records were forgotten")
+    assert words.startswith("3 of the record ids were forgotten")
     for id_ in IDS[:3].tolist():
         assert str(id_) not in words
     model.fit(table().without(IDS[:3]))
     assert model.unlearn(IDS[2:4]).already_forgotten == 1
-    unchanged_after(model, lambda: model.fit(table().without(IDS[:3])), match="1 of the records")
+    unchanged_after(model, lambda: model.fit(table().without(IDS[:3])), match="1 of the record ids")
 
 
 def test_the_same_features_under_another_id_are_warned_about(model):
@@ -239,8 +242,12 @@ def test_the_same_features_under_another_id_are_warned_about(model):
     ids = data.ids.copy()
     ids[np.isin(ids, IDS[:2])] += 1
     renamed = Dataset(data.features, data.labels, data.class_names, ids, data.subjects)
-    with pytest.warns(UserWarning, match="2 of the records have the features of forgotten ones"):
-        model.fit(renamed)
+    unchanged_after(model, lambda: model.fit(renamed), match="2 of the records have exactly the values of forgotten")
+    unchanged_after(model, lambda: model.fit(renamed, allow_copies=" "), match="2 of the records")
+    with pytest.warns(UserWarning, match="2 records with the values of forgotten ones are let in"):
+        model.fit(renamed, allow_copies="twins")
+    (override,) = model._fitted.overrides
+    assert (override.records, override.reason) == (2, "twins")
 
 
 def test_rectified_records_may_be_fitted_on(model):
@@ -254,7 +261,7 @@ def test_rectified_records_may_be_fitted_on(model):
     rectified = Dataset(features, labels, data.class_names, data.ids, data.subjects)
     assert model.manifest_ == rectified.content_hash()
     model.fit(rectified)
-    with pytest.raises(ValueError, match="1 of the records were forgotten"):
+    with pytest.raises(ValueError, match="1 of the records have exactly the values of forgotten or replaced ones"):
         model.fit(data)
 
 
@@ -271,20 +278,19 @@ def test_forgetting_a_class_drops_its_head(model):
     core = core_of(model)
     receipt = model.unlearn(ids, core_policy="retrain")
     assert model.classes_.tolist() == [0, 2]
-    assert [head.class_name for head in receipt.heads] == ["kind 2"]
+    assert [head.class_mark for head in receipt.heads] == [class_mark(model._fitted.key, "kind 2")]
     retained = table().without(ids)
     extractor = train_again(model, retained, np.setdiff1d(core, ids))
     assert parts_of(model) == parts(extractor, fit_again(extractor, retained), retained.class_names)
     assert set(model.predict(table()).tolist()) <= {0, 2}
     assert model.predict_proba(table()).shape == (80, 2)
-    model.replace(retained.ids[0], retained.features[0], 1)
-    assert model.classes_.tolist() == [0, 1, 2]
+    with pytest.raises(DataError, match="no class 1; the classes are 0, 2"):
+        model.replace(retained.ids[0], retained.features[0], 1)
 
 
 def test_influential_alone_says_so_and_retained_is_exact_again(model):
     _, influential, neither = kinds(model, table())
-    rows = np.flatnonzero(np.isin(np.sort(table().ids), influential[:2]))
-    support = np.sort(table().ids)[np.setdiff1d(model.head_.support_, rows)]
+    support = np.setdiff1d(model._fitted.holdings.ids[model.head_.support_], influential[:2])
     receipt = model.unlearn(influential[:2], refit="influential")
     assert receipt.guarantee == "approximate-refit"
     assert "not on all retained" in receipt.reason

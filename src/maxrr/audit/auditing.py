@@ -271,6 +271,6 @@ def assumptions(case: Case) -> list[str]:
     earlier = case.fitted.left_in_extractor - len(case.receipt.core_marks)
     if earlier > 0:
         found.append(f"the extractor also saw {earlier:,} core records forgotten by other requests, which shadows lack")
-    if not case.fitted.choice.unconditional:
+    if not case.fitted.choice.unconditional and not case.fitted.setting.frozen:
         found.append("the core is given: that the ranking saw the records is not looked for")
     return found

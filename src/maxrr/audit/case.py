@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maxrr.audit.threshold import Platt
 from maxrr.data import DataError, Dataset
-from maxrr.data.hashes import hash_rows
+from maxrr.data.hashes import value_hashes
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.oblivion import id_mark, marks
 from maxrr.unlearning.state import Fitted
@@ -107,9 +107,9 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
             f"the forgotten records have shape {gone.shape} and type {gone.features.dtype}, but the model's have "
             f"{fitted.holdings.shape} and {fitted.holdings.dtype}"
         )
-    if gone.class_names != fitted.holdings.class_names:
+    if not same_classes(fitted, gone):
         raise DataError("the forgotten records have other class names than the model's records")
-    given = marks(fitted.key, gone.ids, gone.record_hashes(), hash_rows(gone.features))
+    given = marks(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.features))
     known = {mark.record for mark in fitted.oblivion.marks}
     on_receipt = set(receipt.record_marks)
     strange = sum(mark.id.hex() not in on_receipt for mark in given)
@@ -150,15 +150,15 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
             f"the test records have shape {test.shape} and type {test.features.dtype}, but the model's have "
             f"{holdings.shape} and {holdings.dtype}"
         )
-    if test.class_names != holdings.class_names:
+    if not same_classes(fitted, test):
         raise DataError("the test records have other class names than the model's records")
-    missing = np.setdiff1d(fitted.head.classes_, test.labels)
+    missing = np.setdiff1d(fitted.codes, test.labels)
     if len(missing):
         names = ", ".join(holdings.class_names[label] for label in missing)
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
     trained = {content.tobytes() for content in holdings.contents[holdings.alive]}
-    trained |= {content.tobytes() for content in hash_rows(gone.features)}
-    contents = hash_rows(test.features)
+    trained |= {content.tobytes() for content in value_hashes(gone.features)}
+    contents = value_hashes(test.features)
     known = {mark.content for mark in fitted.oblivion.marks}
     earlier = sum(
         mark.content in known
@@ -175,6 +175,14 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
             f"{shared:,} of the {len(test):,} test records are training records, too: an attack would take these for "
             "members. Leave them out"
         )
+
+
+def same_classes(fitted: Fitted, records: Dataset) -> bool:
+    """Whether classes have the names that the model knows: it has forgotten those of classes without records."""
+    known = fitted.holdings.class_names
+    return len(records.class_names) == len(known) and all(
+        records.class_names[label] == known[label] for label in fitted.holdings.present.tolist()
+    )
 
 
 def joined(one: Dataset, other: Dataset) -> Dataset:

@@ -197,13 +197,13 @@ class Shadows:
         case, fitted = self.case, self.case.fitted
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
         if case.platt == "retained":  # which is what the model does itself
-            return View(*(self.wide(model.predict_proba(part), fitted.head.classes_) for part in parts))
+            return View(*(self.wide(model.predict_proba(part), fitted.codes) for part in parts))
         rows, features = fitted.in_order()
         held = None if case.held_out is None else fitted.setting.features(fitted.extractor, case.held_out)
         labels, ids = fitted.holdings.labels[rows], fitted.holdings.ids[rows]
         scaling = self.scaling(fitted.head, rows, features, labels, ids, held)
         decisions = (np.asarray(model.decision_function(part)) for part in parts)
-        return View(*(self.wide(scaling.probabilities(values), fitted.head.classes_) for values in decisions))
+        return View(*(self.wide(scaling.probabilities(values), fitted.codes) for values in decisions))
 
     def rebuilt(self) -> dict[str, View]:
         """By the recorded seed: the model before, the one retrained without the records, and one on all the rest."""

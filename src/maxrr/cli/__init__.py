@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from maxrr.cli import (
     audit,
+    bundle,
     data,
     demo,
     exits,
@@ -36,6 +37,7 @@ COMMANDS = Group(
         "unlearn": unlearn.run,
         "replace": replace.run,
         "prove": prove.run,
+        "bundle": bundle.run,
         "audit": audit.run,
         "predict": predict.run,
         "status": status.run,

@@ -46,10 +46,7 @@ def exactness(receipt: Receipt) -> str:
         return "not exact"
     if receipt.unconditional:
         return "exact without conditions"
-    if receipt.core_left_in_extractor:
-        left = count(receipt.core_left_in_extractor, "core record")
-        return f"exact for these records; {left} forgotten earlier remain in the extractor"
-    return f"exact on a condition: {receipt.core_depended_on}"
+    return f"exact on {count(len(receipt.conditions), 'condition')}: {'; '.join(receipt.conditions)}"
 
 
 def audit_due(receipt: Receipt) -> str:

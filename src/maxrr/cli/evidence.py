@@ -69,7 +69,13 @@ def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:
 
     import numpy as np
 
-    classes = {name: place for place, name in enumerate(workspace.class_names)}
+    present = insides(workspace).holdings.present.tolist()
+    if len(records.class_names) == len(workspace.class_names) and all(
+        records.class_names[label] == workspace.class_names[label] for label in present
+    ):  # also where it has forgotten the names of others
+        ids = like(records.ids, insides(workspace).holdings.ids)
+        return replace(records, class_names=workspace.class_names, ids=ids)
+    classes = {workspace.class_names[label]: label for label in present}
     unknown = [name for name in records.class_names if name not in classes]
     if unknown:
         raise Stop(FAILED, f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")

@@ -8,7 +8,7 @@ MEANING = {
     USAGE: "wrong usage",
     REFUSED: "refused: the request cannot be carried out as it is; nothing was changed",
     UNPROVED: "a proof or a verification failed, or an audit found residual influence",
-    UNDECIDED: "an audit has not enough evidence for a verdict",
+    UNDECIDED: "an audit has not enough evidence for a verdict, or a proof could compare only a part",
     INTERRUPTED: "interrupted with Ctrl-C",
 }
 

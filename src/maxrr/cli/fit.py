@@ -73,6 +73,13 @@ def run(
         bool,
         Option("Leave out records that this workspace has forgotten, where it would refuse.", ("--skip-forgotten",)),
     ] = False,
+    allow_copies: Annotated[
+        str | None,
+        Option(
+            "Let records in that have the values of forgotten ones under other ids, because they are other people's: "
+            "the reason, which the workspace keeps."
+        ),
+    ] = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -111,8 +118,9 @@ def run(
         with ExitStack() as stack:
             if state_of(out):
                 workspace = stack.enter_context(Workspace.open(out, wait=wait))
-                training = allowed(workspace, training, skip_forgotten)
-                workspace.fit(training, model(workspace.model.core), source=notes, report=report)
+                training = allowed(workspace, training, skip_forgotten, allow_copies)
+                before = workspace.model.core
+                workspace.fit(training, model(before), allow_copies=allow_copies, source=notes, report=report)
             else:
                 workspace = Workspace.create(out, model(None), training, source=notes, report=report)
                 stack.enter_context(workspace)
@@ -136,31 +144,24 @@ def network_for(records: Dataset, maker: str | None) -> Network:
     return LeNet5(shape, classes) if len(shape) == 3 and min(shape[1:]) >= SMALLEST else MLP(prod(shape), classes)
 
 
-def allowed(workspace: Workspace, records: Dataset, skip: bool) -> Dataset:
+def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | None) -> Dataset:
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
-    gone = forgotten_among(workspace, records)
+    gone = forgotten_among(workspace, records, copies is None)
     if len(gone) and not skip:
         raise Stop(
             REFUSED,
-            f"{len(gone):,} of the records were forgotten by this workspace, and must not come back: "
-            "leave them out with --skip-forgotten",
+            f"{len(gone):,} of the records were forgotten by this workspace, by their ids or, under others, by their "
+            "values, and must not come back: leave them out with --skip-forgotten. If they only look like forgotten "
+            "ones, and are other people's, say so with --allow-copies",
         )
     return records.without(gone)
 
 
-def forgotten_among(workspace: Workspace, records: Dataset) -> NDArray[Any]:
-    """The ids of those records that were forgotten, just as they are."""
-    import numpy as np
-
-    from maxrr.data.hashes import hash_rows
-    from maxrr.unlearning.oblivion import marks
-
+def forgotten_among(workspace: Workspace, records: Dataset, copies: bool) -> NDArray[Any]:
+    """The ids of those records that were forgotten: whose ids are, and those with values of forgotten ones."""
     fitted = insides(workspace)
-    forgotten = {mark.record for mark in fitted.oblivion.marks}
-    if not forgotten:
-        return records.ids[:0]
-    found = marks(fitted.key, records.ids, records.record_hashes(), hash_rows(records.features))
-    gone: NDArray[Any] = records.ids[np.array([mark.record in forgotten for mark in found], dtype=bool)]
+    returning = fitted.oblivion.returning(fitted.key, records, fitted.holdings.held())
+    gone: NDArray[Any] = records.ids[returning.by_id | (returning.by_values & copies)]
     return gone
 
 

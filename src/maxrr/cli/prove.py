@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 from maxrr.cli import show
 from maxrr.cli.command import Argument
-from maxrr.cli.exits import FAILED, UNPROVED, Stop
-from maxrr.cli.opening import check_network, opened
-from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
+from maxrr.cli.exits import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.opening import check_network, importing_from_here, named_network, opened
+from maxrr.cli.options import WAIT, Id, Json, Label, Network, Source, Subject, Wait
 from maxrr.cli.receipt import difference, read
 from maxrr.cli.sources import raw_records
 
 if TYPE_CHECKING:
+    from maxrr.data import Dataset
+    from maxrr.nets.naming import NamedNetwork
     from maxrr.unlearning import Receipt, Verdict
     from maxrr.workspace import Workspace
 
+DIFFERENT, FALSE = "different", "the receipt is false"
 MEANING = {
-    "identical": "made again from the retained records, it has the same bytes",
+    "identical": "made again from the retained records, it has the same bytes, and what the receipt says is so",
+    "identical in part": "what was made again from the retained records has the same bytes; not all of the model can "
+    "be made from them",
+    "the receipt is false": "something that it says is not so",
     "within": "made again from the retained records, weights and bias of every head are as near as its certificates "
     "say, and that is no further than this; they do not settle the last bytes",
     "different": "made again from the retained records, it is another one",
@@ -30,24 +36,35 @@ MEANING = {
 
 
 def run(
-    workspace: Folder,
+    workspace: Annotated[Path, Argument("The workspace, or a file that `maxrr bundle` wrote.")],
     receipt: Annotated[str, Argument("A receipt of this workspace: its file, or its number.")],
     source: Source = None,
     network: Network = None,
+    label: Label = "label",
+    id: Id = "id",
+    subject: Subject = "subject",
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Prove a receipt: train again from the raw records that are left, in a fresh process, and compare the bytes.
 
-    Exits with 0 if the proof holds and with 4 if it does not. The verdict says what was proved: 'superseded' is of the
-    present state, because later requests changed the model; 'not comparable here' is of the head alone, because this is
-    another kind of machine.
+    Exits with 0 if the verdict is 'identical', with 4 if it is 'different' or 'the receipt is false', and with 5 if
+    only a part could be compared: 'superseded' is of the present state, because later requests changed the model; 'not
+    comparable here' is of the head alone, because this is another kind of machine; 'identical in part' where not all of
+    the model can be made from the retained records.
+
+    Whoever holds the data and no workspace gives the file that `maxrr bundle` wrote in its place, and --source; for a
+    CSV file --label, --id and --subject as they were when fitting. A workspace knows these itself.
 
     Examples:
 
         maxrr prove ws/ 1
         maxrr prove ws/ ws/receipts/000001.json --source /backup/records.npz
+        maxrr prove model.bundle receipt.json --source retained.npz
     """
+    if workspace.is_file():
+        from_file(workspace, receipt, source, {"label": label, "id": id, "subject": subject}, network, json=json)
+        return
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
         handed = receipt_of(found, receipt)
@@ -56,12 +73,48 @@ def run(
             report("training again in a fresh process", 0, 1)
             verdict = found.prove(handed, records)
             report("training again in a fresh process", 1, 1)
+    answer(handed, verdict, json=json)
+
+
+def answer(handed: Receipt, verdict: Verdict, *, json: bool) -> None:
+    """The verdict for people or programs, and as an exit code."""
     if json:
         show.json(asdict(verdict) | {"holds": bool(verdict), "receipt": handed.number})
     else:
         tell(handed, verdict)
     if not verdict:
-        raise Stop(UNPROVED)
+        raise Stop(UNPROVED if verdict.verdict in (DIFFERENT, FALSE) else UNDECIDED)
+
+
+def from_file(
+    bundle: Path, receipt: str, source: str | None, columns: dict[str, str], network: str | None, *, json: bool
+) -> None:  # fmt: skip
+    """The proof by somebody who has the data and a bundle, but no workspace."""
+    from maxrr.data import load
+    from maxrr.unlearning import Bundle, prove
+
+    if source is None:
+        raise Stop(USAGE, "a bundle holds no records: say with --source where the retained ones are")
+    handed = read(Path(receipt))
+    with importing_from_here(network), show.progress() as report:
+        records, _ = load(source, **columns, report=report)
+        found = Bundle.load(bundle, network=None if network is None else network_in(bundle, network, records))
+        records = records.select(found.ids)
+        report("training again in a fresh process", 0, 1)
+        verdict = prove(handed, found, records)
+        report("training again in a fresh process", 1, 1)
+    answer(handed, verdict, json=json)
+
+
+def network_in(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
+    """The network that the user says was fitted, with the arguments that the bundle names."""
+    from maxrr.unlearning.bundles import content_of
+    from maxrr.unlearning.facts import named_in
+
+    named = named_in(content_of(bundle)[0])
+    if named is not None and named.maker == maker:
+        return named
+    return named_network(maker, records.shape, len(records.class_names))
 
 
 def receipt_of(workspace: Workspace, named: str) -> Receipt:
@@ -92,6 +145,8 @@ def tell(receipt: Receipt, verdict: Verdict) -> None:
     pairs.append(("looked at", f"{verdict.proved}: {verdict.result}"))
     if verdict.where:
         pairs.append(("differs most", f"{verdict.where}, by {verdict.largest_difference:.1e}"))
+    pairs += [("not so", show.Bad(what)) for what in verdict.contradicted]
     if verdict.remains:
         pairs.append(("not covered", verdict.remains))
+    pairs.append(("not compared", "; ".join(verdict.not_compared)))
     show.facts([*pairs, ("took", duration(verdict.seconds))])

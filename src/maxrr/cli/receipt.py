@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +11,6 @@ from maxrr.cli.command import Argument, Option
 from maxrr.cli.exits import FAILED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import insides, opened
 from maxrr.cli.options import WAIT, Json, Wait
-from maxrr.cli.requests import as_in
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
@@ -45,6 +41,8 @@ def present(file: File, json: Json = False) -> None:
             ("model after", receipt.model_after),
             ("records before", receipt.manifest_before),
             ("records after", receipt.manifest_after),
+            ("receipt before", receipt.previous or "none"),
+            ("canonical form", str(receipt.form)),
         ]
     )
 
@@ -56,7 +54,8 @@ def verify(
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
-    """Check a receipt: that it contradicts itself nowhere, and that a workspace handed it out.
+    """Check a receipt: that it contradicts itself nowhere and claims no more than the certificates on it carry; with
+    --workspace, that it was handed out there, and that no forgotten record is there again.
 
     Exits with 0 if everything checked is so, and with 4 if something is not. Whether the model is the one that training
     without the records gives, `maxrr prove` tells. Records are named by marks that only the workspace's key can make:
@@ -69,11 +68,14 @@ def verify(
     """
     if id is not None and workspace is None:
         raise Stop(USAGE, "--id needs --workspace: only its key can recognise a record on a receipt")
+    from maxrr.unlearning.consistency import contradictions
+
     receipt = read(file)
-    checks = {"it does not contradict itself": "; ".join(contradictions(receipt))}
+    checks = {"it does not contradict itself, and claims what its heads carry": "; ".join(contradictions(receipt))}
     if workspace is not None:
         with opened(workspace, wait, read_only=True) as found:
             checks[f"{workspace} handed it out"] = difference(found, receipt)
+            checks["none of the forgotten records is there"] = held(found)
             if id is not None:
                 checks[f"record {id} is among the forgotten ones"] = absence(found, receipt, id)
     holds = not any(checks.values())
@@ -98,65 +100,6 @@ def read(path: Path) -> Receipt:
         raise Stop(FAILED, f"{path}: {error}") from None
 
 
-def contradictions(receipt: Receipt) -> Iterator[str]:
-    """Where a receipt says two things that cannot both be so."""
-    forgotten = receipt.core + receipt.influential + receipt.neither
-    untouched = receipt.guarantee == "exact-untouched"
-    hashes = [receipt.manifest_before, receipt.manifest_after, receipt.model_before, receipt.model_after]
-    if receipt.guarantee not in ("exact-untouched", "exact-refit", "approximate-refit", "exact-retrain"):
-        yield f"no guarantee is called {receipt.guarantee!r}"
-    if receipt.requested != forgotten + receipt.already_forgotten:
-        yield "core, influential, neither and forgotten before do not add up to the records asked for"
-    if len(receipt.record_marks) != forgotten or len(set(receipt.record_marks)) != forgotten:
-        yield f"it has {len(receipt.record_marks)} marks for {forgotten} forgotten records"
-    fewer = receipt.records_before - receipt.records_after
-    if fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
-        yield f"{forgotten} records were forgotten, and there are {fewer} fewer"
-    if not all(re.fullmatch("[0-9a-f]{64}", text) for text in (*hashes, *receipt.record_marks)):
-        yield "a hash or mark is not 64 hexadecimal digits"
-    if untouched and (receipt.core or receipt.influential or receipt.model_before != receipt.model_after):
-        yield "the model cannot be untouched if core or influential records are gone, or its hash is another"
-    if receipt.guarantee.startswith("exact") and (receipt.guarantee == "exact-retrain") != (receipt.core > 0):
-        yield f"{receipt.guarantee} with {receipt.core} core records"
-    if receipt.guarantee == "exact-retrain" and receipt.core_left_in_extractor:
-        yield "an extractor that was trained again has no forgotten records in it"
-    if receipt.guarantee == "approximate-refit" and receipt.unconditional:
-        yield "what is approximate cannot be exact without conditions"
-    yield from contradictions_of_heads(receipt)
-    if not is_moment(receipt.time):
-        yield f"{receipt.time!r} is no time"
-
-
-def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
-    """Where a receipt claims more or less than the certificates of its heads carry."""
-    from math import isfinite
-
-    from maxrr.svm import EXACT
-    from maxrr.unlearning.receipts import claim_of, rounded_up
-
-    if not receipt.heads:
-        yield "it names no head"
-        return
-    if not all(
-        isfinite(number) and number >= 0.0 for head in receipt.heads for number in (head.error, head.relative_gap)
-    ):
-        yield "the error or the gap of a head is no number from zero on"
-        return
-    if receipt.bytes_claim != (carried := claim_of(receipt.heads)):
-        yield f"of its bytes it claims {receipt.bytes_claim!r}, and its heads carry {carried!r}"
-    wide = [head for head in receipt.heads if not head.decided and head.error > EXACT]
-    if wide and receipt.guarantee.startswith("exact"):
-        name, error = wide[0].class_name, rounded_up(wide[0].error)
-        yield f"{receipt.guarantee} with a head, of class {name!r}, that is known only to {error}"
-
-
-def is_moment(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
 def difference(workspace: Workspace, receipt: Receipt) -> str:
     """How a receipt differs from the one that the workspace handed out under its number; nothing if it does not."""
     count = workspace.status().requests
@@ -169,8 +112,15 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
 
 def absence(workspace: Workspace, receipt: Receipt, id: str) -> str:
     """Why a record is not among those that a receipt says were forgotten; nothing if it is."""
-    from maxrr.unlearning.oblivion import id_mark
+    from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, id_mark
 
+    key = insides(workspace).key
+    ours = {id_mark(key, id, purpose).hex() for purpose in (FORGOTTEN, REPLACED)}
+    return "" if ours & set(receipt.record_marks) else "its mark is not on the receipt"
+
+
+def held(workspace: Workspace) -> str:
+    """How many records are there that the workspace has forgotten; nothing if there are none."""
     fitted = insides(workspace)
-    (key,) = as_in(fitted.holdings.ids, [id], "record ids").tolist()
-    return "" if id_mark(fitted.key, key).hex() in receipt.record_marks else "its mark is not on the receipt"
+    back = int(fitted.oblivion.knows(fitted.key, fitted.holdings.ids[fitted.holdings.alive]).sum())
+    return f"{back:,} of them are" if back else ""

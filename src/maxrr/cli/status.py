@@ -48,18 +48,24 @@ def tell(status: Status) -> None:
     from maxrr.report.words import count
 
     source = status.source.get("name", "not known")
-    exact = "without conditions" if status.unconditional else "on a condition"
+    exact = f"without conditions: {status.core_depended_on}"
+    if status.conditions:
+        exact = f"on {count(len(status.conditions), 'condition')}: {'; '.join(status.conditions)}"
+    elif not status.unconditional:
+        exact = "no: the head stands on influential records alone"
     show.facts(
         [
             ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),
             ("records from", source),
             ("classes", ", ".join(status.classes)),
             ("model", f"{status.model_hash[:12]}…"),
-            ("exact", f"{exact}: {status.core_depended_on}"),
+            ("exact", exact),
             ("forgotten", f"{count(status.forgotten, 'record')} in {count(status.requests, 'request')}"),
             ("kept of these", status.held_about_forgotten),
+            *(("let in", f"{entry['time'][:10]}: {count(entry['records'], 'record')} with values of forgotten ones: "
+                         f"{entry['reason']}") for entry in status.overrides),
         ]
-    )
+    )  # fmt: skip
     tell_kinds(status)
     if status.core_left_in_extractor:
         left = count(status.core_left_in_extractor, "forgotten core record")

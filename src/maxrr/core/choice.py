@@ -32,7 +32,7 @@ class Choice:
         What the choice depended on, in one sentence for people. Every receipt repeats it.
     details
         Numbers and words that can be handed out and written as JSON: `kind`, and how the core came about. Where the
-        extractor will not see some of the classes, `classes_missing` names these.
+        extractor will not see some of the classes, `classes_missing` says how many.
     """
 
     ids: NDArray[Any]
@@ -52,6 +52,8 @@ class Core(Protocol):
         device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
     ) -> Choice:  # fmt: skip
         """The core among these records.
+
+        A way that decides for each record by itself also says so of any ids: `is_core(ids)`.
 
         Parameters
         ----------
@@ -81,17 +83,16 @@ def chosen(
     """
     if not len(ids):
         raise ValueError("no record is core, so there is nothing to train the extractor on: choose a larger core")
-    names = np.array(dataset.class_names, dtype=object)
     labels = np.unique(dataset.labels[dataset.rows(ids)])
     if len(labels) < 2:
         raise ValueError(
-            f"all {len(ids):,} core records are of class {names[labels[0]]!r}, and the extractor needs two classes to "
-            "tell apart: choose a larger core"
+            f"all {len(ids):,} core records are of class {dataset.class_names[labels[0]]!r}, and the extractor needs "
+            "two classes to tell apart: choose a larger core"
         )
     facts: Details = {"kind": kind, "k": len(ids), **details}
-    missing = names[np.setdiff1d(dataset.labels, labels)]
-    if len(missing):
-        facts["classes_missing"] = ", ".join(missing)
+    missing = np.setdiff1d(dataset.labels, labels)
+    if len(missing):  # their number: names stay on receipts when the records of a class have gone
+        facts["classes_missing"] = len(missing)
     return Choice(np.sort(ids), unconditional, depended_on, facts)
 
 

@@ -68,6 +68,10 @@ class HashCore:
 class FullCore:
     """Every record is core, as in the paper's plain model splitting: what is forgotten was always seen."""
 
+    def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
+        """All are."""
+        return np.ones(len(ids), dtype=bool)
+
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
@@ -90,7 +94,7 @@ class Frozen:
     ) -> Choice:  # fmt: skip
         """No records; as `Core.choose`."""
         return Choice(
-            ids=dataset.ids[:0].copy(), unconditional=True, details={"kind": "frozen", "k": 0},
+            ids=dataset.ids[:0].copy(), unconditional=False, details={"kind": "frozen", "k": 0},
             depended_on="no record is core: the extractor is used as it was given, on the word of whoever gave it that "
             "these records had no part in its training",
         )  # fmt: skip

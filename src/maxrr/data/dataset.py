@@ -53,6 +53,7 @@ class Dataset:
     ids: Ids
     subjects: Ids | None = None
     name: str = ""
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         features = checks.check_features(self.features)
@@ -135,9 +136,12 @@ class Dataset:
         return hashes.record_hashes(self.features, names, self.ids, self.subjects)
 
     def content_hash(self) -> str:
-        """One hash in hexadecimal, which any change of a record or class changes, and the order of rows does not."""
+        """One hash in hexadecimal, which any change of a record or its class changes; the order of rows does not, nor
+        do classes without records.
+        """
         ordered = self.record_hashes()[self._order]
-        return hashes.content_hash(ordered, self.features.dtype, self.shape, self.class_names)
+        names = tuple(self.class_names[label] for label in np.unique(self.labels).tolist())
+        return hashes.content_hash(ordered, self.features.dtype, self.shape, names)
 
     def _take(self, rows: NDArray[np.int64]) -> "Dataset":
         subjects = None if self.subjects is None else self.subjects[rows]

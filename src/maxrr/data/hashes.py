@@ -44,6 +44,35 @@ def hash_rows(features: NDArray[Any], prefixes: list[bytes] | None = None) -> ND
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 32)
 
 
+def value_hashes(features: NDArray[Any]) -> NDArray[np.uint8]:
+    """SHA-256 of each row's values, (n, 32), whatever type they are stored in.
+
+    Numbers are compared as float32. Rows that are pixels, in bytes or as floats from 0 to 255 or from 0 to 1, are
+    compared as bytes, so that the same image has one hash in all of these.
+
+    >>> pixels = np.array([[0, 51, 255]], dtype=np.uint8)
+    >>> np.array_equal(value_hashes(pixels), value_hashes(pixels / 255.0))
+    True
+    """
+    found = []
+    for _, block in blocks(features):
+        rows = np.ascontiguousarray(block).reshape(len(block), -1).astype(np.float64)
+        scaled = np.rint(rows * 255.0)
+        whole = (rows == np.rint(rows)) & (rows >= 0.0) & (rows <= 255.0)
+        near = (np.abs(rows * 255.0 - scaled) <= 1e-3) & (scaled >= 0.0) & (scaled <= 255.0)
+        as_they_are, as_parts = np.asarray(whole.all(axis=1)), np.asarray(near.all(axis=1))
+        pixels = np.where(as_they_are[:, None], rows, scaled)
+        pixels[pixels.max(axis=1) <= 1.0] *= 255.0  # black and white in ones
+        with np.errstate(over="ignore"):
+            numbers = np.where(rows == 0.0, 0.0, rows).astype("<f4")  # one zero, not two
+        for row in range(len(rows)):
+            if as_they_are[row] or as_parts[row]:
+                found.append(hashlib.sha256(b"pixels" + pixels[row].astype(np.uint8).tobytes()).digest())
+            else:
+                found.append(hashlib.sha256(b"numbers" + numbers[row].tobytes()).digest())
+    return np.frombuffer(b"".join(found), dtype=np.uint8).reshape(-1, 32)
+
+
 def record_hashes(
     features: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
 ) -> NDArray[np.uint8]:
@@ -60,6 +89,8 @@ def record_hashes(
 def content_hash(
     ordered: NDArray[np.uint8], dtype: np.dtype[Any], shape: tuple[int, ...], class_names: tuple[str, ...]
 ) -> str:
-    """One hash over the class names, type and shape of a record, and the hashes of all in the order of their ids."""
+    """One hash over the names of the classes that have records, type and shape of a record, and the hashes of all in
+    the order of their ids.
+    """
     names = framed(*map(key_bytes, class_names))
     return hashlib.sha256(framed(names, layout(dtype, shape), ordered.tobytes())).hexdigest()

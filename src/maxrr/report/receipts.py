@@ -5,7 +5,7 @@ from datetime import datetime
 from maxrr.audit import AuditReport
 from maxrr.report.markup import Html, tag
 from maxrr.report.page import details, paragraphs
-from maxrr.report.words import count, scientific
+from maxrr.report.words import count
 from maxrr.unlearning import Guarantee, Receipt
 
 
@@ -23,31 +23,50 @@ def receipt_card(receipt: Receipt, style: str) -> Html:
 
 def in_words(receipt: Receipt) -> list[str]:
     """A receipt in sentences."""
-    gap = max(head.relative_gap for head in receipt.heads)
-    decided = sum(head.decided for head in receipt.heads)
-    conditions = "without conditions" if receipt.unconditional else "given the core"
-    exact = f"exact {conditions}" if Guarantee(receipt.guarantee).exact else "not exact"
+    before = f", {receipt.already_forgotten} forgotten before" if receipt.already_forgotten else ""
     sentences = [
         f"{count(receipt.requested, 'record')} asked for: {receipt.core} core, {receipt.influential} influential, "
-        f"{receipt.neither} neither. The model had {receipt.records_before:,} and has {receipt.records_after:,}.",
-        f"{receipt.reason[0].upper()}{receipt.reason[1:]}.",
-        f"The answer is {exact}: {receipt.core_depended_on}.",
-        f"{decided} of {count(len(receipt.heads), 'head')} are certified to be decided; the largest duality gap is "
-        f"{scientific(gap)}. {claim(receipt)}",
+        f"{receipt.neither} neither{before}. The model had {receipt.records_before:,} and has "
+        f"{receipt.records_after:,}.",
+        f"{sentence(receipt.reason)}",
+        exactness(receipt),
+        claim(receipt),
     ]
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
     if receipt.core_left_in_extractor:
         left = count(receipt.core_left_in_extractor, "forgotten record")
-        sentences.append(f"The extractor was trained on {left}: an audit is due.")
+        sentences.append(f"The extractor was trained on {left}, and an audit is due.")
     return sentences
 
 
 def claim(receipt: Receipt) -> str:
     """What is claimed of the heads' bytes, or of their decision values."""
+    decided = sum(head.decided for head in receipt.heads)
+    solved = f"{decided} of {count(len(receipt.heads), 'head')} decided"
     if receipt.bytes_claim == "identical":
-        return "Bytes claimed: identical."
-    return f"Decision values of the records are {receipt.bytes_claim} of the exact ones; no bytes are claimed."
+        return (
+            f"Bytes claimed: identical ({solved}). Any decided run on the retained records, with the same extractor, "
+            "ends in these bytes."
+        )
+    if receipt.bytes_claim == "nothing":
+        return f"No bytes are claimed ({solved}): training without the records gives another model."
+    return (
+        f"Decision values of the records are {receipt.bytes_claim} of the exact ones ({solved}); no bytes are claimed."
+    )
+
+
+def exactness(receipt: Receipt) -> str:
+    """Whether the answer is exact, and what that depends on."""
+    if not Guarantee(receipt.guarantee).exact:
+        return "The answer is not exact: an audit is due."
+    if receipt.unconditional:
+        return f"The answer is exact without conditions: {receipt.core_depended_on}."
+    return f"The answer is exact on {count(len(receipt.conditions), 'condition')}: {'; '.join(receipt.conditions)}."
+
+
+def sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def date(dated: Receipt | AuditReport) -> str:

@@ -32,21 +32,12 @@ def warn(classes: Sequence[str], stacklevel: int) -> None:
         )
 
 
-def in_words(classes: Sequence[str]) -> str:
-    """Why records are influential that should not be; nothing where no head is flat.
+def counted(heads: int) -> str:
+    """The same without names, for what is kept: a class may be one person's, and ask to be forgotten.
 
-    >>> in_words(["shirt"])
-    "the head of class 'shirt' has weights of zero, so that every record is influential in it"
-    >>> in_words(["a", "b", "c", "d", "e"])
-    "the heads of classes 'a', 'b', 'c' and 2 others have weights of zero, so that every record is influential in them"
+    >>> counted(1)
+    '1 head has weights of zero, so that every record is influential in it'
     """
-    if not classes:
-        return ""
-    if len(classes) == 1:
-        return f"the head of class {classes[0]!r} has weights of zero, so that every record is influential in it"
-    named = [repr(name) for name in classes[: 3 if len(classes) > 4 else 4]]
-    last = f"{len(classes) - 3} others" if len(classes) > 4 else named.pop()
-    return (
-        f"the heads of classes {', '.join(named)} and {last} have weights of zero, so that every record is influential "
-        "in them"
-    )
+    if heads == 1:
+        return "1 head has weights of zero, so that every record is influential in it"
+    return f"{heads} heads have weights of zero, so that every record is influential in them"

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from maxrr.data import Dataset
 from maxrr.progress import Report
 from maxrr.svm import FORM
 from maxrr.unlearning import flat, state
-from maxrr.unlearning.oblivion import id_mark
+from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, class_mark, id_mark
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of
 from maxrr.unlearning.requests import Request
@@ -33,7 +33,8 @@ def forget(
     with flat.quietly():
         after = state.without(before, request, added, report)
     flat.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
-    receipt = make_receipt(request, plan, before, after, started)
+    receipt = make_receipt(request, plan, before, after, added is not None, started)
+    after = with_receipt(after, receipt)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
     after.head.erase()
@@ -43,26 +44,44 @@ def forget(
     return receipt
 
 
-def make_receipt(request: Request, plan: Plan, before: Fitted, after: Fitted, started: float) -> Receipt:
+def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
+    """The state that has handed out one receipt more."""
+    found = replace(after, receipts=(*after.receipts, receipt.digest))
+    found.__dict__["model_hash"] = after.model_hash  # found already, and the same
+    return found
+
+
+def make_receipt(
+    request: Request, plan: Plan, before: Fitted, after: Fitted, replaced: bool, started: float
+) -> Receipt:  # fmt: skip
     """What was done."""
-    heads = [HeadProof.of(*pair) for pair in zip(after.spoken_for, after.head.certificate_, strict=True)]
-    setting = before.setting
+    heads = heads_of(after)
+    setting, exact = before.setting, plan.guarantee.exact
+    purpose = REPLACED if replaced else FORGOTTEN
     marks, core_marks = (
-        sorted(id_mark(before.key, id_).hex() for id_ in before.holdings.ids[rows].tolist())
+        [id_mark(before.key, id_, purpose) for id_ in before.holdings.ids[rows].tolist()]
         for rows in (request.rows, request.core_rows)
     )
     return Receipt(
-        number=after.requests, guarantee=plan.guarantee.value, reason=plan.reason,
-        bytes_claim=claim_of(heads), form=FORM,
-        unconditional=before.choice.unconditional and plan.guarantee.exact and not after.left_in_extractor,
+        number=before.requests + 1, previous=before.receipts[-1] if before.receipts else "",
+        guarantee=plan.guarantee.value, reason=plan.reason,
+        bytes_claim=claim_of(plan.guarantee.value, heads), form=FORM,
+        unconditional=exact and not after.conditions, conditions=after.conditions if exact else [],
         core_depended_on=before.choice.depended_on, core_details=dict(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
         influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        record_marks=marks, core_marks=core_marks,
+        record_marks=sorted(mark.hex() for mark in (*marks, *request.forgotten_before)),
+        core_marks=sorted(mark.hex() for mark in core_marks),
         records_before=int(before.holdings.alive.sum()), records_after=int(after.holdings.alive.sum()),
-        manifest_before=before.holdings.manifest, manifest_after=after.holdings.manifest,
-        model_before=before.model_hash, model_after=after.model_hash, heads=heads,
+        manifest_before=before.manifest_commitment, manifest_after=after.manifest_commitment,
+        model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
         seed=setting.seed, recipe=asdict(setting.recipe), C=setting.C, environment=asdict(setting.environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
+
+
+def heads_of(fitted: Fitted) -> list[HeadProof]:
+    """What a receipt says of the heads."""
+    pairs = zip(fitted.spoken_for, fitted.head.certificate_, strict=True)
+    return [HeadProof.of(class_mark(fitted.key, name), certificate) for name, certificate in pairs]

@@ -1,24 +1,24 @@
 """The hash of a model: extractor and head, nothing else."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor
 
-from maxrr.data.hashes import framed
+from maxrr.data.hashes import framed, key_bytes
 from maxrr.nets.runs import as_array
 
 
 def model_hash(
-    extractor: nn.Module, classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]
+    extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]
 ) -> str:  # fmt: skip
     """SHA-256 over every weight with its name, type and shape, and over the head with the names of its classes."""
-    state = sorted(extractor.state_dict().items())
+    state = sorted(extractor.items())
     parts = [framed(name.encode(), described(as_array(value.detach().cpu()))) for name, value in state]
-    parts += [framed(*(name.encode() for name in classes)), described(weights), described(intercepts)]
+    parts += [framed(*map(key_bytes, classes)), described(weights), described(intercepts)]
     return hashlib.sha256(framed(*parts)).hexdigest()
 
 

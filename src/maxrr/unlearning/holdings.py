@@ -4,6 +4,7 @@ Rows never move: a forgotten record's row is overwritten and stays empty, so tha
 samples) keeps its place, and forgetting costs no copy of the others.
 """
 
+import hmac
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import DataError, Dataset
-from maxrr.data.hashes import content_hash, hash_rows
+from maxrr.data.hashes import content_hash, framed, key_bytes, value_hashes
 
 Ids = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -22,7 +23,7 @@ Digests = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Holdings:
-    """Records in the order of their ids, then those that were added later; who of them is still there."""
+    """Records in the order of `shuffled`, then those that were added later; who of them is still there."""
 
     features: NDArray[Any] | None  # the raw records; None where their owner keeps them, as for a model on a disk
     dtype: np.dtype[Any]  # of a raw record
@@ -32,19 +33,19 @@ class Holdings:
     subjects: Ids | None
     class_names: tuple[str, ...]
     hashes: Digests  # (n, 32), of the whole record
-    contents: Digests  # (n, 32), of its features alone
+    contents: Digests  # (n, 32), of its values alone
     alive: Bools
+    columns: tuple[str, ...] | None = None  # what the numbers of a record are called, in a table
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Holdings":
         """A copy of the records that nobody else can change, and that can be erased."""
-        ordered = dataset.in_order()
         return cls(
-            np.array(ordered.features), ordered.features.dtype, ordered.shape,
-            np.array(ordered.labels), np.array(ordered.ids),
-            None if ordered.subjects is None else np.array(ordered.subjects), ordered.class_names,
-            np.array(ordered.record_hashes()), np.array(hash_rows(ordered.features)),
-            np.ones(len(ordered), dtype=bool),
+            np.array(dataset.features), dataset.features.dtype, dataset.shape,
+            np.array(dataset.labels), np.array(dataset.ids),
+            None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
+            np.array(dataset.record_hashes()), np.array(value_hashes(dataset.features)),
+            np.ones(len(dataset), dtype=bool), dataset.columns,
         )  # fmt: skip
 
     @cached_property
@@ -82,7 +83,21 @@ class Holdings:
         if self.features is None:
             raise DataError("this needs the raw records, which are not kept here: say where they come from")
         subjects = None if self.subjects is None else self.subjects[rows]
-        return Dataset(self.features[rows], self.labels[rows], self.class_names, self.ids[rows], subjects)
+        return Dataset(
+            self.features[rows], self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns
+        )  # fmt: skip
+
+    def held(self) -> frozenset[tuple[str, str, bytes]]:
+        """The records that are there, by id, class and hash of their values."""
+        rows = np.flatnonzero(self.alive)
+        names = [self.class_names[label] for label in self.labels[rows].tolist()]
+        found = zip(self.ids[rows].tolist(), names, self.contents[rows], strict=True)
+        return frozenset((str(id_), name, content.tobytes()) for id_, name, content in found)
+
+    @cached_property
+    def present(self) -> Ints:
+        """The classes that have records, by number."""
+        return np.flatnonzero(np.bincount(self.labels[self.alive], minlength=len(self.class_names)))
 
     def twins(self, rows: Ints) -> int:
         """How many other records have the very features of one of these."""
@@ -100,13 +115,20 @@ class Holdings:
     @cached_property
     def manifest(self) -> str:
         """One hash for all records that are there: that of the dataset of them."""
-        return content_hash(self.hashes[self._living_order], self.dtype, self.shape, self.class_names)
+        names = tuple(self.class_names[label] for label in self.present.tolist())
+        return content_hash(self.hashes[self._living_order], self.dtype, self.shape, names)
 
     def without(self, rows: Ints) -> "Holdings":
         """The same without these; `erase` of the result overwrites them, for this one too."""
         alive = self.alive.copy()
         alive[rows] = False
         lighter = replace(self, alive=alive)
+        gone = np.setdiff1d(self.present, lighter.present).tolist()
+        if gone:  # their names go, too: they may be those of people
+            names = [
+                f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)
+            ]
+            lighter = replace(lighter, class_names=tuple(names))
         lighter.__dict__["_order"] = self._order  # found already, and the same
         return lighter
 
@@ -123,7 +145,7 @@ class Holdings:
             features, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
-            np.concatenate([self.alive, more.alive]),
+            np.concatenate([self.alive, more.alive]), self.columns,
         )  # fmt: skip
 
     def with_records(self, dataset: Dataset) -> "Holdings":
@@ -159,3 +181,9 @@ class Holdings:
         for keys in (self.ids, self.subjects):
             if keys is not None:
                 keys[gone] = np.zeros(1, keys.dtype)[0]
+
+
+def shuffled(dataset: Dataset, key: bytes) -> Dataset:
+    """The records in an order that only the key knows: an empty row between two others then names nobody."""
+    places = [hmac.digest(key, framed(b"row", key_bytes(id_)), "sha256") for id_ in dataset.ids.tolist()]
+    return dataset.select(dataset.ids[sorted(range(len(places)), key=places.__getitem__)])

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import DataError, Dataset
 from maxrr.data.checks import check_keys
+from maxrr.unlearning.oblivion import REPLACED, id_mark
 from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
 from maxrr.unlearning.state import Fitted
 
@@ -21,12 +22,16 @@ def look_up(
     if subjects is not None:
         people = np.unique(keys_of(subjects, "subject ids"))
         rows = np.sort(fitted.holdings.of_subjects(people))
-        return Request(rows, rows[fitted.core[rows]], [], 0, core_policy, refit)
+        return Request(rows, rows[fitted.core[rows]], [], (), 0, core_policy, refit)
     wanted = np.unique(keys_of(ids, "record ids"))
     found = fitted.holdings.rows(wanted)
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
     gone = fitted.oblivion.knows(fitted.key, missing)
-    return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), int(gone.sum()), core_policy, refit)
+    before = tuple(id_mark(fitted.key, id_) for id_ in missing[gone].tolist())
+    left = sum(mark in fitted.left for mark in before)
+    if fitted.left:  # an earlier version of a record that is still there
+        left += sum(id_mark(fitted.key, id_, REPLACED) in fitted.left for id_ in fitted.holdings.ids[rows].tolist())
+    return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
 
 
 def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
@@ -56,10 +61,13 @@ def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any)
         raise DataError(f"the new record does not fit into {holdings.dtype}, which the model's records are of")
     labels = holdings.labels[rows]
     if label is not None:
-        found = np.flatnonzero(fitted.labels == label) if np.ndim(label) == 0 else np.zeros(0, dtype=int)
+        present = holdings.present
+        found = present[fitted.labels[present] == label] if np.ndim(label) == 0 else present[:0]
         if not len(found):
-            known = ", ".join(map(repr, fitted.labels.tolist()))
+            known = ", ".join(map(repr, fitted.labels[present].tolist()))
             raise DataError(f"there is no class {label!r}; the classes are {known}")
         labels = found[:1]
     subjects = None if holdings.subjects is None else holdings.subjects[rows]
-    return Dataset(content[None], labels, holdings.class_names, holdings.ids[rows], subjects)
+    return Dataset(
+        content[None], labels, holdings.class_names, holdings.ids[rows], subjects, columns=holdings.columns
+    )  # fmt: skip

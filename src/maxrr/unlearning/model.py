@@ -4,7 +4,10 @@ import copy
 import secrets
 import time
 import warnings
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -16,19 +19,22 @@ from torch import nn
 from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe
+from maxrr.nets.given import given_weights
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Report
-from maxrr.svm import FORM, LinearSVM
+from maxrr.svm import LinearSVM
 from maxrr.svm.validation import penalty
 from maxrr.unlearning import flat
+from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.forgetting import forget
-from maxrr.unlearning.holdings import Holdings
+from maxrr.unlearning.holdings import Holdings, shuffled
+from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
 from maxrr.unlearning.oblivion import Oblivion
+from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.plans import Plan, make_plan
-from maxrr.unlearning.proof import Bundle
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.setting import Setting
@@ -85,72 +91,81 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self, X: Dataset | ArrayLike, y: ArrayLike | None = None, ids: ArrayLike | None = None,
-        subjects: ArrayLike | None = None, *, folder: str | Path | None = None, report: Report | None = None,
+        subjects: ArrayLike | None = None, *, allow_copies: str | None = None, folder: str | Path | None = None,
+        report: Report | None = None,
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the head on every record.
 
         `X` is a Dataset, or an array with labels `y`, record ids (row numbers if not given) and perhaps subject ids.
-        Records that this model has forgotten are refused; their features under another id are warned about.
         In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
+
+        An id that this model has forgotten is refused, whatever else of the record has changed. So are the values of a
+        forgotten record under another id, in whatever type. Where these are other people's, as may be in a table with
+        few columns, `allow_copies` lets them in and keeps the reason that it states.
 
         A head that cannot be solved is a `maxrr.svm.ConvergenceError`, and the model stays as it was. A head with
         weights of zero is warned about (`maxrr.svm.FlatHeadWarning`): every record is influential in it.
         """
+        with self._lock:
+            return self._fit(*as_dataset(X, y, ids, subjects), allow_copies, folder, report)
+
+    def _fit(
+        self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
+        report: Report | None,
+    ) -> Self:  # fmt: skip
         penalty(self.C), checked(self.seed)  # which would be found wrong only after long work
-        dataset, labels = as_dataset(X, y, ids, subjects)
-        before = vars(self).get("_state")
+        before: Fitted | None = vars(self).get("_state")
         key = secrets.token_bytes(32) if before is None else before.key
-        oblivion = Oblivion() if before is None else before.oblivion
-        check_not_forgotten(oblivion, key, dataset)
+        overrides = () if before is None else before.overrides + let_in(before, dataset, allow_copies)
         recipe = Recipe(self.epochs, self.batch_size, self.lr)
         setting = Setting(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
             self.threads, Environment.here(chosen_device(self.device), self.threads),
+            {} if isinstance(self.core, Frozen) else given_weights(self.network), copy.deepcopy(self.core),
         )  # fmt: skip
         choice = self.core.choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             report=report,
         )  # fmt: skip
-        ordered = dataset.in_order()
-        holdings = Holdings.of(ordered)
+        records = shuffled(dataset, key)
+        holdings = Holdings.of(records)
         clock = [time.perf_counter()]
-        extractor = setting.extractor(ordered, choice, report)
+        extractor = setting.extractor(records, choice, report)
         clock.append(time.perf_counter())
-        features = setting.features(extractor, ordered, report)
+        features = setting.features(extractor, records, report)
         clock.append(time.perf_counter())
-        head = setting.head(features, ordered)
+        head = setting.head(features, records)
         clock.append(time.perf_counter())
-        pace = Pace.measured(np.diff(clock).tolist(), len(choice.ids), len(ordered), len(head.certificate_))
-        requests, layouts = (0, 0) if before is None else (before.requests, before.layouts + 1)
-        fitted = Fitted(
-            setting, extractor, head, holdings, choice, labels, key, oblivion, pace, requests=requests, layouts=layouts
-        )  # fmt: skip
-        flat.warn(fitted.flat, stacklevel=2)
+        pace = Pace.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(head.certificate_))
+        fitted = Fitted(setting, extractor, head, holdings, choice, labels, key, Oblivion(), pace)
+        if before is not None:
+            fitted = replace(
+                fitted, oblivion=before.oblivion, receipts=before.receipts, overrides=overrides,
+                layouts=before.layouts + 1,
+            )  # fmt: skip
+        flat.warn(fitted.flat, stacklevel=3)
         self._state = fitted
         return self
 
     def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
         """The head's scores of records."""
-        fitted = self._fitted
-        if isinstance(X, Dataset):
-            records = X
-        else:
-            array = np.asarray(X)
-            records = Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
-        expected = fitted.holdings.shape
-        if records.shape != expected:
-            raise ValueError(f"the records have shape {records.shape}, but the model was fitted on {expected}")
-        return np.asarray(fitted.head.decision_function(fitted.setting.features(fitted.extractor, records)))
+        return decisions(self._fitted, X)
 
     def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
         """The classes of records: indices for a Dataset's, or the labels that `fit` was given."""
-        scores = self.decision_function(X)
+        fitted = self._fitted  # one state from here to the end, whatever another thread does
+        scores = decisions(fitted, X)
         best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-        return np.asarray(self.classes_[best])
+        return np.asarray(fitted.labels[fitted.codes][best])
 
     def predict_proba(self, X: Dataset | ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes in `classes_`, by Platt scaling on the retained records."""
-        return self._fitted.platt().probabilities(self.decision_function(X))
+        fitted = self._fitted
+        if "platt" not in fitted.derived:
+            with self._lock:  # the records must stay for as long as they are looked at
+                fitted = self._fitted
+                fitted.platt()
+        return fitted.platt().probabilities(decisions(fitted, X))
 
     def score(
         self, X: Dataset | ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -165,7 +180,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes that still have records."""
-        return np.asarray(self._fitted.labels[self._fitted.head.classes_])
+        fitted = self._fitted
+        return np.asarray(fitted.labels[fitted.codes])
 
     @property
     def head_(self) -> LinearSVM:
@@ -174,8 +190,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def extractor_(self) -> nn.Module:
-        """The network before it."""
-        return self._fitted.extractor
+        """The network before it: a copy, because the model answers with its own."""
+        return copy.deepcopy(self._fitted.extractor)
 
     @property
     def core_(self) -> Choice:
@@ -194,14 +210,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def bundle(self) -> Bundle:
         """What is needed to prove the current state by training again: for whoever runs the model, not the public."""
-        fitted = self._fitted
-        rows, features = fitted.in_order()
-        return Bundle(
-            fitted.setting, fitted.choice, fitted.holdings.manifest, fitted.model_hash,
-            copy.deepcopy(fitted.extractor), fitted.head_classes, fitted.head.coef_, fitted.head.intercept_,
-            fitted.head.certificate_, FORM, fitted.left_in_extractor, fitted.technique, fitted.on_influential,
-            fitted.holdings.ids[rows], features,
-        )  # fmt: skip
+        with self._lock:
+            return Bundle.of(self._fitted)
 
     # Forgetting
 
@@ -210,7 +220,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         core_policy: str | Technique = HEAD, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """What `unlearn` would do with this request. Changes nothing."""
-        return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), None)
+        with self._lock:
+            return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), None)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
@@ -231,8 +242,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "retained" fits the head on all retained records, "influential" on those that were influential in the
             last full fit: cheaper, and not the same.
         """
-        request = look_up(self._fitted, ids, subjects, core_policy, refit)
-        return forget(self._fitted, request, None, self._take_over, report)
+        with self._lock:
+            request = look_up(self._fitted, ids, subjects, core_policy, refit)
+            return forget(self._fitted, request, None, self._take_over, report)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
@@ -240,13 +252,28 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
-        The new record enters the head, and never the core before the next `fit`. Without a label it keeps the old one.
+        Without a label it keeps the old one. The new record enters the head. Where the extractor is trained again and
+        the core is decided for each record by itself (`HashCore`, `FullCore`), it enters the core as well if its id
+        says so, and the model is the one that fitting the corrected data gives. With a core that was ranked it does not
+        enter before the next `fit`: the model is the one that an extractor on the same core, without the record, and
+        heads on all records give.
         """
-        request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
-        return forget(self._fitted, request, added, self._take_over, report)
+        with self._lock:
+            request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
+            return forget(self._fitted, request, added, self._take_over, report)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
+
+    @property
+    def _lock(self) -> RLock:
+        """Held by whoever changes the model or reads its records. Those who predict never wait for it."""
+        return lock_of(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        found: dict[str, Any] = dict(super().__getstate__())
+        found.pop("_own_lock", None)  # a copy gets its own
+        return found
 
     @property
     def _fitted(self) -> Fitted:
@@ -277,12 +304,57 @@ def as_dataset(
     return Dataset(features, codes.astype(np.int64), tuple(map(str, labels.tolist())), names, whose), labels
 
 
-def check_not_forgotten(oblivion: Oblivion, key: bytes, dataset: Dataset) -> None:
-    """Refuse records that were forgotten, and warn of their features under other ids."""
-    same, other = oblivion.brought_back(key, dataset)
+def let_in(before: Fitted, dataset: Dataset, reason: str | None) -> tuple[Override, ...]:
+    """Refuse records that bring back what was forgotten; values under other ids are let in if there is a reason."""
+    returning = before.oblivion.returning(before.key, dataset, before.holdings.held())
+    same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
     if same:
         raise ValueError(
-            f"{same} of the records were forgotten by this model and must not come back: leave them out of the data"
+            f"{same:,} of the record ids were forgotten by this model and must not come back, whatever their records "
+            "hold now: leave them out of the data"
         )
-    if other:
-        warnings.warn(f"{other} of the records have the features of forgotten ones, under other ids", stacklevel=3)
+    if not copies:
+        return ()
+    if reason is None or not reason.strip():
+        raise ValueError(
+            f"{copies:,} of the records have exactly the values of forgotten or replaced ones, under other ids or as "
+            "they were before: leave them out, or, if they are other people's, say why in allow_copies"
+        )
+    warnings.warn(f"{copies:,} records with the values of forgotten ones are let in under other ids", stacklevel=4)
+    return (Override(datetime.now(UTC).isoformat(timespec="seconds"), copies, reason),)
+
+
+def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
+    """The scores of records that are of the kind that a model was fitted on."""
+    holdings = fitted.holdings
+    array = X.features if isinstance(X, Dataset) else np.asarray(X)
+    names = names_of(X)
+    if names is not None and holdings.columns is not None and names != holdings.columns:
+        raise ValueError(
+            f"the columns are {listed(names)}, but the model was fitted on {listed(holdings.columns)}: bring the same "
+            "ones in the same order"
+        )
+    if array.shape[1:] != holdings.shape:
+        raise ValueError(f"the records have shape {array.shape[1:]}, but the model was fitted on {holdings.shape}")
+    if (array.dtype == np.uint8) != (holdings.dtype == np.uint8):
+        kinds = "pixels of 0 to 255 in uint8, which it divides by 255", "floats, which it takes as they are"
+        fitted_on = kinds[0] if holdings.dtype == np.uint8 else kinds[1]
+        raise ValueError(f"the records are {array.dtype}, but the model was fitted on {fitted_on}: bring the same kind")
+    records = X if isinstance(X, Dataset) else unlabelled(array)
+    return np.asarray(fitted.head.decision_function(fitted.setting.features(fitted.extractor, records)))
+
+
+def unlabelled(array: NDArray[Any]) -> Dataset:
+    """Records of which nothing else is known."""
+    return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """What the columns of a table are called, as of a DataFrame; None where they have no names."""
+    found = getattr(X, "columns", None)
+    return None if found is None or not all(isinstance(name, str) for name in found) else tuple(found)
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """The first few."""
+    return ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")

@@ -1,7 +1,9 @@
 """What stays of a forgotten record: that it was, for whoever holds it and the model's key.
 
-For each an HMAC of its id, of the whole record, and of its features. None tells anything without the key; with it they
-recognise a request for what is gone already, and a dataset that brings it back.
+For each an HMAC of its id, of the whole record, and of its values. None tells anything without the key; with it they
+recognise a request for what is gone already, and a dataset that brings it back. An id is one whether it is written as a
+number or as text, and values are the same in whatever type they are stored: what is forgotten does not come back in
+another dress. A copy with other values, be it by the last digit, is not recognised.
 """
 
 import hmac
@@ -12,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.hashes import framed, hash_rows, key_bytes
+from maxrr.data.hashes import framed, value_hashes
+
+FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not bring it back; its old values are gone
 
 
 class Mark(NamedTuple):
@@ -23,23 +27,45 @@ class Mark(NamedTuple):
     content: bytes
 
 
-def id_mark(key: bytes, id_: int | str) -> bytes:
-    """The HMAC of a record id: 1 and '1' differ."""
-    return hmac.digest(key, framed(b"id", key_bytes(id_)), "sha256")
+def id_mark(key: bytes, id_: int | str, purpose: bytes = FORGOTTEN) -> bytes:
+    """The HMAC of a record id. 1 and '1' are one id: a table with a single id that is no number has texts for all."""
+    return hmac.digest(key, framed(purpose, str(id_).encode("utf-8", "surrogatepass")), "sha256")
 
 
 def marks(
-    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8]
+    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], purpose: bytes = FORGOTTEN
 ) -> list[Mark]:  # fmt: skip
-    """The marks of records, from their ids and hashes."""
+    """The marks of records, from their ids and hashes. A replaced record's id stays in use, and only its values go."""
     return [
         Mark(
-            id_mark(key, id_),
+            id_mark(key, id_, purpose),
             hmac.digest(key, framed(b"record", record.tobytes()), "sha256"),
-            hmac.digest(key, framed(b"content", content.tobytes()), "sha256"),
+            content_mark(key, content),
         )
         for id_, record, content in zip(ids.tolist(), hashes, contents, strict=True)
     ]
+
+
+def content_mark(key: bytes, content: NDArray[np.uint8]) -> bytes:
+    """The HMAC of a record's values, from their hash."""
+    return hmac.digest(key, framed(b"content", content.tobytes()), "sha256")
+
+
+def commitment(key: bytes, what: bytes, digest: str) -> str:
+    """A hash under the key, which can be handed out: without the key nobody can try out what it is of."""
+    return hmac.digest(key, framed(what, digest.encode("utf-8", "surrogatepass")), "sha256").hex()
+
+
+def class_mark(key: bytes, name: str) -> str:
+    """The HMAC of the name of a class, which may be that of a person."""
+    return commitment(key, b"class", name)
+
+
+class Returning(NamedTuple):
+    """Which rows of a dataset bring back what was forgotten: its ids, or its values in records that are not here."""
+
+    by_id: NDArray[np.bool_]
+    by_values: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,23 +74,30 @@ class Oblivion:
 
     marks: frozenset[Mark] = frozenset()
 
+    @property
+    def ids(self) -> set[bytes]:
+        return {mark.id for mark in self.marks}
+
     def knows(self, key: bytes, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these ids were forgotten."""
-        known = {mark.id for mark in self.marks} if len(ids) else set()
+        known = self.ids if len(ids) else set()
         return np.array([id_mark(key, id_) in known for id_ in ids.tolist()], dtype=bool)
 
-    def brought_back(self, key: bytes, dataset: Dataset) -> tuple[int, int]:
-        """How many of these records were forgotten, and how many have the features of one under another id."""
+    def returning(self, key: bytes, dataset: Dataset, held: frozenset[tuple[str, str, bytes]]) -> Returning:
+        """Which of these records bring back what was forgotten.
+
+        `held` are the records that the model has now, by id, class and hash of their values: a copy of a forgotten
+        record that was here beside it when it was forgotten has stayed by that decision.
+        """
+        none = np.zeros(len(dataset), dtype=bool)
         if not self.marks:
-            return 0, 0
-        records = {mark.record for mark in self.marks}
-        owners: dict[bytes, set[bytes]] = {}
-        for mark in self.marks:
-            owners.setdefault(mark.content, set()).add(mark.id)
-        same = other = 0
-        for mark in marks(key, dataset.ids, dataset.record_hashes(), hash_rows(dataset.features)):
-            if mark.record in records:
-                same += 1
-            elif mark.content in owners and mark.id not in owners[mark.content]:
-                other += 1
-        return same, other
+            return Returning(none, none)
+        values = {mark.content for mark in self.marks}
+        by_id = self.knows(key, dataset.ids)
+        by_values = none.copy()
+        names = [dataset.class_names[label] for label in dataset.labels.tolist()]
+        records = zip(dataset.ids.tolist(), names, value_hashes(dataset.features), strict=True)
+        for row, (id_, name, digest) in enumerate(records):
+            if content_mark(key, digest) in values and (str(id_), name, digest.tobytes()) not in held:
+                by_values[row] = not by_id[row]
+        return Returning(by_id, by_values)

@@ -6,6 +6,7 @@ import numpy as np
 
 from maxrr.data import Dataset
 from maxrr.unlearning import flat
+from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
 from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
@@ -20,7 +21,9 @@ class Plan:
     guarantee
         What the result would be.
     reason
-        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it names them.
+        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so.
+    conditions : list of str
+        What an exact answer is conditional on; none where it is exact as it is.
     requested, core, influential, neither, unknown, already_forgotten : int
         Records asked for. Core ones are not counted among the influential again.
     duplicates_left : int
@@ -37,6 +40,7 @@ class Plan:
 
     guarantee: Guarantee
     reason: str
+    conditions: list[str]
     requested: int
     core: int
     influential: int
@@ -71,15 +75,18 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
         basis = fitted.head.held_[0] if fitted.on_influential else fitted.head.support_
         fitted_on = np.unique(holdings.labels[np.setdiff1d(basis, request.rows)])
     core_left = int(fitted.core.sum()) - count
-    anew = len(request.rows) > 0 and (
+    anew = request.retrains or (len(request.rows) > 0 and (
         request.makes_extractor or (fitted.on_influential and (added is not None or request.refit == RETAINED))
-    )
+    ))  # fmt: skip
     all_heads = len(labels_left) if len(labels_left) > 2 else 1
     moved = all_heads if anew or added is not None else heads
-    trains = core_left if request.core_policy == RETRAIN and count else 0
+    trains = core_left if request.retrains else 0
     embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
+    technique = (callable(request.core_policy) and count > 0) or (fitted.technique and not request.retrains)
+    left_then = 0 if request.retrains else fitted.left_in_extractor + count
     return Plan(
         guarantee, why(guarantee, request, others, fitted),
+        conditions(fitted.choice, fitted.setting, left_then, technique) if guarantee.exact else [],
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=count, influential=others, neither=len(request.rows) - count - others,
         unknown=len(request.unknown), already_forgotten=request.already_forgotten,
@@ -98,10 +105,12 @@ def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
 
     `heads` is how many of them it moves; `on_influential` whether the head stands on influential records alone now.
     """
+    if request.retrains:
+        return Guarantee.retrain
+    if request.touches_core or request.left_in_extractor:
+        return Guarantee.approximate
     if not len(request.rows):
         return Guarantee.untouched
-    if request.touches_core:
-        return Guarantee.retrain if request.core_policy == RETRAIN else Guarantee.approximate
     if request.refit == INFLUENTIAL:
         return Guarantee.approximate if heads or on_influential else Guarantee.untouched
     return Guarantee.refit if heads or on_influential else Guarantee.untouched
@@ -109,13 +118,18 @@ def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
 
 def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted) -> str:
     """The reason in words."""
-    if not len(request.rows):
-        return "every record asked for was forgotten before: nothing is left to do"
-    core = len(request.core_rows)
+    core, left = len(request.core_rows), request.left_in_extractor
+    if not request.does_something:
+        said = "every record asked for was forgotten before: nothing is left to do"
+        if left:
+            said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
+        return said
     if guarantee is Guarantee.untouched:
         found = "no requested record is core or influential"
     elif guarantee is Guarantee.retrain:
-        found = f"{of_the_records(core)} core, and the extractor is trained again without them"
+        found = f"{of_the_records(core)} core"
+        if not core:
+            found = f"of the records forgotten before, {left:,} {'was' if left == 1 else 'were'} left in the extractor"
     elif core and callable(request.core_policy):
         found = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
     elif core:
@@ -125,15 +139,10 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
     else:
         found = f"{of_the_records(influential)} influential, none is core"
         if fitted.flat:
-            found += f" ({flat.in_words(fitted.flat)})"
+            found += f" ({flat.counted(len(fitted.flat))})"
     if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
         found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
-    said, earlier = f"{found}: {MEANING[guarantee]}", fitted.left_in_extractor
-    if earlier and guarantee.exact and guarantee is not Guarantee.retrain:
-        said += (
-            f"; that is so for these records, while {earlier} core records forgotten earlier remain in the extractor"
-        )
-    return said
+    return f"{found}: {MEANING[guarantee]}"
 
 
 def of_the_records(count: int) -> str:
@@ -159,7 +168,7 @@ def refusal(request: Request, classes_left: list[str], classes_fitted: list[str]
     if request.touches_core and request.core_policy == REFUSE:
         return (
             f"{of_the_records(len(request.core_rows))} core, which this policy refuses: "
-            f"use core_policy='{RETRAIN}' for an exact answer or '{HEAD}' for an approximate one"
+            f"use core_policy='{RETRAIN}' for an exact answer, core_policy='{HEAD}' for an approximate one"
         )
     if len(request.rows) and len(classes_left) < 2:
         left = f"only class {classes_left[0]!r}" if classes_left else "no records"
@@ -168,6 +177,6 @@ def refusal(request: Request, classes_left: list[str], classes_fitted: list[str]
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         )
-    if classes_fitted != classes_left:
+    if len(request.rows) and classes_fitted != classes_left:
         return f"no influential record of every class would be left: use refit='{RETAINED}'"
     return None

@@ -6,13 +6,15 @@ of the head on that extractor.
 
 A head whose certificates are decided, the model's and that of the fresh process, must have the same bytes. Where one of
 them is not, both are known only up to the errors that they name, and must not be further apart than these add up to.
+Beside the bytes, everything that the receipt says is compared with what was found.
 """
 
+import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any
 
@@ -24,69 +26,56 @@ from torch import nn
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.nets import Environment
+from maxrr.nets.given import given_weights
+from maxrr.nets.naming import name_of
 from maxrr.nets.records import chosen_device
 from maxrr.nets.runs import as_array
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.svm.processes import end_with_the_parent, without_the_script
+from maxrr.unlearning import consistency, facts
+from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.oblivion import FORGOTTEN, id_mark
 from maxrr.unlearning.receipts import Receipt, rounded_up
 from maxrr.unlearning.setting import Setting
 
 IDENTICAL, WITHIN, DIFFERENT = "identical", "within", "different"  # the second is followed by how much
-SUPERSEDED, NOT_COMPARABLE = "superseded", "not comparable here"
-WEIGHTS, INTERCEPTS = "head weights", "head intercepts"
+SUPERSEDED, NOT_COMPARABLE, PARTLY = "superseded", "not comparable here", "identical in part"
+FALSE = "the receipt is false"
+WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
 ROUNDING = 1.0 + 1e-6  # for the length of a record, which is not rounded up
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class Bundle:
-    """What whoever runs the model keeps to prove its state: the setting, and what to compare with. Not for the public:
-    it names the core records.
-    """
-
-    setting: Setting
-    choice: Choice
-    manifest: str
-    model_hash: str
-    extractor: nn.Module
-    classes: tuple[str, ...]  # of the head
-    weights: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
-    certificates: tuple[Certificate, ...]  # of the heads
-    form: int  # the canonical form of their bytes
-    core_left_in_extractor: int
-    technique: bool  # the extractor was changed by a caller's function
-    on_influential: bool
-    fitted_on: NDArray[Any]  # the ids of the records that the head was fitted on, in order
-    features: NDArray[np.float64]  # theirs; looked at only where embedding cannot give the same bytes
-
-    def __repr__(self) -> str:
-        return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
-
-
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a proof.
+    """What came of a proof. It is true if and only if the verdict is "identical".
 
     Attributes
     ----------
     verdict : str
-        "identical", "within 3.2e-12" (or another number), "different", "superseded" (later requests changed the model,
-        and the proof is of its current state) or "not comparable here" (other hardware, versions or threads: the head
-        alone is proved, from the stored features).
+        "identical": extractor and head have the bytes that the fresh process made from the retained records alone, and
+        all that the receipt says and that can be compared is so. "identical in part": what was made again is, but not
+        all of the model can be made from these records alone; `remains` says why. "within 3.2e-12" (or another number):
+        heads are not decided. "different". "the receipt is false": `contradicted` says where. "superseded":
+        later requests or fits changed the model, and `result` is of its present state. "not comparable here": other
+        hardware, versions or threads, and `result` is of the head alone, from the stored features.
     proved : str
-        "extractor and head", or "head".
+        "extractor and head", "head", or "nothing".
     result : str
-        The first three of the words above, for what was proved. "within" stands where a head is not decided: every
-        such head's weights (in 2-norm) and bias are as near as the certificates say, which is no more than the number;
-        all else has the same bytes.
+        How equal that is: "identical", "within 3.2e-12" or "different". "within" stands where a head is not decided:
+        every such head's weights (in 2-norm) and bias are as near as the certificates say, which is no more than the
+        number; all else has the same bytes.
     where : str
         What differs most, if anything does.
     largest_difference : float
+    contradicted : list of str
+        What the receipt, or the bundle, says that is not so.
     remains : str
         What the proof does not cover.
+    not_compared : list of str
+        What the receipt says that nobody could compare.
     seconds : float
     """
 
@@ -95,11 +84,13 @@ class Verdict:
     result: str
     where: str
     largest_difference: float
+    contradicted: list[str]
     remains: str
+    not_compared: list[str]
     seconds: float
 
     def __bool__(self) -> bool:
-        return self.result == IDENTICAL or self.result.startswith(WITHIN)
+        return self.verdict == IDENTICAL
 
 
 def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
@@ -110,7 +101,7 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     receipt : Receipt
         Of the request to prove.
     bundle : Bundle
-        From `MaxRR.bundle`, of the same model.
+        From `MaxRR.bundle` or `Bundle.load`, of the same model.
     dataset : Dataset
         The raw records that the model has now, and no others.
 
@@ -121,6 +112,43 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
         their certificates are too wide to prove anything.
     """
     started = time.perf_counter()
+    check(bundle, dataset)
+    wrong = list(false_from_the_start(receipt, bundle, dataset))
+    if wrong:
+        return Verdict(
+            FALSE, "nothing", DIFFERENT, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
+            time.perf_counter() - started,
+        )  # fmt: skip
+    latest = consistency.is_latest(receipt, bundle)
+    setting = bundle.setting
+    comparable = Environment.here(chosen_device(setting.device), setting.threads) == setting.environment
+    rebuilds = comparable and not setting.frozen and not bundle.left and not bundle.technique
+    made = in_fresh_process(bundle, dataset, rebuilds, comparable)
+    expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
+    if rebuilds:
+        expected |= arrays(bundle.extractor)
+    if comparable:
+        expected[FEATURES] = hash_of(bundle.features)
+    rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
+    result, where, largest = compared(expected, made.weights, rooms)
+    wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
+    if made.given != dict(setting.given):
+        wrong.append("the network brings along other weights than the model's did")
+    entirely = rebuilds and not setting.given and not bundle.on_influential
+    whole = PARTLY if result == IDENTICAL and not entirely else result
+    verdict = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
+    if result == DIFFERENT:
+        verdict = DIFFERENT
+    remains = list(filter(None, [*what_remains(bundle), "" if comparable else as_stored(made.apart)]))
+    proved = "extractor and head" if rebuilds else "head"
+    return Verdict(
+        verdict, proved, result, where, largest, wrong, "; ".join(remains), list(not_compared(bundle, latest)),
+        time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def check(bundle: Bundle, dataset: Dataset) -> None:
+    """Refuse what nothing can be proved with."""
     if dataset.content_hash() != bundle.manifest:
         raise ValueError(
             "the records are not those that the model retains: their content hash differs from its manifest. Bring "
@@ -133,39 +161,50 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
             f"the model's heads are in canonical form {bundle.form}, and this program makes form {FORM}: the same head "
             "has other bytes in each, so they are not compared. Use the maxrr that made the model, or fit it again"
         )
-    if len(bundle.certificates) != len(bundle.weights):
+    heads = len(bundle.classes) if len(bundle.classes) > 2 else 1
+    if not len(bundle.certificates) == len(bundle.weights) == len(bundle.intercepts) == heads:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
-    current = bundle.manifest, bundle.model_hash, bundle.form
-    superseded = (receipt.manifest_after, receipt.model_after, receipt.form) != current
-    setting = bundle.setting
-    comparable = Environment.here(chosen_device(setting.device), setting.threads) == setting.environment
-    seen = bundle.core_left_in_extractor or bundle.technique
-    rebuilds = comparable and not setting.frozen and not seen
-    home = type(setting.network) if isinstance(setting.network, nn.Module) else setting.network
+    if len(bundle.features) != len(bundle.fitted_on) or not np.isin(bundle.fitted_on, dataset.ids).all():
+        raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
+    home = type(bundle.setting.network) if isinstance(bundle.setting.network, nn.Module) else bundle.setting.network
     if "<" in getattr(home, "__qualname__", ""):
         raise ValueError(
             f"the network is made by {home.__qualname__}, which a fresh process cannot import: define it in a module"
         )
+
+
+def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
+    """What is seen to be wrong before any training."""
+    if why := consistency.not_of(receipt, bundle):
+        yield why
+        return
+    yield from consistency.contradictions(receipt)
+    yield from consistency.lies(receipt, bundle)
+    forgotten = {mark.id for mark in bundle.marks}
+    held = sum(id_mark(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
+    if held:
+        yield f"{held} of the retained records are among the forgotten ones"
+    chosen = bundle.setting.core_ids(dataset.ids, bundle.choice.ids)
+    if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
+        yield "the core is not the one that its rule gives"
+    if not bundle.on_influential and not np.array_equal(np.sort(bundle.fitted_on), np.sort(dataset.ids)):
+        yield "the heads were not fitted on all retained records"
+
+
+def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
+    """What a process makes of the records that has nothing of the model's but what cannot be made again."""
+    setting = bundle.setting
+    home = type(setting.network) if isinstance(setting.network, nn.Module) else setting.network
     importable = getattr(home, "__module__", None) != "__main__"
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
+    given = None if rebuilds else facts.extractor_of(setting, bundle.layers, dict(bundle.extractor))
+    stored = None if comparable else bundle.features
     with without_the_script() if importable else nullcontext():
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
-            given = None if rebuilds else bundle.extractor
-            stored = None if comparable else bundle.features
-            made = pool.submit(rebuild, setting, bundle.choice, dataset, fitted_on, given, stored).result()
+            return pool.submit(rebuild, setting, bundle.choice, dataset, fitted_on, given, stored).result()
         finally:
             pool.shutdown(cancel_futures=True)
-    expected = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
-    if rebuilds:
-        expected |= state_of(bundle.extractor)
-    rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
-    result, where, largest = compared(expected, made.weights, rooms)
-    verdict = NOT_COMPARABLE if not comparable else SUPERSEDED if superseded else result
-    forms = "" if receipt.form == bundle.form else other_form(receipt, bundle)
-    remains = list(filter(None, [what_remains(bundle), forms, "" if comparable else as_stored(made.apart)]))
-    proved = "extractor and head" if rebuilds else "head"
-    return Verdict(verdict, proved, result, where, largest, "; ".join(remains), time.perf_counter() - started)
 
 
 def as_stored(apart: float) -> str:
@@ -176,32 +215,24 @@ def as_stored(apart: float) -> str:
     )
 
 
-def other_form(receipt: Receipt, bundle: Bundle) -> str:
-    """That the hashes on a receipt cannot be those of the model."""
-    return (
-        f"the receipt is of heads in canonical form {receipt.form}, and the model's are in form {bundle.form}: the "
-        "hashes that it names cannot be compared with the model's"
-    )
-
-
-def what_remains(bundle: Bundle) -> str:
+def what_remains(bundle: Bundle) -> Iterator[str]:
     """What doing it again cannot show."""
-    left = []
-    if bundle.setting.frozen:
-        left.append("the extractor was trained elsewhere: that it never saw the records is its owner's word")
-    if bundle.technique:
-        left.append(
-            "the extractor was changed by a technique of the caller's: what remains in it is for an audit to say"
-        )
-    elif bundle.core_left_in_extractor:
-        count = bundle.core_left_in_extractor
-        left.append(f"the extractor was trained on {count} forgotten core records, and keeps what it learned from them")
+    yield from bundle.conditions
     if bundle.on_influential:
-        left.append(
+        yield (
             "the head was fitted on what is left of influential records alone, as this proof did: fitting on all "
             "retained ones gives another"
         )
-    return "; ".join(left)
+
+
+def not_compared(bundle: Bundle, latest: bool) -> Iterator[str]:
+    """What the receipt says, or relies on, that nobody could compare."""
+    yield from consistency.NOT_COMPARED
+    if not latest:
+        yield "the state that the receipt tells of: the model has changed since"
+    named = name_of(bundle.setting.network)
+    if named is None or not named.our_own:
+        yield "what the network's own code does: it was run as it is"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +243,7 @@ class Made:
     certificates: tuple[Certificate, ...]
     longest: float  # the length of the longest record that the heads were fitted on, as features
     apart: float  # how far stored features are from the ones made here
+    given: dict[str, str] = field(default_factory=dict)  # the weights that the network brought along
 
 
 def rebuild(
@@ -227,17 +259,27 @@ def rebuild(
     records = ordered if len(fitted_on) == len(ordered) else ordered.select(fitted_on)
     features = setting.features(trained, records)
     apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
-    used = features if stored is None else stored
+    used = np.asarray(features if stored is None else stored, dtype=np.float64)
     head = setting.head(used, records)
     found: dict[str, NDArray[Any]] = {WEIGHTS: head.coef_, INTERCEPTS: head.intercept_}
-    longest = float(np.max(np.linalg.norm(np.asarray(used, dtype=np.float64), axis=1)))
-    return Made(found | state_of(trained) if extractor is None else found, head.certificate_, longest, apart)
+    if stored is None:
+        found[FEATURES] = hash_of(used)
+    if extractor is None:
+        found |= arrays(facts.weights_of(trained))
+    longest = float(np.max(np.linalg.norm(used, axis=1)))
+    given = {} if setting.frozen else given_weights(setting.network)
+    return Made(found, head.certificate_, longest, apart, given)
 
 
-def state_of(extractor: nn.Module) -> dict[str, NDArray[Any]]:
+def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
     """The extractor's weights by name."""
-    state: dict[str, torch.Tensor] = extractor.state_dict()
-    return {f"extractor {name}": as_array(value.detach().cpu()) for name, value in state.items()}
+    return {f"extractor {name}": as_array(value.detach().cpu()) for name, value in weights.items()}
+
+
+def hash_of(features: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Of all features: they need not travel."""
+    content = np.ascontiguousarray(features, dtype=np.float64).tobytes()
+    return np.frombuffer(hashlib.sha256(content).digest(), dtype=np.uint8)
 
 
 Room = tuple[float, float] | None
@@ -271,6 +313,9 @@ def compared(expected: Arrays, found: Arrays, rooms: Sequence[Room] = ()) -> tup
         if array.shape != other.shape or array.dtype != other.dtype:
             return DIFFERENT, name, np.inf
         if array.tobytes() == other.tobytes():
+            continue
+        if name == FEATURES:  # of which only the hashes are here
+            same, where = False, where or name
             continue
         gaps = np.abs(array.astype(np.float64) - other.astype(np.float64))
         difference = float(np.max(np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), initial=0.0))

@@ -1,9 +1,13 @@
 """What was done about a request: enough to check it, nothing that tells who asked.
 
-A receipt can be handed out. Records are named by HMACs under the model's key, which it does not contain.
+A receipt can be handed out. Records, classes, and the states of model and data are named by HMACs under the model's
+key, which it does not contain: whoever has the data but not the key cannot try out whom it is about. It names the
+receipt before it by its hash, so that none can be taken out of the row.
 """
 
+import hashlib
 import json
+import math
 import typing
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
@@ -12,7 +16,9 @@ from typing import Any
 
 from maxrr.svm import Certificate
 
-VERSION = 3  # 2 has core_marks; 3 the form of the bytes, and errors of the heads
+VERSION = 4  # 2 has core_marks; 3 the form of the bytes; 4 conditions, the receipt before, and HMACs for all hashes
+LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
+NOTHING = "nothing"  # what an approximate answer claims of the bytes
 
 
 @dataclass(frozen=True)
@@ -21,36 +27,50 @@ class HeadProof:
 
     Attributes
     ----------
-    class_name : str
-        The class that the head tells from the rest.
+    class_mark : str
+        An HMAC of the name of the class that the head tells from the rest.
     decided : bool
-        Whether its bytes are those that any exact computation on the same records ends in.
+        Whether its bytes are those that any decided computation on the same records ends in.
     error : float
-        The decision value of every record that it was fitted on is within this of the exact one.
-    relative_gap : float
-        How far its objective is from the minimum, at most.
+        The decision value of every record that it was fitted on is within this of the exact one: a power of ten.
     """
 
-    class_name: str
+    class_mark: str
     decided: bool
     error: float
-    relative_gap: float
 
     @classmethod
-    def of(cls, class_name: str, certificate: Certificate) -> "HeadProof":
+    def of(cls, class_mark: str, certificate: Certificate) -> "HeadProof":
         """What a receipt says of a head with this certificate."""
-        return cls(class_name, certificate.decided, certificate.error, certificate.relative_gap)
+        return cls(class_mark, certificate.decided, power_of_ten(max(certificate.error, LEAST)))
 
 
-def claim_of(heads: Sequence[HeadProof]) -> str:
+def claim_of(guarantee: str, heads: Sequence[HeadProof]) -> str:
     """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
 
-    >>> claim_of([HeadProof("cat", True, 1e-16, 1e-30), HeadProof("dog", False, 3.14e-12, 1e-12)])
-    'within 3.2e-12'
+    An approximate answer claims nothing of the kind: fitting without the records gives another model.
+
+    >>> heads = [HeadProof("0a", True, 1e-12), HeadProof("0b", False, 1e-11)]
+    >>> claim_of("exact-refit", heads), claim_of("approximate-refit", heads)
+    ('within 1.0e-11', 'nothing')
     """
+    if not guarantee.startswith("exact"):
+        return NOTHING
     if all(head.decided for head in heads):
         return "identical"
     return f"within {rounded_up(max(head.error for head in heads))}"
+
+
+def power_of_ten(value: float) -> float:
+    """The next one, from the value on.
+
+    >>> power_of_ten(3.1e-9), power_of_ten(1e-12)
+    (1e-08, 1e-12)
+    """
+    if not 0.0 < value < math.inf:
+        return value
+    guess = float(f"1e{math.floor(math.log10(value))}")
+    return guess if guess >= value else float(f"1e{math.floor(math.log10(value)) + 1}")
 
 
 def rounded_up(value: float) -> str:
@@ -70,25 +90,34 @@ class Receipt:
     ----------
     number : int
         Requests of a model are counted from 1.
+    previous : str
+        The hash of the receipt before, empty on the first.
     guarantee, reason, bytes_claim : str
-        What is promised, why, and how near the heads are to the exact ones: "identical" where every head is decided,
-        or "within X", the largest `HeadProof.error`.
+        What is promised, why, and what is claimed of the bytes: "identical" where every head is decided, so that any
+        decided run on the retained records, with the same extractor, ends in these bytes; or "within X", the largest
+        `HeadProof.error`; or "nothing" where the answer is approximate.
     form : int
         The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
+    unconditional, conditions : bool, list of str
+        Whether the answer is exact as it is, and if it is exact on conditions, which.
     core_depended_on : str
-        What the choice of the core depended on; with `unconditional` false, exactness holds given the core.
+        What the choice of the core depended on.
     record_marks, core_marks : list of str
-        HMACs of the forgotten records' ids, and of those among them that were core.
+        HMACs of the ids of all records asked for, and of those among the newly forgotten that were core.
     core_left_in_extractor : int
         Forgotten core records, of this and earlier requests, that the extractor was trained on.
+    manifest_before, manifest_after, model_before, model_after : str
+        HMACs of the content hashes of the records, and of the hashes of extractor and heads.
     """
 
     number: int
+    previous: str
     guarantee: str
     reason: str
     bytes_claim: str
     form: int
     unconditional: bool
+    conditions: list[str]
     core_depended_on: str
     core_details: dict[str, Any]
     core_policy: str
@@ -120,6 +149,11 @@ class Receipt:
     def to_json(self) -> str:
         """As text; `from_json` reads it."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its text, by which the next receipt names it."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str) -> "Receipt":

@@ -21,14 +21,22 @@ RETAINED, INFLUENTIAL = "retained", "influential"
 
 @dataclass(frozen=True)
 class Request:
-    """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy."""
+    """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy.
+
+    Of records that were forgotten before, the marks are known, and how many of them remain in the extractor.
+    """
 
     rows: Ints
     core_rows: Ints
     unknown: list[Any]
-    already_forgotten: int
+    forgotten_before: tuple[bytes, ...]
+    left_in_extractor: int
     core_policy: str | Technique
     refit: str
+
+    @property
+    def already_forgotten(self) -> int:
+        return len(self.forgotten_before)
 
     @property
     def touches_core(self) -> bool:
@@ -37,7 +45,16 @@ class Request:
     @property
     def makes_extractor(self) -> bool:
         """Whether another extractor takes the place of the present one."""
-        return self.touches_core and (self.core_policy == RETRAIN or callable(self.core_policy))
+        return self.retrains or (self.touches_core and callable(self.core_policy))
+
+    @property
+    def retrains(self) -> bool:
+        """Whether the extractor is trained again: without these records, or without those that remained in it."""
+        return self.core_policy == RETRAIN and (self.touches_core or self.left_in_extractor > 0)
+
+    @property
+    def does_something(self) -> bool:
+        return len(self.rows) > 0 or self.retrains
 
     @property
     def policy(self) -> str:

@@ -5,14 +5,15 @@ the new.
 """
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice
+from maxrr.core import Choice, Core
 from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
@@ -33,13 +34,27 @@ class Setting:
     device: str | None
     threads: int
     environment: Environment
+    given: Mapping[str, str] = field(default_factory=dict)  # `maxrr.nets.given`: weights that were not trained here
+    core: Core | None = None  # None where a way of the caller's own chose, and cannot be asked any more
+
+    def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
+        """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen."""
+        rule = getattr(self.core, "is_core", None)
+        return np.sort(ids[rule(ids)]) if rule is not None else np.intersect1d(chosen, ids)
 
     def extractor(self, records: Dataset, choice: Choice, report: Report | None = None) -> nn.Module:
-        """The extractor, trained on those of the records that are core."""
+        """The extractor, trained on those of the records that are core.
+
+        Classes are numbered as they come among the records that are there: so it does not matter whether a class that
+        has none left was ever known.
+        """
         if self.frozen:
             network = self.network if isinstance(self.network, nn.Module) else self.network()
             return copy.deepcopy(network).cpu().eval()
         core = records.select(np.intersect1d(choice.ids, records.ids))
+        classes = np.unique(records.labels)
+        names = tuple(records.class_names[label] for label in classes.tolist())
+        core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
         run = train(
             self.network, core, self.seed, epochs=self.recipe.epochs, batch_size=self.recipe.batch_size,
             lr=self.recipe.lr, device=self.device, threads=self.threads, report=report,

@@ -18,9 +18,11 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
+from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.holdings import Bools, Holdings, Ints
-from maxrr.unlearning.oblivion import Oblivion, marks
+from maxrr.unlearning.holdings import Bools, Holdings, Ints, shuffled
+from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, Oblivion, commitment, id_mark, marks
+from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.requests import INFLUENTIAL, Request
 from maxrr.unlearning.setting import Setting
@@ -40,11 +42,34 @@ class Fitted:
     oblivion: Oblivion
     pace: Pace
     on_influential: bool = False  # the head was fitted on influential records alone, and holds no others
-    left_in_extractor: int = 0  # forgotten core records that the extractor was trained on
+    left: frozenset[bytes] = frozenset()  # the marks of forgotten core records that the extractor was trained on
     technique: bool = False  # the extractor is the work of a caller's function
-    requests: int = 0
+    receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
+    overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     layouts: int = 0  # how often the records were given other rows
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
+    codes: Ints = field(init=False)  # the classes that the head tells apart, by number
+
+    def __post_init__(self) -> None:
+        # Now, and not when asked: whoever still predicts with this state after the next has erased its records gets
+        # the classes that it had.
+        object.__setattr__(self, "codes", self.head.classes_)
+        _ = self.head_classes
+
+    @property
+    def requests(self) -> int:
+        """How many were answered."""
+        return len(self.receipts)
+
+    @property
+    def left_in_extractor(self) -> int:
+        """Forgotten core records that the extractor was trained on."""
+        return len(self.left)
+
+    @property
+    def conditions(self) -> list[str]:
+        """What exactness is conditional on."""
+        return conditions(self.choice, self.setting, self.left_in_extractor, self.technique)
 
     @cached_property
     def core(self) -> Bools:
@@ -57,12 +82,22 @@ class Fitted:
     @cached_property
     def head_classes(self) -> tuple[str, ...]:
         """The names of the classes that the head tells apart."""
-        return tuple(self.holdings.class_names[label] for label in self.head.classes_)
+        return tuple(self.holdings.class_names[label] for label in self.codes)
 
     @cached_property
     def spoken_for(self) -> tuple[str, ...]:
         """For each head the name of the class that it tells from the rest; two classes share one, the second's."""
         return self.head_classes if len(self.head_classes) > 2 else self.head_classes[1:]
+
+    @property
+    def manifest_commitment(self) -> str:
+        """The records that are there, as receipts name them."""
+        return commitment(self.key, b"records", self.holdings.manifest)
+
+    @property
+    def model_commitment(self) -> str:
+        """Extractor and head, as receipts name them."""
+        return commitment(self.key, b"model", self.model_hash)
 
     @cached_property
     def flat(self) -> tuple[str, ...]:
@@ -72,7 +107,7 @@ class Fitted:
     @cached_property
     def model_hash(self) -> str:
         """Over extractor and head."""
-        return model_hash(self.extractor, self.head_classes, self.head.coef_, self.head.intercept_)
+        return model_hash(self.extractor.state_dict(), self.head_classes, self.head.coef_, self.head.intercept_)
 
     def platt(self) -> PlattScaling:
         """Probabilities' parameters, from the retained records."""
@@ -83,9 +118,9 @@ class Fitted:
             else:
                 rows, features = self.in_order()
                 labels = self.holdings.labels[rows]
-            known = np.isin(labels, self.head.classes_)
+            known = np.isin(labels, self.codes)
             scores = self.head.decision_function(features[known])
-            self.derived["platt"] = fit_platt(scores, labels[known], self.head.classes_)
+            self.derived["platt"] = fit_platt(scores, labels[known], self.codes)
         return self.derived["platt"]
 
     def in_order(self) -> tuple[Ints, NDArray[np.float64]]:
@@ -102,25 +137,27 @@ class Fitted:
 
 def without(now: Fitted, request: Request, added: Dataset | None, report: Report | None) -> Fitted:
     """The model without the requested records, and with those added. What it holds of the former is not erased yet."""
-    gone = now.holdings.ids[request.rows]
+    rows, before = request.rows, now.holdings
     kept_core = now.core.copy()
-    kept_core[request.rows] = False
-    forgotten = marks(now.key, gone, now.holdings.hashes[request.rows], now.holdings.contents[request.rows])
+    kept_core[rows] = False
+    purpose = FORGOTTEN if added is None else REPLACED  # a replaced record's id stays in use
+    forgotten = marks(now.key, before.ids[rows], before.hashes[rows], before.contents[rows], purpose)
+    core = before.ids[request.core_rows].tolist()
     then = replace(
         now,
-        holdings=now.holdings.without(request.rows),
-        choice=replace(now.choice, ids=np.sort(now.holdings.ids[kept_core])),
+        holdings=before.without(rows),
+        choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
         oblivion=Oblivion(now.oblivion.marks | set(forgotten)),
-        left_in_extractor=now.left_in_extractor + len(request.core_rows),
-        requests=now.requests + 1,
+        left=now.left | {id_mark(now.key, id_, purpose) for id_ in core},
         derived={},
     )
-    if not len(request.rows):
+    then = replace(then, labels=without_names(now.labels, before.present, then.holdings.present))
+    if not request.does_something:
         return then
-    if request.makes_extractor:
-        then = with_extractor(now, then, request, report)
     if added is not None:
         then = with_added(then, added)
+    if request.makes_extractor:
+        then = with_extractor(now, then, request, report)
     if request.makes_extractor or (added is not None and now.on_influential):
         return with_head(then, report)
     if added is not None:
@@ -137,8 +174,9 @@ def with_extractor(now: Fitted, then: Fitted, request: Request, report: Report |
     """Another extractor: trained without the records, or by the caller's technique."""
     retained = then.holdings.retained()
     if not callable(request.core_policy):
-        extractor = now.setting.extractor(retained, then.choice, report)
-        return replace(then, extractor=extractor, left_in_extractor=0, technique=False)
+        choice = replace(then.choice, ids=now.setting.core_ids(retained.ids, then.choice.ids))
+        extractor = now.setting.extractor(retained, choice, report)
+        return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
     core, leaving = retained.select(then.choice.ids), now.holdings.select(request.core_rows)
     extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
     if not isinstance(extractor, nn.Module):
@@ -147,17 +185,27 @@ def with_extractor(now: Fitted, then: Fitted, request: Request, report: Report |
 
 
 def with_added(then: Fitted, added: Dataset) -> Fitted:
-    """More records in the holdings. What was forgotten and is brought back knowingly is not forgotten any more."""
+    """More records in the holdings. One that becomes what it was before has not lost that."""
     holdings = then.holdings.with_added(added)
     new = Holdings.of(added)
-    back = {mark.record for mark in marks(then.key, new.ids, new.hashes, new.contents)}
+    back = {mark.record for mark in marks(then.key, new.ids, new.hashes, new.contents, REPLACED)}
     oblivion = Oblivion(frozenset(mark for mark in then.oblivion.marks if mark.record not in back))
     return replace(then, holdings=holdings, oblivion=oblivion)
 
 
+def without_names(labels: NDArray[Any], before: Ints, after: Ints) -> NDArray[Any]:
+    """What callers call the classes, less those that lost their last record."""
+    gone = np.setdiff1d(before, after)
+    if not len(gone):
+        return labels
+    kept = labels.copy()
+    kept[gone] = np.zeros(1, labels.dtype)[0]
+    return kept
+
+
 def with_head(then: Fitted, report: Report | None) -> Fitted:
-    """A head fitted from scratch on all records that are there, which then stand in the order of their ids again."""
-    retained = then.holdings.retained()
+    """A head fitted from scratch on all records that are there, which then stand in rows without gaps again."""
+    retained = shuffled(then.holdings.retained(), then.key)
     head = then.setting.head(then.setting.features(then.extractor, retained, report), retained)
     return replace(
         then, holdings=Holdings.of(retained), head=head, on_influential=False, layouts=then.layouts + 1

@@ -1,9 +1,8 @@
 """From a fitted model to what the files hold, and back. Nothing here touches a file."""
 
-import copy
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,22 +12,29 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
-from maxrr.nets import Environment, Recipe, split
-from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.core import Choice, Core
 from maxrr.nets.seeding import Network
 from maxrr.svm import Certificate
 from maxrr.svm.snapshot import HeadState, restored, taken
+from maxrr.unlearning.facts import (
+    choice_facts,
+    core_facts,
+    core_key,
+    core_of,
+    extractor_of,
+    kinds,
+    setting_facts,
+    setting_of,
+    weights_of,
+)
 from maxrr.unlearning.holdings import Holdings
 from maxrr.unlearning.oblivion import Mark, Oblivion
+from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
-from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.damage import WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
-
-CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
 
 
 def layout_of(fitted: Fitted) -> Layout:
@@ -91,8 +97,7 @@ def head_bytes(fitted: Fitted) -> bytes:
 
 def extractor_bytes(fitted: Fitted) -> bytes:
     """The extractor's weights."""
-    state = fitted.extractor.state_dict()
-    return safetensors.torch.save({name: value.detach().cpu().contiguous().clone() for name, value in state.items()})
+    return safetensors.torch.save(weights_of(fitted.extractor))
 
 
 def forgotten_bytes(fitted: Fitted) -> bytes:
@@ -102,22 +107,7 @@ def forgotten_bytes(fitted: Fitted) -> bytes:
 
 def secret_bytes(fitted: Fitted, core: Core | None) -> bytes:
     """The model's key, and that of the core."""
-    key = getattr(core, "key", None)
-    return json.dumps({"key": fitted.key.hex(), "core": key.hex() if isinstance(key, bytes) else None}).encode()
-
-
-def network_facts(fitted: Fitted) -> dict[str, Any]:
-    """What is needed to make the network again."""
-    named = name_of(fitted.setting.network)
-    return {"network": None if named is None else asdict(named), "layers": str(fitted.extractor)}
-
-
-def core_facts(core: Core | None) -> dict[str, Any] | None:
-    """What is needed to choose a core again in the same way; None for ways that are not ours."""
-    if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen):
-        return None
-    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}
-    return {"kind": type(core).__name__, **plain}
+    return json.dumps({"key": fitted.key.hex(), "core": core_key(core)}).encode()
 
 
 def facts_of(fitted: Fitted, core: Core | None) -> dict[str, Any]:
@@ -125,20 +115,19 @@ def facts_of(fitted: Fitted, core: Core | None) -> dict[str, Any]:
     setting, choice, holdings = fitted.setting, fitted.choice, fitted.holdings
     return {
         "core": core_facts(core),
-        "setting": {
-            "frozen": setting.frozen, "seed": setting.seed, "recipe": asdict(setting.recipe), "C": setting.C,
-            "device": setting.device, "threads": setting.threads, "environment": asdict(setting.environment),
+        "setting": setting_facts(setting),
+        "choice": choice_facts(choice),
+        "records": {
+            "dtype": holdings.dtype.str, "shape": list(holdings.shape), "classes": list(holdings.class_names),
+            "columns": None if holdings.columns is None else list(holdings.columns),
         },
-        "choice": {
-            "unconditional": choice.unconditional, "depended_on": choice.depended_on, "details": choice.details,
-        },
-        "records": {"dtype": holdings.dtype.str, "shape": list(holdings.shape), "classes": list(holdings.class_names)},
         "labels": {"dtype": fitted.labels.dtype.str, "values": fitted.labels.tolist()},
         "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.head)],
         "pace": asdict(fitted.pace),
         "layouts": fitted.layouts,
         "on_influential": fitted.on_influential,
-        "left_in_extractor": fitted.left_in_extractor,
+        "left": sorted(mark.hex() for mark in fitted.left),
+        "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
         "manifest": holdings.manifest,
@@ -154,20 +143,25 @@ class Loaded:
 
 
 def loaded(
-    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], requests: int, network: Network | None
-) -> Loaded:
+    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], receipts: Sequence[str],
+    network: Network | None,
+) -> Loaded:  # fmt: skip
     """The model that the files hold. The caller has checked their hashes.
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
     secrets = json.loads(parts[SECRETS])
     weights = safetensors.torch.load(parts[EXTRACTOR])
+    core = core_of(facts["core"], secrets["core"])
     if network is None:
-        extractor: nn.Module = Unmade(weights, facts["network"])
-        setting = setting_of(facts["setting"], extractor)
+        extractor: nn.Module = Unmade(weights, facts["network"], facts["layers"])
+        setting = setting_of(facts["setting"], extractor, core)
     else:
-        setting = setting_of(facts["setting"], network)
-        extractor = extractor_of(setting, facts["layers"], weights)
+        setting = setting_of(facts["setting"], network, core)
+        try:
+            extractor = extractor_of(setting, facts["layers"], weights)
+        except ValueError as error:
+            raise WorkspaceError(f"the workspace was fitted with a network: {error}") from error
     if setting.frozen:  # what is used again is what was used, whatever the maker gives today
         setting = replace(setting, network=extractor)
     holdings = holdings_of(facts["records"], table)
@@ -186,32 +180,10 @@ def loaded(
         setting, extractor, head, holdings, Choice(core_ids, **facts["choice"]),
         np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
         Oblivion(marks), Pace(**facts["pace"]), on_influential=facts["on_influential"],
-        left_in_extractor=facts["left_in_extractor"], technique=facts["technique"], requests=requests,
-        layouts=facts["layouts"],
+        left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
+        overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
     )  # fmt: skip
-    return Loaded(fitted, core_of(facts["core"], secrets["core"]))
-
-
-def setting_of(facts: Mapping[str, Any], network: Network) -> Setting:
-    recipe, environment = Recipe(**facts["recipe"]), Environment(**facts["environment"])
-    return Setting(network=network, **{**facts, "recipe": recipe, "environment": environment})
-
-
-def extractor_of(setting: Setting, layers: str, weights: dict[str, Tensor]) -> nn.Module:
-    """The extractor: the network's layers with the stored weights."""
-    try:
-        made = setting.network if isinstance(setting.network, nn.Module) else setting.network()
-    except Exception as error:  # of the caller's code
-        raise WorkspaceError(f"the network of the workspace could not be made: {error}") from error
-    extractor = copy.deepcopy(made).cpu().eval() if setting.frozen else split(made)[0]
-    if str(extractor) != layers or kinds(extractor.state_dict()) != kinds(weights):
-        raise WorkspaceError("the network has other layers than the one that was fitted: name the network that was")
-    extractor.load_state_dict(weights)
-    return extractor
-
-
-def kinds(weights: Mapping[str, Tensor]) -> dict[str, Any]:
-    return {name: (value.dtype, value.shape) for name, value in weights.items()}
+    return Loaded(fitted, core)
 
 
 def same_layers(one: nn.Module, other: nn.Module) -> bool:
@@ -222,10 +194,14 @@ def same_layers(one: nn.Module, other: nn.Module) -> bool:
 class Unmade(nn.Module):
     """The weights of an extractor without its layers, which only somebody's own code can make."""
 
-    def __init__(self, weights: dict[str, Tensor], named: Mapping[str, Any] | None) -> None:
+    def __init__(self, weights: dict[str, Tensor], named: Mapping[str, Any] | None, layers: str) -> None:
         super().__init__()
         self.weights = weights
+        self.layers = layers
         self.maker = "" if named is None else f", which {named['maker']} makes"
+
+    def __repr__(self) -> str:
+        return self.layers
 
     def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
         return dict(self.weights)
@@ -244,7 +220,7 @@ def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:
     return Holdings(
         None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
-        (table["is"] & ALIVE) > 0,
+        (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
     )  # fmt: skip
 
 
@@ -257,19 +233,3 @@ def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:
         )
         for number, head in enumerate(facts)
     ]  # fmt: skip
-
-
-def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
-    if facts is None:
-        return None
-    given = {name: value for name, value in facts.items() if name != "kind"}
-    if key is not None:
-        given["key"] = bytes.fromhex(key)
-    core: Core = CORES[facts["kind"]](**given)
-    return core
-
-
-def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
-    """What makes the network, as far as the workspace knows."""
-    named = facts["network"]
-    return None if named is None else NamedNetwork(named["maker"], tuple(named["arguments"]))

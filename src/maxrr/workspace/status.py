@@ -1,7 +1,8 @@
 """What is in a workspace, and what it still holds of what is not."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,10 @@ class Status:
         What is still known of a forgotten record, and why.
     core_left_in_extractor : int
         Forgotten core records that the extractor was trained on: an audit is due.
+    conditions : list of str
+        What exactness is conditional on; `unconditional` where there are none, and the head stands on all records.
+    overrides : list of dict
+        Where values of forgotten records were let in under other ids: when, how many, and why.
     bytes : int
         Of all files.
     """
@@ -39,7 +44,9 @@ class Status:
     held_about_forgotten: str
     core_left_in_extractor: int
     core_depended_on: str
+    conditions: list[str]
     unconditional: bool
+    overrides: list[dict[str, Any]]
     model_hash: str
     manifest: str
     source: dict[str, str]
@@ -55,7 +62,7 @@ def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
     about = (
         "nothing was forgotten yet"
         if not count
-        else f"three HMACs for each of {count:,} forgotten records (of its id, of the record, of its features) "
+        else f"three HMACs for each of {count:,} forgotten records (of its id, of the record, of its values) "
         "under the key of this workspace: they recognise a request for what is gone, and data that brings it "
         "back, and tell nothing to those who do not hold the record"
     )
@@ -65,6 +72,8 @@ def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
         free=int((~influential & ~fitted.core & alive).sum()), classes=list(fitted.head_classes),
         requests=fitted.requests, forgotten=count, held_about_forgotten=about,
         core_left_in_extractor=fitted.left_in_extractor, core_depended_on=fitted.choice.depended_on,
-        unconditional=fitted.choice.unconditional, model_hash=fitted.model_hash, manifest=fitted.holdings.manifest,
+        conditions=fitted.conditions, unconditional=not fitted.conditions and not fitted.on_influential,
+        overrides=[asdict(override) for override in fitted.overrides], model_hash=fitted.model_hash,
+        manifest=fitted.holdings.manifest,
         source=source, bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
     )  # fmt: skip

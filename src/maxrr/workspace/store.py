@@ -74,7 +74,7 @@ class Store:
         """The model that was read."""
         assert self.root is not None
         try:
-            found = contents.loaded(self.root.facts, self.table, self.parts, len(self.root.receipts), network)
+            found = contents.loaded(self.root.facts, self.table, self.parts, self.root.receipts, network)
         except WorkspaceError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, SafetensorError) as error:

@@ -17,6 +17,7 @@ from maxrr.data import Dataset
 from maxrr.nets.seeding import Network
 from maxrr.progress import Report
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
+from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
@@ -129,10 +130,10 @@ class Workspace:
     # Learning and predicting
 
     def fit(
-        self, records: Dataset, model: MaxRR | None = None, *,
+        self, records: Dataset, model: MaxRR | None = None, *, allow_copies: str | None = None,
         source: Mapping[str, str] | None = None, report: Report | None = None,
     ) -> Self:  # fmt: skip
-        """Fit again, as before or another model. Records that were forgotten here are refused."""
+        """Fit again, as before or another model. Records that were forgotten here are refused, as by `MaxRR.fit`."""
         self._check_writable()
         before = self._store.root
         if model is None:
@@ -142,12 +143,12 @@ class Workspace:
         fresh = clone(model)
         if before is not None:
             fresh._state = self._fitted  # the key, and what was forgotten under it
-        fresh.fit(records, folder=self._store.ranking(), report=report)
+        fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), report=report)
         after = fresh._fitted
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
         network, self._network = self._network, fresh.network
         try:
-            self._commit(after, None, fresh.core, contents.network_facts(after), notes)
+            self._commit(after, None, fresh.core, network_facts(after.setting, after.extractor), notes)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network = network  # nothing was committed
@@ -288,7 +289,7 @@ class Workspace:
 
     def _load(self) -> None:
         assert self._store.root is not None
-        named = contents.named_in(self._store.root.facts)
+        named = named_in(self._store.root.facts)
         network = named if self._network is None and named is not None and named.our_own else self._network
         found = self._store.load(network)
         self._take(found.fitted, found.core)

@@ -1,0 +1,50 @@
+"""Weights that a network was given, rather than drawn from a seed and trained here.
+
+Frozen layers, pretrained weights that a function loads, tables in buffers: whoever gave them knows what they learned
+from. So two networks of different seeds are compared: what is the same in both did not come from a seed.
+"""
+
+import hashlib
+
+import torch
+from torch import Tensor
+
+from maxrr.nets.runs import as_array
+from maxrr.nets.seeding import Network, begin
+
+SEEDS = 0, 1  # any two
+
+
+def given_weights(network: Network) -> dict[str, str]:
+    """What the network brings along before it is trained: the SHA-256 of each such weight or buffer, by name.
+
+    Where layers start with plain zeros or ones, or a single value that is then trained, nothing was given.
+
+    >>> network = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> given_weights(network)
+    {}
+    >>> _ = network[0].requires_grad_(False)
+    >>> list(given_weights(network))
+    ['0.weight', '0.bias']
+    """
+    one, other = (begin(network, seed) for seed in SEEDS)
+    trained = {name for name, weights in one.named_parameters() if weights.requires_grad}
+    drawn = other.state_dict()
+    return {
+        name: hashlib.sha256(as_array(value.detach().contiguous()).tobytes()).hexdigest()
+        for name, value in one.state_dict().items()
+        if isinstance(value, Tensor) and same(value, drawn[name]) and says_something(value, name in trained)
+    }
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
+def says_something(value: Tensor, trained: bool) -> bool:
+    """Whether more than a plain start is in it."""
+    first = value.flatten()[:1]
+    if not len(first):
+        return False
+    plain = trained or bool(torch.isin(first, torch.tensor([0, 1], dtype=first.dtype)))
+    return not (plain and bool((value == first).all()))

@@ -1,0 +1,36 @@
+"""What exactness is conditional on: everything that shaped the model and was not trained here from the records."""
+
+from collections.abc import Sequence
+
+from maxrr.core import Choice
+from maxrr.unlearning.setting import Setting
+
+
+def conditions(choice: Choice, setting: Setting, left_in_extractor: int, technique: bool) -> list[str]:
+    """One sentence for each condition; none where exactness holds as it is."""
+    found = [] if choice.unconditional else [choice.depended_on]
+    if setting.given:
+        found.append(
+            f"{named(list(setting.given))} of the network {'was' if len(setting.given) == 1 else 'were'} given, and "
+            "neither drawn from the seed nor trained here from the start: on the word of whoever gave "
+            f"{'it' if len(setting.given) == 1 else 'them'} that the records had no part in "
+            f"{'it' if len(setting.given) == 1 else 'them'}"
+        )
+    if technique:
+        found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")
+    if left_in_extractor:
+        records = "record, and keeps what it learned from it" if left_in_extractor == 1 else (
+            "records, and keeps what it learned from them"
+        )  # fmt: skip
+        found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
+    return found
+
+
+def named(names: Sequence[str]) -> str:
+    """A few names, and how many more.
+
+    >>> named(["a"]), named(["a", "b", "c", "d", "e"])
+    ("the weights 'a'", "the weights 'a', 'b', 'c' and 2 others")
+    """
+    some = ", ".join(map(repr, names[:3]))
+    return f"the weights {some}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")

@@ -1,0 +1,162 @@
+"""What a receipt says, held against itself and against the model that it is of."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+
+from maxrr.data import Dataset
+from maxrr.svm import EXACT
+from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.guarantees import Guarantee
+from maxrr.unlearning.oblivion import class_mark, commitment
+from maxrr.unlearning.receipts import NOTHING, HeadProof, Receipt, claim_of, rounded_up
+from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN
+
+HASH = re.compile("[0-9a-f]{64}")
+
+NOT_COMPARED = (
+    "who asked, and how many of the records were core or influential: they are gone",
+    "the state before the request",
+    "when it was, and how long it took",
+)
+"""What doing it again cannot tell of any receipt."""
+
+
+def contradictions(receipt: Receipt) -> Iterator[str]:
+    """Where a receipt says two things that cannot both be so, or claims more than its certificates carry."""
+    forgotten = receipt.core + receipt.influential + receipt.neither
+    exact, core = receipt.guarantee.startswith("exact"), receipt.core
+    hashes = [receipt.manifest_before, receipt.manifest_after, receipt.model_before, receipt.model_after]
+    counts = [
+        receipt.requested, core, receipt.influential, receipt.neither, receipt.already_forgotten,
+        receipt.duplicates_left, receipt.core_left_in_extractor, receipt.records_before, receipt.records_after,
+    ]  # fmt: skip
+    if receipt.guarantee not in [guarantee.value for guarantee in Guarantee]:
+        yield f"no guarantee is called {receipt.guarantee!r}"
+    if receipt.core_policy not in (HEAD, RETRAIN, REFUSE, "technique") or receipt.refit not in (RETAINED, INFLUENTIAL):
+        yield f"no request has the policy {receipt.core_policy!r} or the refit {receipt.refit!r}"
+    if min(counts) < 0 or receipt.number < 1:
+        yield "a count is below zero"
+    if receipt.requested != forgotten + receipt.already_forgotten:
+        yield "core, influential, neither and forgotten before do not add up to the records asked for"
+    if len(receipt.record_marks) != receipt.requested or len(set(receipt.record_marks)) != receipt.requested:
+        yield f"it has {len(receipt.record_marks)} marks for {receipt.requested} records asked for"
+    if len(set(receipt.core_marks)) != core or not set(receipt.core_marks) <= set(receipt.record_marks):
+        yield f"it has {len(receipt.core_marks)} marks for {core} core records"
+    fewer = receipt.records_before - receipt.records_after
+    if fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
+        yield f"{forgotten} records were forgotten, and there are {fewer} fewer"
+    marks = (*hashes, *receipt.record_marks, *receipt.core_marks, *(head.class_mark for head in receipt.heads))
+    if not all(HASH.fullmatch(text) for text in marks):
+        yield "a hash or mark is not 64 hexadecimal digits"
+    if (receipt.previous != "") != (receipt.number > 1) or (receipt.previous and not HASH.fullmatch(receipt.previous)):
+        yield f"receipt {receipt.number} does not name the one before it as it should"
+    if receipt.guarantee == Guarantee.untouched and (
+        core or receipt.influential or receipt.model_before != receipt.model_after
+    ):
+        yield "the model cannot be untouched if core or influential records are gone, or its hash is another"
+    if forgotten and (receipt.manifest_before == receipt.manifest_after):
+        yield "records were forgotten, and the hash of the records is the same"
+    if receipt.guarantee == Guarantee.retrain and (
+        receipt.core_policy != RETRAIN or not core + receipt.already_forgotten
+    ):
+        yield f"{receipt.guarantee} with policy {receipt.core_policy!r} and {core} core records"
+    if exact and core and receipt.guarantee != Guarantee.retrain:
+        yield f"{receipt.guarantee} with {core} core records"
+    if receipt.guarantee == Guarantee.retrain and receipt.core_left_in_extractor:
+        yield "an extractor that was trained again has no forgotten records in it"
+    if exact and receipt.refit == INFLUENTIAL and receipt.guarantee == Guarantee.refit:
+        yield "a head on influential records alone is not exact"
+    if receipt.unconditional != (exact and not receipt.conditions):
+        yield "it is unconditional if and only if it is exact and names no conditions"
+    if receipt.conditions and not exact:
+        yield "what is approximate is not exact on conditions either"
+    if exact and receipt.core_left_in_extractor and not receipt.conditions:
+        yield "forgotten records remain in the extractor, and it names no condition"
+    yield from contradictions_of_heads(receipt)
+    if not is_moment(receipt.time):
+        yield f"{receipt.time!r} is no time"
+
+
+def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
+    """Where a receipt claims more or less than the certificates of its heads carry."""
+    if not receipt.heads:
+        yield "it names no head"
+        return
+    if not all(math.isfinite(head.error) and head.error >= 0.0 for head in receipt.heads):
+        yield "the error of a head is no number from zero on"
+        return
+    if receipt.bytes_claim != (carried := claim_of(receipt.guarantee, receipt.heads)):
+        carry = "an approximate answer claims" if carried == NOTHING else "its heads carry"
+        yield f"of its bytes it claims {receipt.bytes_claim!r}, and {carry} {carried!r}"
+    wide = [number for number, head in enumerate(receipt.heads, start=1) if not head.decided and head.error > EXACT]
+    if wide and receipt.guarantee.startswith("exact"):
+        error = rounded_up(receipt.heads[wide[0] - 1].error)
+        yield f"{receipt.guarantee} with a head, number {wide[0]}, that is known only to {error}"
+
+
+def is_moment(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def not_of(receipt: Receipt, bundle: Bundle) -> str:
+    """Why a receipt is none that this model handed out; nothing if it is one."""
+    count = len(bundle.receipts)
+    if not 1 <= receipt.number <= count:
+        return f"the model has handed out {count} receipts, and this is number {receipt.number}"
+    if receipt.digest != bundle.receipts[receipt.number - 1]:
+        return f"it is not the receipt {receipt.number} that this model handed out: something in it was changed"
+    return ""
+
+
+def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
+    """Whether the state that a receipt tells of is the present one."""
+    after = commitment(bundle.key, b"records", bundle.manifest), commitment(bundle.key, b"model", bundle.model_hash)
+    return receipt.number == len(bundle.receipts) and (receipt.manifest_after, receipt.model_after) == after
+
+
+def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
+    """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
+    known = {mark.id.hex() for mark in bundle.marks}
+    unknown = sum(mark not in known for mark in receipt.record_marks)
+    if unknown:
+        yield f"{unknown} of its records were not forgotten by this model"
+    if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):
+        yield "it names another receipt before it than this model handed out"
+
+
+def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
+    """What a receipt of the present state says that is not so."""
+    setting, choice = bundle.setting, bundle.choice
+    heads = bundle.classes if len(bundle.classes) > 2 else bundle.classes[1:]
+    exact = receipt.guarantee.startswith("exact")
+    found = bundle.conditions if exact else []
+    facts = {
+        "records_after": len(dataset),
+        "manifest_after": commitment(bundle.key, b"records", dataset.content_hash()),
+        "model_after": commitment(bundle.key, b"model", bundle.model_hash),
+        "form": bundle.form,
+        "seed": setting.seed,
+        "recipe": asdict(setting.recipe),
+        "C": setting.C,
+        "environment": asdict(setting.environment),
+        "core_depended_on": choice.depended_on,
+        "core_details": choice.details,
+        "core_left_in_extractor": len(bundle.left),
+        "conditions": found,
+        "unconditional": exact and not found,
+        "heads": [
+            HeadProof.of(class_mark(bundle.key, name), certificate)
+            for name, certificate in zip(heads, bundle.certificates, strict=True)
+        ],
+    }
+    for name, value in facts.items():
+        if getattr(receipt, name) != value:
+            yield f"{name} on the receipt is not what was found"
+    if exact and bundle.on_influential:
+        yield "the guarantee on the receipt is exact, and the head stands on influential records alone"

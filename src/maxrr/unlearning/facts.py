@@ -1,0 +1,101 @@
+"""What a model is beside its numbers, as JSON has it, and back: for the files of workspaces and bundles.
+
+A network is known by its name. Ours are made again from it; anybody else's code is run only if he names it himself.
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.nets import Environment, Recipe, split
+from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.seeding import Network
+from maxrr.unlearning.setting import Setting
+
+CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
+
+
+def setting_facts(setting: Setting) -> dict[str, Any]:
+    """All of a setting but the network and the core."""
+    return {
+        "frozen": setting.frozen, "seed": setting.seed, "recipe": asdict(setting.recipe), "C": setting.C,
+        "device": setting.device, "threads": setting.threads, "environment": asdict(setting.environment),
+        "given": dict(setting.given),
+    }  # fmt: skip
+
+
+def setting_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Setting:
+    """The setting that was stored."""
+    recipe, environment = Recipe(**facts["recipe"]), Environment(**facts["environment"])
+    return Setting(network=network, core=core, **{**facts, "recipe": recipe, "environment": environment})
+
+
+def choice_facts(choice: Choice) -> dict[str, Any]:
+    """All of a choice but the ids."""
+    return {"unconditional": choice.unconditional, "depended_on": choice.depended_on, "details": choice.details}
+
+
+def core_facts(core: Core | None) -> dict[str, Any] | None:
+    """What is needed to choose a core again in the same way, but for its key; None for ways that are not ours."""
+    if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen):
+        return None
+    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}
+    return {"kind": type(core).__name__, **plain}
+
+
+def core_key(core: Core | None) -> str | None:
+    """The key of a core that has one."""
+    key = getattr(core, "key", None) if core_facts(core) is not None else None
+    return key.hex() if isinstance(key, bytes) else None
+
+
+def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
+    """The way to choose a core that was stored."""
+    if facts is None:
+        return None
+    given = {name: value for name, value in facts.items() if name != "kind"}
+    if key is not None:
+        given["key"] = bytes.fromhex(key)
+    core: Core = CORES[facts["kind"]](**given)
+    return core
+
+
+def network_facts(setting: Setting, extractor: nn.Module) -> dict[str, Any]:
+    """What is needed to make the network again."""
+    named = name_of(setting.network)
+    return {"network": None if named is None else asdict(named), "layers": str(extractor)}
+
+
+def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
+    """What makes the network, as far as is known."""
+    named = facts["network"]
+    return None if named is None else NamedNetwork(named["maker"], tuple(named["arguments"]))
+
+
+def extractor_of(setting: Setting, layers: str, weights: dict[str, Tensor]) -> nn.Module:
+    """The extractor: the network's layers with the stored weights."""
+    try:
+        made = setting.network if isinstance(setting.network, nn.Module) else setting.network()
+    except Exception as error:  # of the caller's code
+        raise ValueError(f"the network could not be made: {error}") from error
+    extractor = copy.deepcopy(made).cpu().eval() if setting.frozen else split(made)[0]
+    if str(extractor) != layers or kinds(extractor.state_dict()) != kinds(weights):
+        raise ValueError("the network has other layers than the one that was fitted: name the network that was")
+    extractor.load_state_dict(weights)
+    return extractor
+
+
+def weights_of(extractor: nn.Module) -> dict[str, Tensor]:
+    """The extractor's weights and buffers, each in memory of its own."""
+    state: dict[str, torch.Tensor] = extractor.state_dict()
+    return {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
+
+
+def kinds(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Types and shapes by name."""
+    return {name: (value.dtype, value.shape) for name, value in weights.items()}
