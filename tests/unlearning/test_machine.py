@@ -10,6 +10,7 @@ from tests.unlearning.problems import core_of, everything, fit_again, parts, par
 from maxrr.data import Dataset
 from maxrr.nets import embed
 from maxrr.svm import fit_platt
+from maxrr.unlearning.consistency import contradictions
 
 IDS = np.sort(table().ids).tolist()
 SUBJECTS = np.unique(table().subjects).tolist()
@@ -28,16 +29,26 @@ class Books:
             )
         }
         self.core = set(core.tolist())
-        self.trained_on = set(self.core)
+        self.left = set()  # in the extractor, though forgotten or replaced
+        self.train()
 
-    def drop(self, ids, policy):
-        """Returns how many of them were core."""
+    def train(self):
+        """What the extractor is trained on: the core, as it is now, and which classes there are."""
+        self.trained_on, self.trained_in = tuple(sorted(self.core)), self.dataset()
+        self.left = set()
+
+    def drop(self, ids, policy, instead=None):
+        """Returns how many of them were core. Under 'retrain' what takes the place of a core record is core."""
         core = self.core & set(ids)
         self.core -= core
-        if core and policy == "retrain":
-            self.trained_on = set(self.core)
+        self.left |= core
         for id_ in ids:
             del self.records[id_]
+        if instead is not None:
+            self.records[next(iter(ids))] = instead
+        if core and policy == "retrain":
+            self.core |= core & set(self.records)
+            self.train()
         return len(core)
 
     def dataset(self):
@@ -51,7 +62,7 @@ class Books:
         return len(left) >= LEAST and len({label for _, label, _ in left}) == 3 and len(self.core - set(ids)) >= 4
 
 
-EXTRACTORS = {}  # by model, core and records: training is what takes time
+EXTRACTORS = {}  # by model and core records: training is what takes time
 
 
 class Requests(RuleBasedStateMachine):
@@ -68,15 +79,20 @@ class Requests(RuleBasedStateMachine):
 
     def forget(self, gone, **request):
         already = set(request.get("ids", [])) & self.forgotten - set(gone)
+        left = bool(self.books.left & (set(request["ids"]) if "ids" in request else set()))
         core = self.books.drop(gone, self.policy)
         plan = self.model.plan(**request, core_policy=self.policy)
         receipt = self.model.unlearn(**request, core_policy=self.policy)
         self.forgotten |= set(gone)
         self.requests += 1
         assert (receipt.core, receipt.already_forgotten, receipt.number) == (core, len(already), self.requests)
-        assert receipt.records_before - receipt.records_after == len(gone) == len(receipt.record_marks)
+        assert receipt.records_before - receipt.records_after == len(gone)
+        assert len(receipt.record_marks) == len(gone) + len(already)
         assert receipt.guarantee == plan.guarantee
-        assert (receipt.guarantee in ("exact-retrain", "approximate-refit")) == (core > 0)
+        assert receipt.conditions == plan.conditions
+        assert (receipt.guarantee in ("exact-retrain", "approximate-refit")) == (core > 0 or left)
+        assert receipt.core_left_in_extractor == len(self.books.left)
+        assert not list(contradictions(receipt))
 
     @rule(ids=st.sets(st.sampled_from(IDS), min_size=1, max_size=6))
     def unlearn_records(self, ids):
@@ -97,13 +113,13 @@ class Requests(RuleBasedStateMachine):
             return
         _, old, subject = self.books.records[id_]
         features = np.random.default_rng(seed).normal(size=5).astype(np.float32)
-        self.books.drop({id_}, self.policy)
-        self.books.records[id_] = (features, old if label is None else label, subject)
+        self.books.drop({id_}, self.policy, (features, old if label is None else label, subject))
         self.forgotten.add(id_)
         self.requests += 1
         receipt = self.model.replace(id_, features, label, core_policy=self.policy)
         assert receipt.records_before == receipt.records_after
         assert receipt.number == self.requests
+        assert not list(contradictions(receipt))
 
     @rule()
     def ask(self):
@@ -124,7 +140,9 @@ class Requests(RuleBasedStateMachine):
         before = parts_of(self.model)
         receipt = self.model.unlearn([id_], core_policy=self.policy)
         self.requests += 1
-        assert (receipt.already_forgotten, receipt.requested, receipt.record_marks) == (1, 1, [])
+        assert (receipt.already_forgotten, receipt.requested, len(receipt.record_marks)) == (1, 1, 1)
+        assert receipt.guarantee == ("approximate-refit" if id_ in self.books.left else "exact-untouched")
+        assert not list(contradictions(receipt))
         assert parts_of(self.model) == before
 
     @invariant()
@@ -143,10 +161,11 @@ class Requests(RuleBasedStateMachine):
 
     def extractor(self, retained):
         """That of the last training; with policy 'head' the first."""
-        names = tuple(sorted(self.books.trained_on))
-        if (self.core, names) not in EXTRACTORS:
-            EXTRACTORS[self.core, names] = train_again(self.model, table(), names)
-        return EXTRACTORS[self.core, names]
+        records, names = self.books.trained_in, self.books.trained_on
+        known = self.core, records.select(names).content_hash()
+        if known not in EXTRACTORS:
+            EXTRACTORS[known] = train_again(self.model, records, names)
+        return EXTRACTORS[known]
 
 
 class Retraining(Requests):

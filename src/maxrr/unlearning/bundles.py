@@ -58,6 +58,7 @@ class Bundle:
     marks: frozenset[Mark]  # of forgotten records
     left: frozenset[bytes]  # of those that the extractor was trained on
     receipts: tuple[str, ...]  # hashes of those that were handed out
+    network: dict[str, Any] | None  # what makes the network, if that can be imported anywhere
 
     def __repr__(self) -> str:
         return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
@@ -77,6 +78,7 @@ class Bundle:
             fitted.head.certificate_, FORM, fitted.technique, fitted.on_influential,
             np.sort(fitted.holdings.ids[fitted.holdings.alive]), fitted.holdings.ids[rows], features, fitted.key,
             fitted.oblivion.marks, fitted.left, fitted.receipts,
+            json.loads(json.dumps(facts.network_facts(fitted.setting, fitted.extractor)["network"])),
         )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
@@ -84,9 +86,14 @@ class Bundle:
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
         for name in ("weights", "intercepts", "features"):
             tensors[name] = torch.from_numpy(np.ascontiguousarray(getattr(self, name)))
-        named = facts.network_facts(self.setting, torch.nn.Identity())["network"]
-        said = {
-            "format": FORMAT, "version": VERSION, "setting": facts.setting_facts(self.setting), "network": named,
+        content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self.said())})
+        write_atomically(path, content, private=True)
+
+    def said(self) -> dict[str, Any]:
+        """All but its numbers, as JSON has it."""
+        return {
+            "format": FORMAT, "version": VERSION, "setting": facts.setting_facts(self.setting),
+            "network": self.network,
             "core": facts.core_facts(self.setting.core), "core_key": facts.core_key(self.setting.core),
             "choice": facts.choice_facts(self.choice), "core_ids": self.choice.ids.tolist(),
             "certificates": [asdict(certificate) for certificate in self.certificates],
@@ -95,8 +102,6 @@ class Bundle:
             "left": sorted(mark.hex() for mark in self.left), "receipts": list(self.receipts),
             **{name: getattr(self, name) for name in SIMPLE}, "classes": list(self.classes),
         }  # fmt: skip
-        content = safetensors.torch.save(tensors, {"maxrr": json.dumps(said)})
-        write_atomically(path, content, private=True)
 
     @classmethod
     def load(cls, path: str | Path, *, network: Network | None = None) -> "Bundle":
@@ -115,7 +120,10 @@ class Bundle:
         """
         said, tensors = content_of(path)
         try:
-            return read(said, tensors, network)
+            found = read(said, tensors, network)
+            if json.dumps(found.said()) != json.dumps(said):
+                raise ValueError("it says something else than what was read")
+            return found
         except NeedsNetwork as error:
             raise ValueError(f"{path}: {error}") from None
         except Exception as error:  # nothing in the file is believed
@@ -141,7 +149,9 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return said, tensors
 
 
-SIMPLE = ("manifest", "model_hash", "layers", "form", "technique", "on_influential")
+SIMPLE = {
+    "manifest": str, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
+}  # fmt: skip
 
 
 class NeedsNetwork(ValueError):  # noqa: N818 (what is wanted)
@@ -153,6 +163,7 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
     named = facts.named_in(said)
     if network is None and named is not None and named.our_own:
         network = named
+        network()  # now, rather than in the middle of a proof
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
         raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")
@@ -160,19 +171,16 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if setting.frozen:  # what was used is what was stored, whatever the maker gives today
         setting = replace(setting, network=facts.extractor_of(setting, said["layers"], weights))
-    for name, kind in (("manifest", str), ("model_hash", str), ("layers", str), ("form", int), ("technique", bool),
-                       ("on_influential", bool)):  # fmt: skip
-        if type(said[name]) is not kind:
-            raise TypeError(f"{name} is {said[name]!r}")
+    simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     return Bundle(
-        setting=setting, choice=Choice(keys(said["core_ids"]), **said["choice"]), extractor=weights,
+        setting=setting, choice=facts.choice_of(said["choice"], keys(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
-        certificates=tuple(Certificate(**certificate) for certificate in said["certificates"]),
+        certificates=tuple(map(facts.certificate_of, said["certificates"])),
         ids=keys(said["ids"]), fitted_on=keys(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         marks=frozenset(Mark(*map(bytes.fromhex, mark)) for mark in said["marks"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
-        **{name: said[name] for name in SIMPLE},
+        network=said["network"], **simple,
     )  # fmt: skip
 
 

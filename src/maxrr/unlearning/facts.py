@@ -9,15 +9,36 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Environment, Recipe, split
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.seeding import Network
+from maxrr.nets.seeding import checked as seed
+from maxrr.svm import Certificate
+from maxrr.unlearning.receipts import fits
 from maxrr.unlearning.setting import Setting
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
+
+
+SETTING = {
+    "frozen": bool, "seed": int, "recipe": dict, "C": float, "device": str | None, "threads": int, "environment": dict,
+    "given": dict,
+}  # fmt: skip
+CHOICE = {"unconditional": bool, "depended_on": str, "details": dict}
+
+
+def checked(facts: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts that are all there, each of its kind. Nothing in a file is believed."""
+    if facts.keys() != known.keys():
+        raise ValueError(f"{sorted(known)} are expected, not {facts!r:.80}")
+    for name, kind in known.items():
+        if not isinstance(facts[name], kind) or (kind is not bool and isinstance(facts[name], bool)):
+            raise ValueError(f"{name} is {facts[name]!r:.80}")
+    return dict(facts)
 
 
 def setting_facts(setting: Setting) -> dict[str, Any]:
@@ -31,8 +52,26 @@ def setting_facts(setting: Setting) -> dict[str, Any]:
 
 def setting_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Setting:
     """The setting that was stored."""
-    recipe, environment = Recipe(**facts["recipe"]), Environment(**facts["environment"])
-    return Setting(network=network, core=core, **{**facts, "recipe": recipe, "environment": environment})
+    known = checked(facts, SETTING)
+    recipe, environment = Recipe(**known["recipe"]), Environment(**known["environment"])
+    if asdict(recipe) != known["recipe"] or not fits(recipe, Recipe) or not fits(environment, Environment):
+        raise ValueError("the recipe or the environment is none")
+    if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
+        raise ValueError("the seed or the weights that were given are none")
+    return Setting(network=network, core=core, **{**known, "recipe": recipe, "environment": environment})
+
+
+def choice_of(facts: Mapping[str, Any], ids: NDArray[Any]) -> Choice:
+    """The choice that was stored."""
+    return Choice(ids, **checked(facts, CHOICE))
+
+
+def certificate_of(facts: Mapping[str, Any]) -> Certificate:
+    """The certificate that was stored."""
+    found = Certificate(**facts)
+    if not fits(found, Certificate):
+        raise ValueError(f"a certificate is {facts!r:.80}")
+    return found
 
 
 def choice_facts(choice: Choice) -> dict[str, Any]:

@@ -28,9 +28,9 @@ def look_up(
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
     gone = fitted.oblivion.knows(fitted.key, missing)
     before = tuple(id_mark(fitted.key, id_) for id_ in missing[gone].tolist())
-    left = sum(mark in fitted.left for mark in before)
-    if fitted.left:  # an earlier version of a record that is still there
-        left += sum(id_mark(fitted.key, id_, REPLACED) in fitted.left for id_ in fitted.holdings.ids[rows].tolist())
+    left = 0 if not fitted.left else sum(
+        bool({id_mark(fitted.key, id_), id_mark(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
+    )  # fmt: skip
     return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
 
 

@@ -23,7 +23,8 @@ RETAINED, INFLUENTIAL = "retained", "influential"
 class Request:
     """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy.
 
-    Of records that were forgotten before, the marks are known, and how many of them remain in the extractor.
+    Of records that were forgotten before, the marks are known. `left_in_extractor` is how many of the records asked for
+    remain in the extractor, forgotten before or in an earlier version.
     """
 
     rows: Ints

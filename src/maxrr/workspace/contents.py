@@ -12,12 +12,13 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maxrr.core import Choice, Core
+from maxrr.core import Core
 from maxrr.nets.seeding import Network
-from maxrr.svm import Certificate
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.facts import (
+    certificate_of,
     choice_facts,
+    choice_of,
     core_facts,
     core_key,
     core_of,
@@ -177,7 +178,7 @@ def loaded(
         for at in range(0, len(forgotten), 96)
     )
     fitted = Fitted(
-        setting, extractor, head, holdings, Choice(core_ids, **facts["choice"]),
+        setting, extractor, head, holdings, choice_of(facts["choice"], core_ids),
         np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
         Oblivion(marks), Pace(**facts["pace"]), on_influential=facts["on_influential"],
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
@@ -229,7 +230,7 @@ def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:
     return [
         HeadState(
             head["label"], arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.on_margin"],
-            arrays[f"{number}.inside"], arrays[f"{number}.multipliers"], Certificate(**head["certificate"]),
+            arrays[f"{number}.inside"], arrays[f"{number}.multipliers"], certificate_of(head["certificate"]),
         )
         for number, head in enumerate(facts)
     ]  # fmt: skip
