@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import drawn
+from tests.data.sources import drawn, load_by_rows
 
 from maxrr.data import DataError, Dataset, load
 from maxrr.data.sides import is_test
@@ -20,7 +20,7 @@ def stored(tmp_path, text, encoding="utf-8"):
 
 def whole(source, **columns):
     """Both sides together, in the order of their ids."""
-    train, test = load(source, **columns)
+    train, test = load_by_rows(source, **columns)
     assert train.class_names == test.class_names
     assert np.array_equal(is_test(train.ids), np.zeros(len(train), dtype=bool))
     assert np.array_equal(is_test(test.ids), np.ones(len(test), dtype=bool))
@@ -118,7 +118,7 @@ def test_bad_tables(tmp_path, case):
     text, message = BAD[case]
     path = stored(tmp_path, text)
     with pytest.raises(DataError, match=message) as caught:
-        load(path)
+        load_by_rows(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 

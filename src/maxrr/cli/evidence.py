@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from maxrr.cli.exits import FAILED, Stop
 from maxrr.cli.opening import insides
-from maxrr.cli.sources import columns
+from maxrr.cli.sources import columns, ids_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
     from maxrr.audit.case import joined
     from maxrr.data import load
 
-    training, test = load(source, **columns(workspace), report=report)
+    training, test = load(source, **columns(workspace), ids_from=ids_from(workspace), report=report)
     return joined(training, test) if len(test) else training
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from maxrr.cli.exits import FAILED, Stop
+from maxrr.cli.options import IdsFrom
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -13,14 +14,19 @@ if TYPE_CHECKING:
     from maxrr.workspace import Workspace
 
 
-def to_keep(source: str, label: str, id: str, subject: str) -> dict[str, str]:
+def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
+    """The option as `maxrr.data.load` takes it."""
+    return None if ids_from is None else "content" if ids_from is IdsFrom.CONTENT else "rows"
+
+
+def to_keep(source: str, label: str, id: str, subject: str, ids_from: str | None = None) -> dict[str, str]:
     """What a workspace keeps of its source: a path is made absolute, for later commands may run elsewhere."""
     from maxrr.data import available
 
     known = source in [name for name, _ in available()]
-    return {
-        "name": source if known else str(Path(source).absolute()), "label": label, "id": id, "subject": subject
-    }  # fmt: skip
+    name = source if known else str(Path(source).absolute())
+    made = {} if ids_from is None else {"ids_from": ids_from}
+    return {"name": name, "label": label, "id": id, "subject": subject, **made}
 
 
 def raw_records(workspace: Workspace, source: str | None, report: Report) -> Dataset:
@@ -37,9 +43,14 @@ def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dat
         raise Stop(
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
-    return load(name, **columns(workspace), report=report)
+    return load(name, **columns(workspace), ids_from=ids_from(workspace), report=report)
 
 
 def columns(workspace: Workspace) -> dict[str, str]:
     """What labels, ids and subjects are called in a CSV file of this workspace."""
     return {kind: workspace.source.get(kind, kind) for kind in ("label", "id", "subject")}
+
+
+def ids_from(workspace: Workspace) -> Any:
+    """How records without ids are named in this workspace: as `maxrr.data.load` takes it."""
+    return workspace.source.get("ids_from")

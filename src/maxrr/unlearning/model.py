@@ -15,6 +15,8 @@ from torch import nn
 
 from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
+from maxrr.data.checks import check_keys
+from maxrr.data.labels import as_classes
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
@@ -271,10 +273,17 @@ def as_dataset(
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     features = np.asarray(X)
-    labels, codes = np.unique(np.asarray(y), return_inverse=True)
-    names = np.arange(len(features)) if ids is None else np.asarray(ids)
-    whose = None if subjects is None else np.asarray(subjects)
-    return Dataset(features, codes.astype(np.int64), tuple(map(str, labels.tolist())), names, whose), labels
+    labels, codes = np.unique(as_classes(y), return_inverse=True)
+    names = np.arange(len(features)) if ids is None else check_keys(ids, "record ids")
+    whose = None if subjects is None else check_keys(subjects, "subject ids")
+    known = tuple(map(str, labels.tolist()))
+    return Dataset(features, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """What a data frame calls its columns, if it calls them by words."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def check_not_forgotten(oblivion: Oblivion, key: bytes, dataset: Dataset) -> None:
