@@ -15,6 +15,8 @@ from maxrr.cli.sources import columns, raw_records
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxrr.workspace import Workspace
+
 MOST = 3  # classes for programs, the most probable first
 
 
@@ -29,7 +31,8 @@ def run(
     """Tell the classes of records, with probabilities.
 
     Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
-    holds one record or many, an .npz file those in X or x_test, a .csv file numbers under a header.
+    holds one record or many, an .npz file those in X or x_test. The columns of a .csv file are found by their names, if
+    the workspace knows them; those of labels and ids are passed over.
 
     Examples:
 
@@ -42,7 +45,10 @@ def run(
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
         fitted = insides(found)
-        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype), columns(found).values()
+        known = names_of_columns(found)
+        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype, known), columns(found).values()
+        if known is None and any(path.suffix.lower() == ".csv" for path in files):
+            show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
         read = [records_in(path, kind, keys) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
@@ -56,6 +62,11 @@ def run(
         return
     rows = [(answer["record"], answer["class"], f"{answer['top'][0]['probability']:.3f}") for answer in answers]
     show.table(("record", "class", "probability"), rows, numbers=("probability",))
+
+
+def names_of_columns(workspace: Workspace) -> tuple[str, ...] | None:
+    """What the columns of a table are called that the workspace was fitted on."""
+    return getattr(insides(workspace).holdings, "columns", None)
 
 
 def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str, Any]:
