@@ -44,7 +44,7 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int:
-    return int(text) if len(text) < 20 and abs(int(text)) < 2**63 else _refuse(text)
+    return int(text) if len(text) <= 20 and abs(int(text)) < 2**63 else _refuse(text)
 
 
 def _refuse(text: str) -> Any:
