@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
+from maxrr.cli import sources
 from maxrr.data import load
 
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
@@ -98,3 +99,45 @@ def test_even_columns_are_not(shell: Shell, visits_csv: Path, tmp_path: Path) ->
     columns = ("--label", "state", "--id", "visit", "--subject", "person")
     ended = shell("fit", visits_csv, *columns, "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
     assert "varies" not in ended.err
+
+
+def named(ids: list[str], swapped: bool = False) -> str:
+    lines = [f"{id_},{line}" for id_, line in zip(ids, LINES, strict=False)]
+    if swapped:
+        lines = [",".join([id_, state, y, x]) for id_, state, x, y in (line.split(",") for line in lines)]
+    return "\n".join([f"id,state,{'weight,age' if swapped else 'age,weight'}", *lines])
+
+
+def test_ids_that_become_integers_are_still_the_same(shell: Shell, tmp_path: Path) -> None:
+    """The attack: the only id that was no integer is deleted, and '1' becomes 1, which nobody has forgotten."""
+    path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    path.write_text(named([*map(str, range(59)), "x59"]))
+    shell("fit", path, *FIT, "--out", ws)
+    shell("unlearn", ws, "--ids", "1,x59", "--policy", "retrain", "--yes")
+    path.write_text(named(list(map(str, range(59)))))
+    assert shell("prove", ws, 1, "--json").json["holds"]
+    refused = shell("fit", path, *FIT, "--out", ws, code=3)
+    assert "1 of the records were forgotten" in refused.err
+    shell("fit", path, *FIT, "--out", ws, "--skip-forgotten")
+    assert "holds" in shell("prove", ws, 1, "--json").out
+
+
+def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) -> None:
+    path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    path.write_text(named(list(map(str, range(60)))))
+    shell("fit", path, *FIT, "--out", ws)
+    shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
+    path.write_text(named([*map(str, range(59)), "x59"]))
+    assert "make them integers, or fit into another folder" in shell("fit", path, *FIT, "--out", ws, code=3).err
+
+
+def test_columns_that_change_places(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their names they are the same records, also for whoever trains again."""
+    monkeypatch.setattr(sources, "names_of_columns", lambda _: ("age", "weight"))
+    path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    path.write_text(named(list(map(str, range(60)))))
+    shell("fit", path, *FIT, "--out", ws)
+    shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
+    path.write_text(named(list(map(str, range(60))), swapped=True))
+    assert shell("prove", ws, 1, "--json").json["holds"]
+    assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err

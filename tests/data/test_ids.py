@@ -115,6 +115,15 @@ def test_content_is_what_counts(numbers):
     assert {len(id_.partition("-")[0]) for id_ in ids} == {DIGITS}
 
 
+def test_the_order_of_columns_is_no_part_of_an_id(tmp_path):
+    before = load(table(tmp_path, ROWS), ids_from="content")
+    turned = [",".join([label, y, x]) for label, x, y in (row.split(",") for row in ROWS)]
+    after = load(table(tmp_path, turned, "label,y,x"), ids_from="content")
+    for one, other in zip(before, after, strict=True):
+        assert one.ids.tolist() == other.ids.tolist()
+        assert np.array_equal(one.features, other.features[:, ::-1])
+
+
 def test_labels_are_no_part_of_an_id(tmp_path):
     other = [row.replace("a,", "b,") if place % 4 else row for place, row in enumerate(ROWS)]
     assert by_id(table(tmp_path, ROWS), ids_from="content") == by_id(table(tmp_path, other), ids_from="content")

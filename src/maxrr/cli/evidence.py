@@ -8,15 +8,13 @@ import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maxrr.cli.exits import FAILED, Stop
 from maxrr.cli.opening import insides
-from maxrr.cli.sources import columns, ids_from
+from maxrr.cli.sources import as_fitted, columns, ids_from
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from maxrr.data import Dataset
     from maxrr.progress import Report
     from maxrr.unlearning import Receipt
@@ -64,7 +62,7 @@ def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
 
 
 def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:
-    """With the workspace's classes, and ids of its kind: a source with few records may have few classes, too."""
+    """With the workspace's classes, ids and columns: a source with few records may have few classes, too."""
     from dataclasses import replace
 
     import numpy as np
@@ -74,15 +72,7 @@ def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:
     if unknown:
         raise Stop(FAILED, f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
     labels = np.array([classes[name] for name in records.class_names])[records.labels]
-    ids = like(records.ids, insides(workspace).holdings.ids)
-    return replace(records, labels=labels, class_names=workspace.class_names, ids=ids)
-
-
-def like(keys: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
-    """Texts where texts are known: those that happen to be all integers were read as such."""
-    import numpy as np
-
-    return keys.astype(np.str_) if known.dtype.kind == "U" and keys.dtype.kind == "i" else keys
+    return as_fitted(workspace, replace(records, labels=labels, class_names=workspace.class_names))
 
 
 def scratch() -> Path:

@@ -15,7 +15,7 @@ from maxrr.cli.cores import core_of
 from maxrr.cli.exits import REFUSED, USAGE, Stop
 from maxrr.cli.opening import importing_from_here, insides, interruptible, named_network, state_of
 from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Subject, Wait
-from maxrr.cli.sources import to_keep, word
+from maxrr.cli.sources import as_fitted, to_keep, word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,6 +116,7 @@ def run(
         with ExitStack() as stack:
             if state_of(out):
                 workspace = stack.enter_context(Workspace.open(out, wait=wait))
+                training, test = as_fitted(workspace, training), as_fitted(workspace, test)
                 training = allowed(workspace, training, skip_forgotten)
                 workspace.fit(training, model(workspace.model.core), source=notes, report=report)
             else:
@@ -143,6 +144,13 @@ def network_for(records: Dataset, maker: str | None) -> Network:
 
 def allowed(workspace: Workspace, records: Dataset, skip: bool) -> Dataset:
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
+    fitted = insides(workspace)
+    if fitted.oblivion.marks and fitted.holdings.ids.dtype.kind != records.ids.dtype.kind:
+        raise Stop(
+            REFUSED,
+            "record ids were integers when this workspace forgot some, and are not all integers now: those could "
+            "come back unrecognised: make them integers, or fit into another folder",
+        )
     gone = forgotten_among(workspace, records)
     if len(gone) and not skip:
         raise Stop(

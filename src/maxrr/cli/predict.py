@@ -10,12 +10,10 @@ from maxrr.cli.command import Argument
 from maxrr.cli.inputs import Kind, records_in
 from maxrr.cli.opening import check_network, insides, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.sources import columns, raw_records
+from maxrr.cli.sources import columns, names_of_columns, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from maxrr.workspace import Workspace
 
 MOST = 3  # classes for programs, the most probable first
 
@@ -62,11 +60,6 @@ def run(
         return
     rows = [(answer["record"], answer["class"], f"{answer['top'][0]['probability']:.3f}") for answer in answers]
     show.table(("record", "class", "probability"), rows, numbers=("probability",))
-
-
-def names_of_columns(workspace: Workspace) -> tuple[str, ...] | None:
-    """What the columns of a table are called that the workspace was fitted on."""
-    return getattr(insides(workspace).holdings, "columns", None)
 
 
 def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str, Any]:

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from maxrr.cli.exits import FAILED, Stop
+from maxrr.cli.opening import insides
 from maxrr.cli.options import IdsFrom
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from maxrr.data import Dataset
     from maxrr.progress import Report
     from maxrr.workspace import Workspace
@@ -43,7 +46,8 @@ def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dat
         raise Stop(
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
-    return load(name, **columns(workspace), ids_from=ids_from(workspace), report=report)
+    training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), report=report)
+    return as_fitted(workspace, training), as_fitted(workspace, test)
 
 
 def columns(workspace: Workspace) -> dict[str, str]:
@@ -54,3 +58,34 @@ def columns(workspace: Workspace) -> dict[str, str]:
 def ids_from(workspace: Workspace) -> Any:
     """How records without ids are named in this workspace: as `maxrr.data.load` takes it."""
     return workspace.source.get("ids_from")
+
+
+def names_of_columns(workspace: Workspace) -> tuple[str, ...] | None:
+    """What the columns of a table are called that the workspace was fitted on."""
+    return getattr(insides(workspace).holdings, "columns", None)
+
+
+def as_fitted(workspace: Workspace, records: Dataset) -> Dataset:
+    """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.
+
+    A file in which every id happens to be an integer is read as one with integers. When the only other one is deleted,
+    '7' must not become 7: it would be another record, and one that was forgotten would not be recognised.
+    """
+    from dataclasses import replace
+
+    holdings, names = insides(workspace).holdings, names_of_columns(workspace)
+    subjects = records.subjects
+    if subjects is not None and holdings.subjects is not None:
+        subjects = like(subjects, holdings.subjects)
+    found = replace(records, ids=like(records.ids, holdings.ids), subjects=subjects)
+    if names is None or found.columns is None or found.columns == names or set(found.columns) != set(names):
+        return found
+    places = [found.columns.index(name) for name in names]
+    return replace(found, features=found.features[:, places], columns=names)
+
+
+def like(keys: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
+    """Texts where texts are known: those that happen to be all integers were read as such."""
+    import numpy as np
+
+    return keys.astype(np.str_) if known.dtype.kind == "U" and keys.dtype.kind == "i" else keys

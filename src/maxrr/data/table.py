@@ -64,8 +64,10 @@ def read(path: Path, label: str, id: str, subject: str, ids_from: str | None = N
         if "" in texts:
             raise DataError(f"{path}: line {table.lines[texts.index('')]} has nothing in column {name!r}")
     features = table.as_type(np.float32)
+    _check_labels(path, table, label)
     keys = {name: _keys(path, texts, name) for name, texts in table.texts.items()}
-    ids = keys[id] if id in keys else made_ids([features], ids_from)[0]
+    in_order = features[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
+    ids = keys[id] if id in keys else made_ids([in_order], ids_from)[0]
     return pair(*divide(Part(features, keys[label], ids, keys.get(subject))), str(path), columns=table.columns)
 
 
@@ -156,6 +158,17 @@ def number(text: str) -> float:
     if "_" in text or not text.isascii():
         raise ValueError(f"{text!r} is not a number")
     return float(text)
+
+
+def _check_labels(path: Path, table: Table, label: str) -> None:
+    """Refuse NaN and infinity among numbers: these are labels that are missing, not another class."""
+    try:
+        numbers = np.array([number(text) for text in table.texts[label]])
+    except ValueError:
+        return
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(f"{path}: line {table.lines[row]}, column {label!r}: {table.texts[label][row]!r} is no class")
 
 
 def _keys(path: Path, texts: list[str], name: str) -> NDArray[Any]:
