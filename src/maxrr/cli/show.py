@@ -40,8 +40,8 @@ def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
     >>> tame("red: \\x1b[31m"), tame("cats\\nand dogs"), tame("2 × 3 – ‘é’")
     ('red: \\\\x1b[31m', 'cats\\\\nand dogs', '2 × 3 – ‘é’')
     """
-    kept = type(text)
-    return kept(steering.sub(lambda found: found[0].encode("unicode_escape").decode(), text))
+    found = steering.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
+    return Bad(found) if isinstance(text, Bad) else found
 
 
 def say(text: str) -> None:

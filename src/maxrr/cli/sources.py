@@ -73,15 +73,15 @@ def as_fitted(workspace: Workspace, records: Dataset) -> Dataset:
     """
     from dataclasses import replace
 
-    holdings, names = insides(workspace).holdings, names_of_columns(workspace)
-    subjects = records.subjects
-    if subjects is not None and holdings.subjects is not None:
-        subjects = like(subjects, holdings.subjects)
-    found = replace(records, ids=like(records.ids, holdings.ids), subjects=subjects)
-    if names is None or found.columns is None or found.columns == names or set(found.columns) != set(names):
-        return found
-    places = [found.columns.index(name) for name in names]
-    return replace(found, features=found.features[:, places], columns=names)
+    holdings, names, own = insides(workspace).holdings, names_of_columns(workspace), records.columns
+    changes: dict[str, Any] = {}
+    if (ids := like(records.ids, holdings.ids)) is not records.ids:
+        changes["ids"] = ids
+    if records.subjects is not None and holdings.subjects is not None:
+        changes["subjects"] = like(records.subjects, holdings.subjects)
+    if names is not None and own is not None and own != names and set(own) == set(names):
+        changes |= {"features": records.features[:, [own.index(name) for name in names]], "columns": names}
+    return replace(records, **changes) if changes else records
 
 
 def like(keys: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:

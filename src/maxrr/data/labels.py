@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data.checks import DataError, check_keys, some
 
-EXACT_FLOATS = 2**53  # whole numbers up to here are different floats
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
 
 
@@ -27,8 +26,8 @@ def as_keys(texts: list[str], what: str = "ids") -> NDArray[Any]:
 def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
     """What a caller calls the class of each record: integers, as int64, booleans, or strings.
 
-    Whole numbers written as floats are integers, as long as floats tell them apart: up to 2⁵³. No other number is the
-    name of a class, and NaN is none at all.
+    Whole numbers written as floats are integers, as long as floats of that type tell them from their neighbours: up to
+    2⁵³ for float64. No other number is the name of a class, and NaN is none at all.
 
     >>> as_classes([1.0, 0.0, 1.0]), as_classes([True, False])
     (array([1, 0, 1]), array([ True, False]))
@@ -44,7 +43,8 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
     if array.dtype.kind == "b" and array.ndim == 1:
         return array
     if array.dtype.kind == "f" and array.ndim == 1 and array.size:
-        wrong = ~np.isfinite(array) | (array != np.trunc(array)) | (np.abs(array) > EXACT_FLOATS)
+        exact = 2.0 ** (np.finfo(array.dtype).nmant + 1)
+        wrong = ~np.isfinite(array) | (array != np.trunc(array)) | (np.abs(array) >= exact)
         if wrong.any():
             raise DataError(
                 f"{what} must be integers, booleans or strings, and one is {array[wrong][0]}: "
