@@ -7,7 +7,7 @@ import pytest
 from maxrr.files import parse_json
 
 
-@pytest.mark.parametrize("value", [{"a": [1, -2.5e300, None, True, {"b": "é"}]}, 2**63 - 1, -(2**63) + 1, [[[]]], "x"])
+@pytest.mark.parametrize("value", [{"a": [1, -2.5e300, None, True, {"b": "é"}]}, 2**128, -(2**63), [[[]]], "x"])
 def test_what_is_plain_is_read(value: object) -> None:
     assert parse_json(json.dumps(value)) == value
 
@@ -21,7 +21,7 @@ def test_what_is_plain_is_read(value: object) -> None:
         ('{"a": NaN}', "a number that is none, or too large: NaN"),
         ("[-Infinity]", "a number that is none"),
         ("[1e999]", "or too large: 1e999"),
-        (f"[{2**63}]", "too large"),
+        (f"[{10**400}]", "too large"),
         ("9" * 5000, "too large"),
         ('{"a": 1, "a": 2}', "one name twice"),
         ("{", "Expecting property name"),

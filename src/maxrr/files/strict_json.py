@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 DEEPEST = 64  # lists and objects in each other
+LONGEST = 300  # digits of an integer: seeds may have many, and a float holds no more than 308
 
 
 def parse_json(text: str) -> Any:
@@ -13,7 +14,7 @@ def parse_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        It is no JSON, has NaN, infinity or numbers that 64 bits do not hold, one name twice in an object, or lists and
+        It is no JSON, has NaN, infinity or numbers that no float can hold, one name twice in an object, or lists and
         objects nested more than 64 deep.
 
     Examples
@@ -44,7 +45,7 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int:
-    return int(text) if len(text) <= 20 and abs(int(text)) < 2**63 else _refuse(text)
+    return int(text) if len(text) <= LONGEST else _refuse(text)
 
 
 def _refuse(text: str) -> Any:
