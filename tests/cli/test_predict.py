@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 from tests.cli.shell import Shell
 
+from maxrr.cli import inputs, predict
 from maxrr.data import load
 from maxrr.workspace import Workspace
 
@@ -51,17 +52,29 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
     [
         ("some.txt", b"3", "PNG, JPEG, .npy, .npz or .csv"),
         ("some.npy", b"\x00\x01", "cannot be read as .npy"),
-        ("some.npz", b"\x00\x01", "cannot be read as .npz"),
+        ("some.npz", b"\x00\x01", "not an .npz archive"),
         ("some.png", b"\x00\x01", "not a PNG or JPEG"),
         ("some.csv", b"", "some.csv"),
         ("some.csv", b"age,weight\n1,many\n", "'many'"),
         ("some.csv", b"age,weight\n1\n", "some.csv"),
-        ("some.csv", b"age\n1\n", "shape (1, 1)"),
+        ("some.csv", b"age\n1\n", "has no column 'weight': its first line names 'age'"),
+        ("some.csv", b"age,height,weight\n1,2,3\n", "has a column 'height', which is unknown"),
+        ("some.csv", b"age,weight,age\n1,2,1\n", "names a column twice"),
+        ("some.csv", b"age,weight\n1,2_0\n", "line 2, column 'weight': '2_0' is not a number"),
+        ("some.csv", b"age,weight\n1, nan\n", "line 2, column 'weight': nan is not a finite number"),
+        ("some.csv", b"age,weight\n1,-inf\n", "-inf is not a finite number"),
+        ("some.csv", b"age,weight\n1,0x10\n", "'0x10' is not a number"),
+        ("some.csv", "age,weight\n1,\uff11\n".encode(), "is not a number"),
+        ("some.csv", b"age,weight\n1,1e39\n", "1e+39 is not a finite number in float32"),
+        ("some.csv", b"age,weight\n", "has a header, but no records"),
+        ("some.csv", b"age,weight\n\xff,1\n", "not text in UTF-8"),
     ],
 )
 def test_files_that_are_no_records(
-    shell: Shell, fitted_visits: Path, tmp_path: Path, name: str, content: bytes, named: str
-) -> None:
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes,
+    named: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
     (tmp_path / name).write_bytes(content)
     ended = shell("predict", fitted_visits, tmp_path / name, code=1)
     assert (named in ended.err, len(ended.err.splitlines()), ended.out) == (True, 1, "")
@@ -70,3 +83,49 @@ def test_files_that_are_no_records(
 def test_archives_of_several_arrays(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "two.npz", a=np.zeros((1, 2)), b=np.zeros((1, 2)))
     assert "a, b" in shell("predict", fitted_visits, tmp_path / "two.npz", code=1).err
+
+
+TABLES = {
+    "as fitted": "age,weight\n2.5,3\n0.5,6\n",
+    "reordered": "weight,age\n3,2.5\n6,0.5\n",
+    "with keys": "weight,state,visit,age,person\n3,,v1,2.5,\n6,?,v2,0.5,p\n",
+}
+
+
+def test_columns_count_by_their_names(
+    either: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Taken in their order, the reordered table got other answers without a word."""
+    monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
+    found = {}
+    for name, text in TABLES.items():
+        (tmp_path / "new.csv").write_text(text)
+        ended = either("predict", fitted_visits, tmp_path / "new.csv", "--json")
+        assert "Warning" not in ended.err
+        found[name] = [answer["top"] for answer in ended.json]
+    np.save(tmp_path / "new.npy", np.array([[2.5, 3], [0.5, 6]]))
+    expected = [answer["top"] for answer in either("predict", fitted_visits, tmp_path / "new.npy", "--json").json]
+    assert found == dict.fromkeys(TABLES, expected)
+
+
+def test_without_names_their_order_counts_and_that_is_said(
+    either: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(predict, "names_of_columns", lambda _: None)
+    (tmp_path / "new.csv").write_text("a,b\n2.5,3\n")
+    (tmp_path / "short.csv").write_text("a\n2.5\n")
+    ended = either("predict", fitted_visits, tmp_path / "new.csv", "--json")
+    assert f"Warning: {fitted_visits} does not know what its columns are called" in ended.err
+    assert len(ended.json) == 1
+    assert "short.csv: has shape (1, 1)" in either("predict", fitted_visits, tmp_path / "short.csv", code=1).err
+
+
+def test_a_column_of_the_model_may_be_called_like_a_key(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("label,id,x\nill,7,1\n")
+    found = inputs.from_csv(tmp_path / "new.csv", inputs.Kind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
+    assert found.tolist() == [[1.0, 7.0]]
+
+
+def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("x\n0.1\n")
+    assert inputs.from_csv(tmp_path / "new.csv", inputs.Kind((1,), np.dtype("f8"), ("x",)), ()).tolist() == [[0.1]]

@@ -25,6 +25,8 @@ def failing(error: BaseException) -> None:
         ),
         (OSError("the site does not answer"), 1, "Error: the site does not answer\n"),
         (ValueError(), 1, "Error: ValueError()\n"),
+        (MemoryError("Unable to allocate 1 TiB"), 1, "Error: there is not enough memory: Unable to allocate 1 TiB\n"),
+        (ValueError("no file \x1b[31m"), 1, "Error: no file \\x1b[31m\n"),
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
         (KeyboardInterrupt("nothing was changed"), 130, "Error: interrupted: nothing was changed\n"),
         (Stop(REFUSED, "no"), 3, "Error: no\n"),

@@ -1,5 +1,6 @@
 """What commands print: drawn with Rich on a terminal, plain text in a pipe or without Rich."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -90,3 +91,44 @@ def test_progress_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     with show.progress() as report:
         report("training", 2, 2, loss=0.5)
     assert capsys.readouterr() == ("", "training: 2/2 (100 %), loss 0.5, 0:00 in all\n")
+
+
+HOSTILE = "\x1b[31mred\x07 \x9b2J \x7f \u202egnp.exe\u2066 \udc80 a\nb"
+TAME = "\\x1b[31mred\\x07 \\x9b2J \\x7f \\u202egnp.exe\\u2066 \\udc80 a\\nb"
+
+
+def test_no_text_steers_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    show.say(HOSTILE)
+    show.facts([(HOSTILE, show.Bad(HOSTILE))])
+    show.table(["class"], [[HOSTILE]])
+    show.error(HOSTILE)
+    show.warning(HOSTILE)
+    shown, error = capsys.readouterr()
+    assert shown.splitlines() == [TAME, f"{TAME}  {TAME}", "class", "-" * len(TAME), TAME]
+    lines = TAME.replace("\\n", "\n")
+    assert error == f"Error: {lines}\nWarning: {lines}\n"
+
+
+def test_no_text_steers_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = on_a_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "300")
+    show.say(HOSTILE)
+    show.facts([(HOSTILE, show.Bad(HOSTILE))])
+    show.table(["class"], [[HOSTILE]])
+    show.error(HOSTILE)
+    show.warning(HOSTILE)
+    assert not re.search("\x1b\\[31mred|[\x07\x7f-\x9f\u202e\u2066\ud800-\udfff]", screen.getvalue())
+    assert screen.getvalue().count("\\x1b[31mred") == 6
+
+
+def test_a_class_may_have_the_name_of_an_emoji(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = on_a_terminal(monkeypatch)
+    show.say(":bug: is not drawn")
+    assert ":bug:" in screen.getvalue()
+
+
+def test_json_means_the_same_and_steers_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    show.json({HOSTILE: [HOSTILE, "é ×"]})
+    shown = capsys.readouterr().out
+    assert not re.search("[^\n -~é×]", shown)
+    assert json.loads(shown) == {HOSTILE: [HOSTILE, "é ×"]}

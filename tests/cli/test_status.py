@@ -87,7 +87,7 @@ HEAD = {"class_name": "cat", "decided": True, "error": 1e-15, "relative_gap": 0.
         ({"guarantee": "approximate-refit"}, "approximate"),
         ({"bytes_claim": "within 3.2e-12"}, "claims 'within 3.2e-12', and its heads carry 'identical'"),
         ({"heads": []}, "no head"),
-        ({"heads": [HEAD | {"error": float("nan")}]}, "no number"),
+        ({"heads": [HEAD | {"error": -1.0}]}, "no number"),
         ({"heads": [HEAD | {"relative_gap": -1.0}]}, "no number"),
         ({"heads": [HEAD | {"decided": False, "error": 3.11e-12}]}, "claims 'identical', and its heads carry 'within"),
         (

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from maxrr.data import Dataset
+from maxrr.data import Dataset, load
+from maxrr.data.checks import MissingIdsError
 from maxrr.data.known import Known
 
 drawn = settings(
@@ -20,6 +21,14 @@ drawn = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 """How Hypothesis runs here: the same cases every time."""
+
+
+def load_by_rows(path, **columns):
+    """Both sides of a source, by its ids, or by row numbers if it has none."""
+    try:
+        return load(path, **columns)
+    except MissingIdsError:
+        return load(path, ids_from="rows", **columns)
 
 
 def idx_bytes(array):

@@ -164,3 +164,31 @@ def test_nan_is_found_in_any_block(monkeypatch):
         features[row, 1] = np.nan
         with pytest.raises(DataError, match=f"record 'r{row}' has NaN"):
             Dataset(features, [0] * 10, ("a",), [f"r{number}" for number in range(10)])
+
+
+def test_columns_keep_their_names():
+    data = Dataset(X, [0, 1, 0], ("a", "b"), ["x", "z", "y"], columns=["age", "weight"])
+    assert data.columns == ("age", "weight")
+    for part in (data.select(["y"]), data.without(["y"]), data.in_order(), replace(data, name="other")):
+        assert part.columns == ("age", "weight")
+    assert data.content_hash() == replace(data, columns=None).content_hash()
+    assert np.array_equal(data.record_hashes(), replace(data, columns=("a", "b")).record_hashes())
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("age",), r"names of 1 columns, but records have the shape \(2,\)"),
+        (("age", "age"), "different strings, not 'age', 'age'"),
+        ((1, 2), "different strings"),
+        ("ab", r"names of 1 columns"),
+    ],
+)
+def test_columns_that_do_not_fit(columns, message):
+    with pytest.raises(DataError, match=message):
+        Dataset(X, [0, 1, 0], ("a", "b"), [1, 2, 3], columns=columns)
+
+
+def test_images_have_no_columns():
+    with pytest.raises(DataError, match="names of 4 columns"):
+        Dataset(np.zeros((1, 1, 2, 2)), [0], ("a",), [1], columns=tuple("abcd"))

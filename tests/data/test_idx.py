@@ -77,7 +77,7 @@ HUGE = bytes([0, 0, 8, 3]) + b"\xff" * 12
         (b"\x89PNG" + b"x" * 40, "not the IDX file expected: starts with 89504e47, not 00000803"),
         (idx_bytes(SMALL[0]), "starts with 00000802, not 00000803"),
         (b"\0\0\x0d" + idx_bytes(SMALL)[3:], "starts with 00000d03"),
-        (HUGE, "is truncated: 0 bytes of data"),
+        (HUGE, "more than any file of this kind has"),
         (b"", "is truncated: 0 bytes, and the header alone has 16"),
     ],
 )
@@ -108,3 +108,17 @@ def test_another_content_is_refused_with_both_checksums(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match="nowhere: cannot be read: No such file"):
         idx.read(tmp_path / "nowhere", 3)
+
+
+def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch):
+    """A forged header promises whatever the packed zeros behind it unpack to."""
+    monkeypatch.setattr(idx, "LARGEST", 1 << 20)
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(bytes([0, 0, 8, 1]) + (1 << 26).to_bytes(4, "big") + bytes(1 << 26), 1))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="its header promises 67,108,864 bytes, more than any file of this kind has"):
+        idx.read(path, 1)
+    with pytest.raises(DataError, match="unpacks to more bytes than any file of this kind has"):
+        idx.content_sha256(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()

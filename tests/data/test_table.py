@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import drawn
+from tests.data.sources import drawn, load_by_rows
 
 from maxrr.data import DataError, Dataset, load
 from maxrr.data.sides import is_test
@@ -20,7 +20,7 @@ def stored(tmp_path, text, encoding="utf-8"):
 
 def whole(source, **columns):
     """Both sides together, in the order of their ids."""
-    train, test = load(source, **columns)
+    train, test = load_by_rows(source, **columns)
     assert train.class_names == test.class_names
     assert np.array_equal(is_test(train.ids), np.zeros(len(train), dtype=bool))
     assert np.array_equal(is_test(test.ids), np.ones(len(test), dtype=bool))
@@ -96,6 +96,9 @@ BAD = {
     "too few values": ("label,x,y\na,1\n", "line 2 has 2 values, but the header names 3"),
     "too many values": ("label,x\na,1,2\n", "line 2 has 3 values"),
     "no label": ("label,x\n,1\n", "line 2 has nothing in column 'label'"),
+    "a label that is missing": ("label,x\n1,1\nNaN,1\n0,1\n", "line 3, column 'label': 'NaN' is no class"),
+    "a NUL in a label": ("label,x\na\0,1\n", "column 'label' must not have the character NUL"),
+    "a digit that is none of ours": ("label,x\na,\uff11\n", "is not a number"),
     "no id": ("label,x,id\na,1,\n", "line 2 has nothing in column 'id'"),
     "no subject": ("label,x,subject\na,1,\n", "line 2 has nothing in column 'subject'"),
     "no label column": ("class,x\na,1\n", "no column 'label': its first line names 'class', 'x'"),
@@ -118,7 +121,7 @@ def test_bad_tables(tmp_path, case):
     text, message = BAD[case]
     path = stored(tmp_path, text)
     with pytest.raises(DataError, match=message) as caught:
-        load(path)
+        load_by_rows(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -127,3 +130,14 @@ def test_a_column_asked_for_must_be_there(tmp_path, column):
     path = stored(tmp_path, "label,x\na,1\n")
     with pytest.raises(DataError, match="no column 'patient'"):
         load(path, **{column: "patient"})
+
+
+def test_columns_have_names(tmp_path):
+    path = stored(tmp_path, "label,weight,id,age\na,1,7,2\na,3,9,4\na,5,1,6\n")
+    train, test = load(path)
+    assert train.columns == test.columns == ("weight", "age")
+    assert whole(path).features.tolist() == [[5, 6], [1, 2], [3, 4]]
+
+
+def test_words_may_be_classes_whatever_they_mean(tmp_path):
+    assert whole(stored(tmp_path, "label,x\nnan,1\nb,2\n")).class_names == ("b", "nan")

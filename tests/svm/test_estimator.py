@@ -246,3 +246,17 @@ def test_interrupted_erasure_is_made_up_for(verb, problem, monkeypatch):
         expected = problem.fit()
     assert_equal(model, expected, problem.X)
     assert not np.any(np.asarray(model._fitted.solution.samples.X)[rows])
+
+
+def test_classes_are_named_plainly():
+    """They were np.str_('a')."""
+    X = np.arange(6.0).reshape(3, 2)
+    model = LinearSVM().fit(X, ["a", "b", "b"])
+    for act in (
+        lambda: LinearSVM().fit(X, ["a"] * 3),
+        lambda: model.forget([1, 2]),
+        lambda: model.insert(X, [1, 2, 3]),
+    ):
+        with pytest.raises(ValueError, match="'a'") as caught:
+            act()
+        assert "np." not in str(caught.value)

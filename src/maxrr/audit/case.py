@@ -198,4 +198,5 @@ def side_by_side(one: Dataset, other: Dataset) -> Dataset:
     return Dataset(
         np.concatenate([one.features, other.features]), np.concatenate([one.labels, other.labels]), one.class_names,
         np.concatenate([one.ids, other.ids]), subjects,
+        columns=one.columns if one.columns == other.columns else None,
     )  # fmt: skip

@@ -17,7 +17,7 @@ def tell(receipt: Receipt, path: Path, *, json: bool) -> None:
     from maxrr.unlearning import Guarantee
 
     if json:
-        print(receipt.to_json())
+        show.json_text(receipt.to_json())
         return
     decided = sum(head.decided for head in receipt.heads)
     same = receipt.model_before == receipt.model_after

@@ -12,6 +12,7 @@ from maxrr.cli.evidence import forgotten_records, scratch, test_records
 from maxrr.cli.exits import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import check_network, importing_from_here, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
+from maxrr.cli.pages import is_ours
 from maxrr.cli.prove import receipt_of
 from maxrr.cli.sources import sides
 
@@ -110,10 +111,8 @@ def exit_code(verdict: Verdict) -> int:
 
 def check_free(page: Path) -> None:
     """Refuse, before the work, to write over files that are not from an earlier audit."""
-    from maxrr.report import is_report
-
     beside = page.with_suffix(".json")
-    ours = page.exists() and is_report(page.read_text(encoding="utf-8", errors="replace"))
+    ours = is_ours(page)
     for path in (page, beside):
         if path.exists() and not ours:
             raise Stop(FAILED, f"{path} is there already, and not of an earlier audit: name another with --out")

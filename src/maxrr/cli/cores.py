@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from maxrr.core import Core, HashCore
 
 RUNS = 10
+LARGEST_KEY = 1 << 20  # bytes: whatever is larger is another file
 
 
 def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None) -> Core:
@@ -38,10 +39,11 @@ def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | N
 def hash_core(fraction: str, key_file: Path | None, before: Core | None) -> HashCore:
     """A core by hash: the same records again as long as the key is the same."""
     from maxrr.core import HashCore
+    from maxrr.files import read_regular
 
     key: bytes | str
     if key_file is not None:
-        key = key_file.read_bytes().rstrip(b"\r\n")
+        key = read_regular(key_file, LARGEST_KEY).rstrip(b"\r\n")
     elif isinstance(before, HashCore):
         key = before.key
     else:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from maxrr.cli import show
 from maxrr.cli.command import Argument
-from maxrr.cli.options import Id, Json, Label, Subject
+from maxrr.cli.options import FromWhat, Id, Json, Label, Subject
+from maxrr.cli.sources import word
 
 if TYPE_CHECKING:
     from maxrr.data import Description
@@ -45,13 +46,22 @@ def describe(
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
+    ids_from: FromWhat = None,
     json: Json = False,
 ) -> None:
-    """Count the records of a data set: by class, by subject, and those that occur more than once."""
-    import maxrr.data as data
+    """Count the records of a data set: by class, by subject, and those that occur more than once.
 
+    Records without ids are counted, too: which of them are for testing then depends on --ids-from, rows if not given.
+    """
+    import maxrr.data as data
+    from maxrr.data.checks import MissingIdsError
+
+    named = word(ids_from)
     with show.progress() as report:
-        train, test = data.load(source, label=label, id=id, subject=subject, report=report)
+        try:
+            train, test = data.load(source, label=label, id=id, subject=subject, ids_from=named, report=report)
+        except MissingIdsError:
+            train, test = data.load(source, label=label, id=id, subject=subject, ids_from="rows", report=report)
     found = data.describe(train, test)
     if json:
         show.json({"source": source, **asdict(found)})

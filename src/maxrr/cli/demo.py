@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from maxrr.cli import show
 from maxrr.cli.command import Option
+from maxrr.cli.pages import is_ours
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,11 +153,10 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 def check_free(out: Path) -> None:
     """Refuse, before the work, to write over files that are not from an earlier demo."""
-    from maxrr.report import is_report
     from maxrr.workspace import Workspace, WorkspaceError
 
     page, folder = out / "report.html", out / "ws"
-    if page.exists() and not is_report(page.read_text(encoding="utf-8", errors="replace")):
+    if page.exists() and not is_ours(page):
         raise ValueError(f"{page} is there already, and not of our making: choose another folder with --out")
     if folder.exists():
         try:

@@ -8,15 +8,13 @@ import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maxrr.cli.exits import FAILED, Stop
 from maxrr.cli.opening import insides
-from maxrr.cli.sources import columns
+from maxrr.cli.sources import as_fitted, columns, ids_from
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from maxrr.data import Dataset
     from maxrr.progress import Report
     from maxrr.unlearning import Receipt
@@ -59,12 +57,12 @@ def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
     from maxrr.audit.case import joined
     from maxrr.data import load
 
-    training, test = load(source, **columns(workspace), report=report)
+    training, test = load(source, **columns(workspace), ids_from=ids_from(workspace), report=report)
     return joined(training, test) if len(test) else training
 
 
 def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:
-    """With the workspace's classes, and ids of its kind: a source with few records may have few classes, too."""
+    """With the workspace's classes, ids and columns: a source with few records may have few classes, too."""
     from dataclasses import replace
 
     import numpy as np
@@ -73,22 +71,13 @@ def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:
     if len(records.class_names) == len(workspace.class_names) and all(
         records.class_names[label] == workspace.class_names[label] for label in present
     ):  # also where it has forgotten the names of others
-        ids = like(records.ids, insides(workspace).holdings.ids)
-        return replace(records, class_names=workspace.class_names, ids=ids)
+        return as_fitted(workspace, replace(records, class_names=workspace.class_names))
     classes = {workspace.class_names[label]: label for label in present}
     unknown = [name for name in records.class_names if name not in classes]
     if unknown:
         raise Stop(FAILED, f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
     labels = np.array([classes[name] for name in records.class_names])[records.labels]
-    ids = like(records.ids, insides(workspace).holdings.ids)
-    return replace(records, labels=labels, class_names=workspace.class_names, ids=ids)
-
-
-def like(keys: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
-    """Texts where texts are known: those that happen to be all integers were read as such."""
-    import numpy as np
-
-    return keys.astype(np.str_) if known.dtype.kind == "U" and keys.dtype.kind == "i" else keys
+    return as_fitted(workspace, replace(records, labels=labels, class_names=workspace.class_names))
 
 
 def scratch() -> Path:

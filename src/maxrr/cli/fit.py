@@ -14,8 +14,8 @@ from maxrr.cli.command import Argument, Option
 from maxrr.cli.cores import core_of
 from maxrr.cli.exits import REFUSED, USAGE, Stop
 from maxrr.cli.opening import importing_from_here, insides, interruptible, named_network, state_of
-from maxrr.cli.options import WAIT, Id, Json, Label, Subject, Wait
-from maxrr.cli.sources import to_keep
+from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Subject, Wait
+from maxrr.cli.sources import as_fitted, to_keep, word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,6 +69,7 @@ def run(
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
+    ids_from: FromWhat = None,
     skip_forgotten: Annotated[
         bool,
         Option("Leave out records that this workspace has forgotten, where it would refuse.", ("--skip-forgotten",)),
@@ -97,6 +98,7 @@ def run(
         maxrr fit photos/ --network mynets:resnet --epochs 30 --device cuda --out ws/
     """
     from maxrr.data import load
+    from maxrr.data.scales import unevenness
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
@@ -105,8 +107,11 @@ def run(
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
     started = perf_counter()
     with show.progress() as report, importing_from_here(network), interruptible(out, *FITTING):
-        training, test = load(source, label=label, id=id, subject=subject, report=report)
-        made, notes = network_for(training, network), to_keep(source, label, id, subject)
+        named = word(ids_from)
+        training, test = load(source, label=label, id=id, subject=subject, ids_from=named, report=report)
+        made, notes = network_for(training, network), to_keep(source, label, id, subject, named)
+        if network is None and (uneven := unevenness(training)):
+            show.warning(uneven)
 
         def model(before: Core | None) -> MaxRR:
             chosen = core_of(core, runs, core_key_file, before)
@@ -118,6 +123,7 @@ def run(
         with ExitStack() as stack:
             if state_of(out):
                 workspace = stack.enter_context(Workspace.open(out, wait=wait))
+                training, test = as_fitted(workspace, training), as_fitted(workspace, test)
                 training = allowed(workspace, training, skip_forgotten, allow_copies)
                 before = workspace.model.core
                 workspace.fit(training, model(before), allow_copies=allow_copies, source=notes, report=report)

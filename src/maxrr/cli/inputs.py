@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,22 +21,26 @@ class Kind:
 
     shape: tuple[int, ...]
     dtype: Any
+    columns: tuple[str, ...] | None = None  # what the numbers of a record are called, if that is known
 
     def __str__(self) -> str:
         return f"{' × '.join(map(str, self.shape))} {self.dtype}"
 
 
 def records_in(path: Path, kind: Kind, keys: Collection[str]) -> tuple[list[str], NDArray[Any]]:
-    """The records in a file, and a name for each. In a table, columns with these `keys` are no features."""
+    """The records in a file, and a name for each. In a table, columns with these `keys` are no features.
+
+    What is wrong with a file is a `Stop` or a `DataError`.
+    """
     suffix = path.suffix.lower()
     if suffix in IMAGES:
         return [str(path)], from_image(path, kind)[None]
     if suffix == ".npy":
-        return numbered(path, as_records(path, from_npy(path), kind))
+        return numbered(path, from_npy(path, kind))
     if suffix == ".npz":
-        return numbered(path, as_records(path, from_npz(path), kind))
+        return numbered(path, from_npz(path, kind))
     if suffix == ".csv":
-        return numbered(path, as_records(path, from_csv(path, keys), kind))
+        return numbered(path, from_csv(path, kind, keys))
     raise Stop(FAILED, f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz or .csv files")
 
 
@@ -59,44 +62,32 @@ def from_image(path: Path, kind: Kind) -> NDArray[Any]:
     return pixels if kind.dtype == np.uint8 else (pixels / 255.0).astype(kind.dtype)
 
 
-def from_npy(path: Path) -> NDArray[Any]:
-    """The array in an .npy file."""
-    import numpy as np
+def from_npy(path: Path, kind: Kind) -> NDArray[Any]:
+    """The records in an .npy file."""
+    from maxrr.data.arrays import read_npy
 
-    try:
-        with open(path, "rb") as file:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except ValueError as error:
-        raise Stop(FAILED, f"{path}: cannot be read as .npy: {error}") from None
+    return as_records(path, read_npy(path), kind)
 
 
-def from_npz(path: Path) -> NDArray[Any]:
+def from_npz(path: Path, kind: Kind) -> NDArray[Any]:
     """The records in an .npz file: X or x_test, as in a source, or its only array."""
-    import zipfile
+    from maxrr.data.arrays import names_in, read_npz
 
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            names = [name for name in ("X", "x_test") if name in archive.files] or archive.files
-            if len(names) != 1:
-                raise Stop(FAILED, f"{path}: which of {', '.join(names)} are records? Name the array X")
-            return np.asarray(archive[names[0]])
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise Stop(FAILED, f"{path}: cannot be read as .npz: {error}") from None
+    there = names_in(path)
+    names = [name for name in ("X", "x_test") if name in there] or there
+    if len(names) != 1:
+        raise Stop(FAILED, f"{path}: which of {', '.join(names[:5]) or 'no arrays'} are records? Name the array X")
+    return as_records(path, read_npz(path, names)[names[0]], kind)
 
 
-def from_csv(path: Path, keys: Collection[str]) -> NDArray[Any]:
-    """The numbers of a CSV file with a header, a record a line."""
-    import numpy as np
+def from_csv(path: Path, kind: Kind, keys: Collection[str]) -> NDArray[Any]:
+    """The records in a CSV file: its columns by name where these are known, and otherwise in their order."""
+    from maxrr.data.table import parsed
 
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            header, *lines = [row for row in csv.reader(file, strict=True) if any(cell.strip() for cell in row)] or [[]]
-        columns = [place for place, name in enumerate(header) if name.strip() not in keys]
-        return np.array([[float(line[place]) for place in columns] for line in lines], dtype=np.float32)
-    except (ValueError, IndexError, csv.Error) as error:
-        raise Stop(FAILED, f"{path}: cannot be read as a table of numbers with a header: {error}") from None
+    table = parsed(path, keys, kind.columns)
+    if kind.shape != (len(table.columns),):
+        raise Stop(FAILED, f"{path}: has shape {table.numbers.shape}, but the workspace's records are {kind}")
+    return table.as_type(kind.dtype)
 
 
 def as_records(path: Path, found: NDArray[Any], kind: Kind) -> NDArray[Any]:
@@ -110,7 +101,8 @@ def as_records(path: Path, found: NDArray[Any], kind: Kind) -> NDArray[Any]:
         found = found[None]
     if found.shape[1:] not in (kind.shape, plane) or not len(found):
         raise Stop(FAILED, f"{path}: has shape {found.shape}, but the workspace's records are {kind}")
-    records = found.reshape(-1, *kind.shape).astype(kind.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused below
+        records = found.reshape(-1, *kind.shape).astype(kind.dtype)
     if kind.dtype == np.uint8 and not np.array_equal(records, found.reshape(records.shape)):
         raise Stop(FAILED, f"{path}: holds numbers that are no bytes from 0 to 255, as the workspace's records are")
     if not np.isfinite(records).all():

@@ -13,8 +13,22 @@ WAIT = 5.0
 
 # Where records come from
 Label = Annotated[str, Option("The column of a CSV file with the class.")]
-Id = Annotated[str, Option("The column of a CSV file with the record id, if it has one.")]
+Id = Annotated[str, Option("The column of a CSV file with the record id.")]
 Subject = Annotated[str, Option("The column of a CSV file with the subject id, if it has one.")]
+
+
+class IdsFrom(StrEnum):
+    """What records are called whose source does not say."""
+
+    CONTENT = "content"
+    ROWS = "rows"
+
+
+FromWhat = Annotated[
+    IdsFrom | None,
+    Option("What to call records of a CSV or .npz file without ids: by their content, which stays when lines are "
+           "deleted, or by their rows, which do not."),
+]  # fmt: skip
 Source = Annotated[
     str | None, Option("Where the raw records are now, if not where `fit` found them. Read only where they are needed.")
 ]

@@ -10,7 +10,7 @@ from maxrr.cli.command import Argument
 from maxrr.cli.inputs import Kind, records_in
 from maxrr.cli.opening import check_network, insides, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.sources import columns, raw_records
+from maxrr.cli.sources import columns, names_of_columns, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,8 @@ def run(
     """Tell the classes of records, with probabilities.
 
     Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
-    holds one record or many, an .npz file those in X or x_test, a .csv file numbers under a header.
+    holds one record or many, an .npz file those in X or x_test. The columns of a .csv file are found by their names, if
+    the workspace knows them; those of labels and ids are passed over.
 
     Examples:
 
@@ -42,7 +43,10 @@ def run(
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
         fitted = insides(found)
-        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype), columns(found).values()
+        known = names_of_columns(found)
+        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype, known), columns(found).values()
+        if known is None and any(path.suffix.lower() == ".csv" for path in files):
+            show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
         read = [records_in(path, kind, keys) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])

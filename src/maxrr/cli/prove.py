@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +12,9 @@ from maxrr.cli import show
 from maxrr.cli.command import Argument
 from maxrr.cli.exits import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import check_network, importing_from_here, named_network, opened
-from maxrr.cli.options import WAIT, Id, Json, Label, Network, Source, Subject, Wait
+from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Network, Source, Subject, Wait
 from maxrr.cli.receipt import difference, read
-from maxrr.cli.sources import raw_records
+from maxrr.cli.sources import like, raw_records, word
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -43,6 +45,7 @@ def run(
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
+    ids_from: FromWhat = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -54,7 +57,8 @@ def run(
     the model can be made from the retained records.
 
     Whoever holds the data and no workspace gives the file that `maxrr bundle` wrote in its place, and --source; for a
-    CSV file --label, --id and --subject as they were when fitting. A workspace knows these itself.
+    file without ids --ids-from, for a CSV file --label, --id and --subject, as they were when fitting. A workspace
+    knows these itself.
 
     Examples:
 
@@ -62,8 +66,11 @@ def run(
         maxrr prove ws/ ws/receipts/000001.json --source /backup/records.npz
         maxrr prove model.bundle receipt.json --source retained.npz
     """
+    from maxrr.data import load as load_
+
     if workspace.is_file():
-        from_file(workspace, receipt, source, {"label": label, "id": id, "subject": subject}, network, json=json)
+        load = partial(load_, label=label, id=id, subject=subject, ids_from=word(ids_from))
+        from_file(workspace, receipt, source, load, network, json=json)
         return
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
@@ -87,19 +94,19 @@ def answer(handed: Receipt, verdict: Verdict, *, json: bool) -> None:
 
 
 def from_file(
-    bundle: Path, receipt: str, source: str | None, columns: dict[str, str], network: str | None, *, json: bool
+    bundle: Path, receipt: str, source: str | None, load: Callable[..., tuple[Dataset, Dataset]],
+    network: str | None, *, json: bool,
 ) -> None:  # fmt: skip
     """The proof by somebody who has the data and a bundle, but no workspace."""
-    from maxrr.data import load
     from maxrr.unlearning import Bundle, prove
 
     if source is None:
         raise Stop(USAGE, "a bundle holds no records: say with --source where the retained ones are")
     handed = read(Path(receipt))
     with importing_from_here(network), show.progress() as report:
-        records, _ = load(source, **columns, report=report)
+        records, _ = load(source, report=report)
         found = Bundle.load(bundle, network=None if network is None else network_in(bundle, network, records))
-        records = records.select(found.ids)
+        records = replace(records, ids=like(records.ids, found.ids)).select(found.ids)
         report("training again in a fresh process", 0, 1)
         verdict = prove(handed, found, records)
         report("training again in a fresh process", 1, 1)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
     from maxrr.workspace import Workspace
 
+LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
 File = Annotated[Path, Argument("The receipt, a JSON file.")]
 
 
@@ -90,10 +91,11 @@ def verify(
 
 def read(path: Path) -> Receipt:
     """A receipt from a file."""
+    from maxrr.files import read_regular
     from maxrr.unlearning import Receipt
 
     try:
-        return Receipt.from_json(path.read_text(encoding="utf-8-sig"))
+        return Receipt.from_json(read_regular(path, LARGEST).decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Stop(FAILED, f"{path}: is not a receipt: it is not text in UTF-8") from None
     except ValueError as error:

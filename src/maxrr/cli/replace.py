@@ -9,7 +9,7 @@ from maxrr.cli import answers, show
 from maxrr.cli.command import Argument, Option
 from maxrr.cli.consent import confirm
 from maxrr.cli.exits import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.inputs import Kind, as_records, from_image, from_npy
+from maxrr.cli.inputs import Kind, from_image, from_npy
 from maxrr.cli.opening import check_network, insides, interruptible, opened
 from maxrr.cli.options import WAIT, CorePolicy, Folder, Json, Network, Policy, Source, Wait, Yes
 from maxrr.cli.requests import as_in, refusal
@@ -74,7 +74,7 @@ def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> 
     if picture is not None:
         return from_image(picture, kind)
     assert npy is not None
-    records = as_records(npy, from_npy(npy), kind)
+    records = from_npy(npy, kind)
     if len(records) > 1:
         raise Stop(FAILED, f"{npy}: holds {len(records):,} records, where one is wanted")
     (only,) = records

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
@@ -47,24 +46,27 @@ def request_of(
 
 def ids_in(file: str) -> list[str]:
     """The lines of a file, without what editors and spreadsheets put around them."""
-    content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    from maxrr.files import read_regular
+
+    content = sys.stdin.buffer.read() if file == "-" else read_regular(file)
     try:
-        return [line.strip() for line in content.decode("utf-8-sig").splitlines()]
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Stop(
             FAILED, f"{file}: is not text in UTF-8 ({error.reason} at byte {error.start}): write one id a line"
         ) from None
+    return [line.strip() for line in re.split("\r\n|\n|\r", text)]  # an id may have other separators in it
 
 
 def as_in(keys: NDArray[Any], texts: Sequence[str], what: str) -> NDArray[Any]:
     """Texts as integers where the workspace has integers. '007' is not 7: no record is forgotten by mistake."""
-    import numpy as np
-
+    from maxrr.data.checks import check_keys, check_text
     from maxrr.data.labels import as_keys
 
     if keys.dtype.kind == "U":
-        return np.array(texts, dtype=np.str_)
+        return check_keys(list(texts), what)
     for text in texts:
+        check_text(text, what)
         if as_keys([text]).dtype.kind != "i":
             raise Stop(FAILED, f"{text!r} cannot be one of the {what} of this workspace, which are integers")
     return as_keys(list(texts))

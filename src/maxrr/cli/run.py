@@ -12,8 +12,8 @@ from maxrr.cli.exits import FAILED, INTERRUPTED, Stop
 
 
 def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> None:
-    """Call the command. Our own errors are ValueErrors and heads that cannot be solved, and a file's or a disk's are
-    OSErrors; any other is a fault.
+    """Call the command. Our own errors are ValueErrors and heads that cannot be solved, a file's or a disk's are
+    OSErrors, and the memory may be too small; any other is a fault.
     """
     try:
         with warnings.catch_warnings():
@@ -30,7 +30,7 @@ def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> 
     except BrokenPipeError:  # `maxrr … | head` has read enough; Python would complain once more as it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
-    except (ValueError, OSError, ArithmeticError) as error:
+    except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise
         show.error(in_words(error))
@@ -54,4 +54,6 @@ def in_words(error: Exception) -> str:
     """
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return ": ".join(filter(None, ["there is not enough memory", str(error)]))
     return str(error) or repr(error)

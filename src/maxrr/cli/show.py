@@ -1,11 +1,13 @@
 """What commands print: sentences, tables, errors, progress.
 
 On a terminal they are drawn with Rich where it is installed. Everywhere else, in a pipe or a log too, they are plain
-text that `grep` and `cut` can read.
+text that `grep` and `cut` can read. What comes from files, such as a class or the reason on a receipt, cannot draw: no
+character that steers a terminal, or turns the direction of writing, reaches it.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,41 +22,62 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+# C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+IN_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
+IN_JSON = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # which writes the others out itself
+
+
 class Bad(str):
     """A cell that must not be missed."""
 
     __slots__ = ()
 
 
+def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
+    """The text with characters that steer a terminal written out.
+
+    >>> tame("red: \\x1b[31m"), tame("cats\\nand dogs"), tame("2 × 3 – ‘é’")
+    ('red: \\\\x1b[31m', 'cats\\\\nand dogs', '2 × 3 – ‘é’')
+    """
+    found = steering.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
+    return Bad(found) if isinstance(text, Bad) else found
+
+
 def say(text: str) -> None:
     """A sentence on stdout."""
     if console := rich_console(sys.stdout):
-        console.print(text, markup=False)
+        console.print(tame(text), markup=False)
     else:
-        print(text)
+        print(tame(text))
 
 
 def error(text: str) -> None:
     """What went wrong, on stderr."""
     if console := rich_console(sys.stderr):
         console.print("[bold red]Error:[/]", end=" ")
-        console.print(text, markup=False)
+        console.print(tame(text, IN_LINES), markup=False)
     else:
-        print(f"Error: {text}", file=sys.stderr)
+        print(f"Error: {tame(text, IN_LINES)}", file=sys.stderr)
 
 
 def warning(text: str) -> None:
     """What should be known but stops nothing, on stderr."""
     if console := rich_console(sys.stderr):
         console.print("[bold yellow]Warning:[/]", end=" ")
-        console.print(text, markup=False)
+        console.print(tame(text, IN_LINES), markup=False)
     else:
-        print(f"Warning: {text}", file=sys.stderr)
+        print(f"Warning: {tame(text, IN_LINES)}", file=sys.stderr)
 
 
 def json(value: Any) -> None:
     """The same facts for programs, on stdout."""
-    print(dumps(value, indent=2, ensure_ascii=False))
+    json_text(dumps(value, indent=2, ensure_ascii=False))
+
+
+def json_text(text: str) -> None:
+    """JSON that is written already, on stdout. It means the same: such characters occur in its strings only."""
+    print(IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def near(path: str | Path) -> str:
@@ -66,6 +89,7 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[str] = (), caption: str = ""
 ) -> None:
     """A table on stdout; the columns under `numbers` end flush."""
+    rows = [[tame(cell) for cell in row] for row in rows]
     console = rich_console(sys.stdout)
     if not console:
         print(plain_table(headings, rows, numbers, caption))
@@ -103,6 +127,7 @@ def plain_table(
 
 def facts(pairs: Sequence[tuple[str, str]]) -> None:
     """What is so, each fact under its name, on stdout."""
+    pairs = [(tame(name), tame(value)) for name, value in pairs]
     console = rich_console(sys.stdout)
     if not console:
         print(plain_facts(pairs))
@@ -183,4 +208,4 @@ def rich_console(stream: TextIO) -> Console | None:
         return None
     from rich.console import Console
 
-    return Console(file=stream, highlight=False)
+    return Console(file=stream, highlight=False, emoji=False)  # a class may be called ":bug:"

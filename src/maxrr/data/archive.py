@@ -1,14 +1,15 @@
 """Arrays in an .npz file."""
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data.arrays import names_in, read_npz
 from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
+from maxrr.data.ids import check_ids_from, made_ids
 from maxrr.data.sides import Part, divide, pair
 
 CHANNELS = (1, 3, 4)
@@ -16,59 +17,60 @@ WHOLE = {"X", "y", "ids", "subjects", "class_names"}
 SIDES = {f"{kind}_{side}" for kind in ("x", "y", "ids", "subjects") for side in ("train", "test")} | {"class_names"}
 
 
-def read(path: Path) -> tuple[Dataset, Dataset]:
+def read(path: Path, ids_from: str | None = None) -> tuple[Dataset, Dataset]:
     """Training and test records from an .npz file, whose arrays say by their names what they are.
 
-    Either x_train, y_train, x_test and y_test, with ids_train and ids_test, subjects_train and subjects_test if wanted,
-    or X and y, with ids and subjects if wanted, which are split by id. In both cases class_names may name the classes
-    that integer labels count. Ids are row numbers where they are not given, those of test after those of train.
+    Either x_train, y_train, x_test and y_test, with ids_train and ids_test, or X and y with ids, which are split by id;
+    subjects, or subjects_train and subjects_test, if wanted. Where there are no ids they are made by `ids_from`, as row
+    numbers those of test after those of train. class_names may name the classes that integer labels count.
     """
-    arrays = _arrays(path)
-    names = arrays.get("class_names")
-    if names is not None and (names.ndim != 1 or names.dtype.kind not in "UT"):
-        raise DataError(f"{path}: class_names must be a list of strings, not {names.dtype} of shape {names.shape}")
-    if "X" in arrays:
-        parts = divide(_part(path, arrays, "X", "y", "ids", "subjects", first=0))
-    else:
-        train = _part(path, arrays, "x_train", "y_train", "ids_train", "subjects_train", first=0)
-        test = _part(path, arrays, "x_test", "y_test", "ids_test", "subjects_test", first=len(train.ids))
-        parts = train, test
-    return pair(*parts, str(path), None if names is None else tuple(map(str, names.tolist())))
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    if not zipfile.is_zipfile(path):
-        raise DataError(f"{path}: is not an .npz archive, or is truncated")
+    names = names_in(path)
+    _check_names(path, names)
+    whole = "X" in names
+    sides = [""] if whole else ["_train", "_test"]
+    given = f"ids{sides[0]}" in names
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except Exception as error:  # a damaged file fails in zipfile, zlib, struct or NumPy, as it happens
-        if "allow_pickle" in str(error):
-            raise DataError(f"{path}: holds Python objects, which are not read: store numbers and strings") from None
-        raise DataError(f"{path}: cannot be read as .npz: {error}") from None
-    needed = {"X", "y"} if "X" in arrays else {"x_train", "y_train", "x_test", "y_test"}
-    known = WHOLE if "X" in arrays else SIDES
-    problems = [f"lacks {name}" for name in sorted(needed - set(arrays))]
-    problems += [f"has {name}, which means nothing here" for name in sorted(set(arrays) - known)]
+        check_ids_from(given, ids_from, " and ".join(f"ids{side}" for side in sides))
+    except DataError as error:
+        raise type(error)(f"{path}: {error}") from None
+    arrays = read_npz(path, WHOLE if whole else SIDES)
+    classes = arrays.get("class_names")
+    if classes is not None and (classes.ndim != 1 or classes.dtype.kind not in "UT"):
+        raise DataError(f"{path}: class_names must be a list of strings, not {classes.dtype} of shape {classes.shape}")
+    features = [_features(path, arrays, "X" if whole else f"x{side}", side) for side in sides]
+    ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(features, ids_from)
+    parts = [
+        Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"))
+        for each, own, side in zip(features, ids, sides, strict=True)
+    ]
+    train, test = divide(*parts) if whole else parts
+    return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())))
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    """Refuse arrays that are missing, and those whose names mean nothing: they may be misspelt."""
+    needed = {"X", "y"} if "X" in names else {"x_train", "y_train", "x_test", "y_test"}
+    known = WHOLE if "X" in names else SIDES
+    problems = [f"lacks {name}" for name in sorted(needed - set(names))]
+    problems += [f"has {name}, which means nothing here" for name in sorted(set(names) - known)[:5]]
     for kind in ("ids", "subjects"):
-        if len({f"{kind}_train", f"{kind}_test"} & set(arrays)) == 1:
+        if len({f"{kind}_train", f"{kind}_test"} & set(names)) == 1:
             problems.append(f"has {kind} for one side of train and test only")
     if problems:
         wanted = "X and y, or x_train, y_train, x_test and y_test"
         raise DataError(
             f"{path}: {'; '.join(problems)}. It must hold {wanted}; ids, subjects and class_names may follow"
         )
-    return arrays
 
 
-def _part(path: Path, arrays: dict[str, NDArray[Any]], x: str, y: str, ids: str, subjects: str, first: int) -> Part:
+def _features(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> NDArray[Any]:
+    """The records of one side, if all else that is said of them is one a record."""
     features = as_features(arrays[x], f"{path}: {x}")
-    count = len(features)
-    part = Part(features, arrays[y], arrays.get(ids, np.arange(first, first + count)), arrays.get(subjects))
-    for name, array in ((y, part.labels), (ids, part.ids), (subjects, part.subjects)):
-        if array is not None and array.shape != (count,):
-            raise DataError(f"{path}: {name} has shape {array.shape}, but {x} has {count} records: one {name} a record")
-    return part
+    for name in (f"y{side}", f"ids{side}", f"subjects{side}"):
+        if name in arrays and arrays[name].shape != (len(features),):
+            shape, count = arrays[name].shape, len(features)
+            raise DataError(f"{path}: {name} has shape {shape}, but {x} has {count} records: one {name} a record")
+    return features
 
 
 def as_features(array: NDArray[Any], what: str) -> NDArray[Any]:

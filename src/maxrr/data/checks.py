@@ -1,17 +1,22 @@
 """What a dataset may hold, and what its owner is told otherwise."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 BLOCK_BYTES = 1 << 24  # features are read this much at a time: a memory map is never loaded whole
+LONGEST_KEY = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 
 class DataError(ValueError):
     """Something is wrong with the data: what, with which record or file, and what to do."""
+
+
+class MissingIdsError(DataError):
+    """A source does not say what its records are called, and nobody said what to do then."""
 
 
 def some(values: NDArray[Any], most: int = 5) -> str:
@@ -31,20 +36,76 @@ def blocks(features: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
         yield start, features[start : start + step]
 
 
+def listed(given: Any) -> Any:
+    """One key or many, as many."""
+    if isinstance(given, (str, bytes, int, np.generic)):
+        return [given]
+    return np.atleast_1d(given) if isinstance(given, np.ndarray) else given
+
+
 def check_keys(given: ArrayLike, what: str) -> NDArray[Any]:
-    """A list of integers, as int64, or of strings."""
-    array = np.asarray(given)
-    if array.ndim != 1:
-        raise DataError(f"{what} must be a list, not an array of shape {array.shape}")
-    if array.size == 0 and array.dtype.kind == "f":  # what NumPy makes of []
-        return array.astype(np.int64)
-    if array.dtype.kind == "u" and array.max(initial=0) > np.iinfo(np.int64).max:
-        raise DataError(f"{what} must fit in 64 bits with a sign, but one is {array.max()}: make them strings")
-    if array.dtype.kind in "iu":
-        return array.astype(np.int64)
-    if array.dtype.kind in "UT":
-        return array.astype(np.str_)
-    raise DataError(f"{what} must be all integers or all strings, not {array.dtype}")
+    """A list of integers, as int64, or of strings, which may also be objects: without NUL, and not too long.
+
+    Python's own strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0'
+    would be 'a', and gives every string the room of the longest.
+    """
+    items = given if isinstance(given, (list, tuple)) else np.asarray(given)
+    if isinstance(items, np.ndarray):
+        if items.ndim != 1:
+            raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
+        if items.dtype.kind in "OT":
+            items = items.tolist()
+    if not isinstance(items, np.ndarray):
+        items = _keys_of_objects(list(items), what)
+    if items.ndim != 1:
+        raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
+    if items.size == 0 and items.dtype.kind == "f":  # what NumPy makes of []
+        return items.astype(np.int64)
+    if items.dtype.kind == "u" and items.max(initial=0) > np.iinfo(np.int64).max:
+        raise DataError(f"{what} must fit in 64 bits with a sign, but one is {items.max()}: make them strings")
+    if items.dtype.kind in "iu":
+        return items.astype(np.int64)
+    if items.dtype.kind == "U":
+        return _checked_strings(items.astype(np.str_), what)
+    raise DataError(f"{what} must be all integers or all strings, not {items.dtype}")
+
+
+def _keys_of_objects(items: list[Any], what: str) -> NDArray[Any]:
+    """Python's integers or strings as an array."""
+    kinds = {type(item) for item in items}
+    if kinds and all(issubclass(kind, str) for kind in kinds):
+        for item in items:
+            check_text(item, what)
+        return np.array(items, dtype=np.str_)
+    if len(kinds) > 1 and any(issubclass(kind, (str, bytes, bool, np.bool_, type(None))) for kind in kinds):
+        named = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise DataError(f"{what} must be all integers or all strings, not a mixture of {named}")
+    try:
+        return np.asarray(items)
+    except (ValueError, OverflowError):
+        raise DataError(f"{what} must be all integers or all strings, one a record") from None
+
+
+def check_text(text: str, what: str) -> None:
+    """Refuse a string that no array of strings can hold as it is, or only at the cost of all others."""
+    if "\0" in text:
+        raise DataError(f"{what} must not have the character NUL in them, as {text[:50]!r} does")
+    if len(text) > LONGEST_KEY:
+        raise DataError(
+            f"{what} must have {LONGEST_KEY:,} characters at most, and one of {len(text):,} starts with {text[:50]!r}"
+        )
+
+
+def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
+    """The same strings. In an array, a NUL can only be in the middle of one."""
+    if array.itemsize > 4 * LONGEST_KEY:
+        check_text(max(array.tolist(), key=len, default=""), what)
+        array = array.astype(f"U{LONGEST_KEY}")  # what is left of its room is empty
+    codes = np.ascontiguousarray(array).view(np.uint32).reshape(len(array), -1) if array.size else np.zeros((0, 2))
+    wrong = np.flatnonzero(((codes[:, :-1] == 0) & (codes[:, 1:] != 0)).any(axis=1))
+    if len(wrong):
+        check_text(str(array[wrong[0]]), what)
+    return array
 
 
 def check_features(features: ArrayLike) -> NDArray[Any]:
@@ -55,6 +116,16 @@ def check_features(features: ArrayLike) -> NDArray[Any]:
     if array.ndim < 2 or 0 in array.shape[1:]:
         raise DataError(f"features must be (records, …) with at least one number a record, not of shape {array.shape}")
     return array
+
+
+def check_columns(names: Iterable[str], shape: tuple[int, ...]) -> tuple[str, ...]:
+    """A different name for each number of a record."""
+    columns = (names,) if isinstance(names, str) else tuple(names)
+    if len(set(columns)) < len(columns) or not all(isinstance(name, str) for name in columns):
+        raise DataError(f"the names of columns must be different strings, not {some(np.array(columns, dtype=object))}")
+    if shape != (len(columns),):
+        raise DataError(f"there are names of {len(columns)} columns, but records have the shape {shape}: one a number")
+    return tuple(map(str, columns))
 
 
 def check_unique(ids: NDArray[Any]) -> None:

@@ -34,6 +34,8 @@ class Dataset:
         Whom each record is about, integers or strings: one person may have many records.
     name : str
         Where the records came from, for people; no part of the hashes.
+    columns : tuple of str, optional
+        What the columns of a table are called: a different name for each number of a record; no part of the hashes.
 
     Raises
     ------
@@ -69,8 +71,12 @@ class Dataset:
                 f"there are {len(ids)} records, but {len(subjects)} subject ids: one a record, or none at all"
             )
         checks.check_finite(features, ids)
+        columns = None if self.columns is None else checks.check_columns(self.columns, features.shape[1:])
         ids.flags.writeable = False  # they are our own copy, and the index below relies on them
-        checked = {"features": features, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects}
+        checked = {
+            "features": features, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects,
+            "columns": columns,
+        }  # fmt: skip
         for field, value in checked.items():
             object.__setattr__(self, field, value)
 
@@ -93,7 +99,7 @@ class Dataset:
 
     def rows(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Where the records with these ids stand, in the order asked for. An unknown id is a `DataError`."""
-        wanted = checks.check_keys(np.atleast_1d(np.asarray(ids)), "record ids")
+        wanted = checks.check_keys(checks.listed(ids), "record ids")
         if not len(wanted):
             return np.empty(0, dtype=np.int64)
         if not len(self) or wanted.dtype.kind != self.ids.dtype.kind:
@@ -122,7 +128,7 @@ class Dataset:
         """The ids of all records about these subjects, in the order they have here. An unknown one is a `DataError`."""
         if self.subjects is None:
             raise DataError("this dataset does not say whom its records are about: it has no subject ids")
-        wanted = checks.check_keys(np.atleast_1d(np.asarray(subjects)), "subject ids")
+        wanted = checks.check_keys(checks.listed(subjects), "subject ids")
         if len(wanted) and wanted.dtype.kind != self.subjects.dtype.kind:
             raise DataError(f"no record is about subject {checks.some(wanted)}")
         unknown = ~np.isin(wanted, self.subjects)

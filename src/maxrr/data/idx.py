@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maxrr.data.checks import DataError
 
 CHUNK = 1 << 20
+LARGEST = 1 << 26  # bytes: no published file has more, and a small forged one might unpack to any number
 BYTES = 0x08  # the format's code for elements of one unsigned byte
 
 
@@ -32,6 +33,8 @@ def read(path: Path, dimensions: int, sha256: str | None = None) -> NDArray[np.u
             header = file.read(4 + 4 * dimensions)
             shape = _shape(path, header, dimensions)
             size = math.prod(shape)
+            if size > LARGEST:
+                raise DataError(f"{path}: its header promises {size:,} bytes, more than any file of this kind has")
             content = _at_most(file, size + 1) if path.suffix == ".gz" else None
         there = path.stat().st_size - len(header) if content is None else len(content)
         if there != size:
@@ -55,9 +58,12 @@ def content_sha256(path: Path) -> str:
     """The SHA-256 of what is in the file, after unpacking if it ends in .gz."""
     try:
         with _opened(path) as file:
-            digest = hashlib.sha256()
+            digest, size = hashlib.sha256(), 0
             while chunk := file.read(CHUNK):
                 digest.update(chunk)
+                size += len(chunk)
+                if size > 2 * LARGEST:
+                    raise DataError(f"{path}: unpacks to more bytes than any file of this kind has")
             return digest.hexdigest()
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None

@@ -12,6 +12,7 @@ from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import as_keys
 from maxrr.data.sides import Part, is_test, pair
+from maxrr.files import open_regular
 from maxrr.progress import Report
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -76,7 +77,12 @@ def _pictures(folder: Path, prefix: str) -> Iterator[Picture]:
 def _pixels(pictures: list[Picture], report: Report | None) -> NDArray[np.uint8]:
     """All images, which must be alike, as (n, channels, height, width)."""
     first = decoded(pictures[0].path)
-    pixels = np.empty((len(pictures), *first.shape), dtype=np.uint8)
+    try:
+        pixels = np.empty((len(pictures), *first.shape), dtype=np.uint8)
+    except MemoryError:
+        raise DataError(
+            f"{pictures[0].path}: is {_described(first)}: {len(pictures):,} such images do not fit into the memory"
+        ) from None
     for row, picture in enumerate(pictures):
         image = decoded(picture.path)
         if image.shape != first.shape:
@@ -95,9 +101,11 @@ def decoded(path: Path) -> NDArray[np.uint8]:
     except ImportError:
         raise DataError("reading images needs Pillow: pip install pillow") from None
     try:
-        with warnings.catch_warnings():
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=("PNG", "JPEG")) as image:
+            with Image.open(file, formats=("PNG", "JPEG")) as image:
+                if image.format == "PNG" and getattr(image, "is_animated", False):
+                    raise DataError(f"{path}: is an animation, and which of its pictures is meant is not known")
                 if image.mode.startswith(("I", "F")):
                     raise DataError(f"{path}: has more than 8 bits a pixel: convert it to 8")
                 # A palette may be transparent, which Pillow wants to have said before it looks colours up.
@@ -105,8 +113,12 @@ def decoded(path: Path) -> NDArray[np.uint8]:
                 pixels = np.asarray(opaque.convert("L" if image.mode in ("1", "L") else "RGB"))
     except DataError:
         raise
-    except UnidentifiedImageError:
+    except UnidentifiedImageError:  # which is an OSError, too
         raise DataError(f"{path}: is not a PNG or JPEG image, whatever its name says") from None
+    except OSError as error:
+        if error.filename:  # no file at all
+            raise
+        raise DataError(f"{path}: cannot be read as an image: {error}") from None
     except Exception as error:  # a damaged file fails in Pillow, zlib, struct or anywhere, as it happens
         raise DataError(f"{path}: cannot be read as an image: {error}") from None
     return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, 2, 0)

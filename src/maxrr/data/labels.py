@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data.checks import DataError, check_keys, some
 
+KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
 
-def as_keys(texts: list[str]) -> NDArray[Any]:
+
+def as_keys(texts: list[str], what: str = "ids") -> NDArray[Any]:
     """Integers if every text is one as Python would print it, and the texts themselves otherwise.
 
     >>> as_keys(["10", "-9"]), as_keys(["10", "09"])
@@ -17,8 +19,39 @@ def as_keys(texts: list[str]) -> NDArray[Any]:
     try:
         numbers = np.array([int(text) for text in texts], dtype=np.int64)
     except (ValueError, OverflowError):
-        return np.array(texts, dtype=np.str_)
-    return numbers if list(map(str, numbers.tolist())) == texts else np.array(texts, dtype=np.str_)
+        return check_keys(texts, what)
+    return numbers if list(map(str, numbers.tolist())) == texts else check_keys(texts, what)
+
+
+def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
+    """What a caller calls the class of each record: integers, as int64, booleans, or strings.
+
+    Whole numbers written as floats are integers, as long as floats of that type tell them from their neighbours: up to
+    2⁵³ for float64. No other number is the name of a class, and NaN is none at all.
+
+    >>> as_classes([1.0, 0.0, 1.0]), as_classes([True, False])
+    (array([1, 0, 1]), array([ True, False]))
+    """
+    array = given if isinstance(given, (list, tuple)) else np.asarray(given)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "O" and array.ndim == 1:
+        array = array.tolist()
+    if not isinstance(array, np.ndarray):
+        kinds = {type(item) for item in array}
+        numbers = all(issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool) for kind in kinds)
+        flags = all(issubclass(kind, (bool, np.bool_)) for kind in kinds)
+        array = np.asarray(array) if kinds and (numbers or flags) else check_keys(list(array), what)
+    if array.dtype.kind == "b" and array.ndim == 1:
+        return array
+    if array.dtype.kind == "f" and array.ndim == 1 and array.size:
+        exact = 2.0 ** (np.finfo(array.dtype).nmant + 1)
+        wrong = ~np.isfinite(array) | (array != np.trunc(array)) | (np.abs(array) >= exact)
+        if wrong.any():
+            raise DataError(
+                f"{what} must be integers, booleans or strings, and one is {array[wrong][0]}: "
+                "name the classes, and leave out records whose class is not known"
+            )
+        return array.astype(np.int64)
+    return check_keys(array, what)
 
 
 def index_labels(
@@ -32,14 +65,15 @@ def index_labels(
     >>> index_labels(["cat", "ant", "cat"], ["ant"], None)
     (array([1, 0, 1]), array([0]), ('ant', 'cat'))
     """
-    of_train, of_test = check_keys(train, "labels"), check_keys(test, "labels")
+    of_train, of_test = as_classes(train), as_classes(test)
     if len(of_test) and of_test.dtype.kind != of_train.dtype.kind:
-        raise DataError("labels are integers on one side of train and test, and strings on the other: use one kind")
+        one, other = (KINDS[labels.dtype.kind] for labels in (of_train, of_test))
+        raise DataError(f"labels are {one} on one side of train and test, and {other} on the other: use one kind")
     if class_names is None:
         classes = np.unique(of_train)
         names = tuple(map(str, classes.tolist()))
-    elif of_train.dtype.kind == "i":
-        return of_train, of_test, class_names
+    elif of_train.dtype.kind in "bi":
+        return of_train.astype(np.int64), of_test.astype(np.int64), class_names
     else:
         classes, names = np.array(class_names, dtype=np.str_), class_names
     return _positions(of_train, classes), _positions(of_test, classes), names

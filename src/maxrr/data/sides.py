@@ -48,7 +48,10 @@ def divide(whole: Part) -> tuple[Part, Part]:
     return whole.at(~test), whole.at(test)
 
 
-def pair(train: Part, test: Part, source: str, class_names: tuple[str, ...] | None = None) -> tuple[Dataset, Dataset]:
+def pair(
+    train: Part, test: Part, source: str, class_names: tuple[str, ...] | None = None,
+    columns: tuple[str, ...] | None = None,
+) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Both sides as datasets of the same classes, kinds and shapes, without a common id. Errors name the source."""
     try:
         if not len(train.ids):
@@ -59,8 +62,8 @@ def pair(train: Part, test: Part, source: str, class_names: tuple[str, ...] | No
                 f"but test records {test.features.dtype} of shape {test.features.shape[1:]}"
             )
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)
-        first = Dataset(train.features, of_train, names, train.ids, train.subjects, f"{source} (train)")
-        second = Dataset(test.features, of_test, names, test.ids, test.subjects, f"{source} (test)")
+        first = Dataset(train.features, of_train, names, train.ids, train.subjects, f"{source} (train)", columns)
+        second = Dataset(test.features, of_test, names, test.ids, test.subjects, f"{source} (test)", columns)
         if len(second) and first.ids.dtype.kind != second.ids.dtype.kind:
             raise DataError("record ids are integers on one side of train and test, and strings on the other")
         both = np.intersect1d(first.ids, second.ids)

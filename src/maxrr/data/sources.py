@@ -5,13 +5,15 @@ from pathlib import Path
 from maxrr.data import archive, images, known, places, table
 from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
+from maxrr.data.ids import IdsFrom, check_ids_from
 from maxrr.data.known import PUBLISHED
 from maxrr.progress import Report
 
 
 def load(
-    source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject", report: Report | None = None
-) -> tuple[Dataset, Dataset]:
+    source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
+    ids_from: IdsFrom | None = None, report: Report | None = None,
+) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
     ========================  =================================================================================
@@ -19,8 +21,8 @@ def load(
     ========================  =================================================================================
     'digits'                  8 × 8 images inside scikit-learn
     'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
-    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y
-    a path ending in .csv     a table with a header, a column of labels, numbers
+    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`
+    a path ending in .csv     a table with a header, a column of labels, one of ids, or `ids_from`, numbers
     a folder                  PNG and JPEG images in a folder for each class, in folders train and test or not
     ========================  =================================================================================
 
@@ -35,7 +37,12 @@ def load(
     ----------
     source : str or Path
     label, id, subject : str
-        Columns of a CSV file. The last two may be missing under the names they have here.
+        Columns of a CSV file. The last may be missing under the name it has here, and `id` with `ids_from`.
+    ids_from : "content" or "rows", optional
+        What to call the records of a CSV or .npz file that has no ids; with ids it is an error, and without either,
+        too. "content": by a hash of a record's own inputs, its label aside, which stays as long as they do; records
+        with equal inputs get -2, -3, … in the order of the file, and cannot be told apart. "rows": by row number. When
+        a line is deleted, the records behind it get other ids, among them those of forgotten records.
     report : Report, optional
         Called as files arrive or images are read.
 
@@ -50,6 +57,8 @@ def load(
     >>> len(train), len(test), train.shape
     (1420, 377, (1, 8, 8))
     """
+    if source == "digits" or source in PUBLISHED or Path(source).is_dir():
+        _check_given(source, ids_from)
     if source == "digits":
         return known.digits()
     if isinstance(source, str) and source in PUBLISHED:
@@ -66,7 +75,15 @@ def load(
     if not path.is_file():
         raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
     if path.suffix == ".npz":
-        return archive.read(path)
+        return archive.read(path, ids_from)
     if path.suffix == ".csv":
-        return table.read(path, label, id, subject)
+        return table.read(path, label, id, subject, ids_from)
     raise DataError(f"{source}: cannot be read: give an .npz or .csv file, a folder, or one of {known_names}")
+
+
+def _check_given(source: str | Path, ids_from: str | None) -> None:
+    """The records of these sources always have ids."""
+    try:
+        check_ids_from(True, ids_from, "a number or a path")
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from None

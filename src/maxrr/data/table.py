@@ -1,7 +1,10 @@
-"""A CSV file: a header, a label a line, numbers."""
+"""A CSV file: a header, then a record a line."""
 
 import csv
+import io
 from array import array
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,86 +13,166 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
+from maxrr.data.ids import check_ids_from, made_ids
 from maxrr.data.labels import as_keys
 from maxrr.data.sides import Part, divide, pair
+from maxrr.files import open_regular
 
 
-def read(path: Path, label: str, id: str, subject: str) -> tuple[Dataset, Dataset]:
+@dataclass(frozen=True)
+class Table:
+    """The columns of numbers, and those of texts by name. A record knows the line it came from."""
+
+    path: Path
+    columns: tuple[str, ...]
+    numbers: NDArray[np.float64]  # (n, columns)
+    texts: dict[str, list[str]]
+    lines: Sequence[int]
+
+    def as_type(self, dtype: Any) -> NDArray[Any]:
+        """The numbers in another type; one that it cannot hold, NaN and infinity are `DataError`s."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            features: NDArray[Any] = self.numbers.astype(dtype)
+        held = np.isfinite(features) if features.dtype.kind == "f" else features == self.numbers
+        wrong = np.argwhere(~held)
+        if len(wrong):
+            row, column = wrong[0].tolist()
+            where, kind = f"line {self.lines[row]}, column {self.columns[column]!r}", np.dtype(dtype).name
+            value = self.numbers[row, column]
+            raise DataError(f"{self.path}: {where}: {value} is not a finite number in {kind}")
+        return features
+
+
+def read(path: Path, label: str, id: str, subject: str, ids_from: str | None = None) -> tuple[Dataset, Dataset]:
     """Training and test records, split by id, from a CSV file in UTF-8 with a header.
 
-    One column holds the labels. One may hold the record ids, which are row numbers from 0 otherwise, and one the
-    subject ids. All others are features, stored as float32. Labels and ids that are all integers become integers. Blank
-    lines and spaces around a value do not matter. The columns called 'id' and 'subject' may be missing, ones that were
-    asked for by another name may not.
+    One column holds the labels, one the record ids, if they are not made by `ids_from`, and one may hold the subject
+    ids. All others are features, stored as float32. Labels and ids that are all integers become integers. Blank lines
+    and spaces around a value do not matter. The columns called 'id' and 'subject' may be missing, ones that were asked
+    for by another name may not.
     """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return _read(path, csv.reader(file, strict=True), label, id, subject)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
-    except csv.Error as error:
-        raise DataError(f"{path}: cannot be read as CSV: {error}") from None
+
+    def check(header: list[str]) -> None:
+        named = ", ".join(map(repr, header)) or "nothing"
+        for name, usual in ((label, None), (id, "id"), (subject, "subject")):
+            if name not in header and name != usual:
+                raise DataError(f"has no column {name!r}: its first line names {named}")
+        check_ids_from(id in header, ids_from, f"the column {id!r}, or another by id=… (--id)")
+
+    table = parsed(path, (label, id, subject), check=check)
+    for name, texts in table.texts.items():
+        if "" in texts:
+            raise DataError(f"{path}: line {table.lines[texts.index('')]} has nothing in column {name!r}")
+    features = table.as_type(np.float32)
+    _check_labels(path, table, label)
+    keys = {name: _keys(path, texts, name) for name, texts in table.texts.items()}
+    in_order = features[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
+    ids = keys[id] if id in keys else made_ids([in_order], ids_from)[0]
+    return pair(*divide(Part(features, keys[label], ids, keys.get(subject))), str(path), columns=table.columns)
 
 
-def _read(path: Path, reader: Any, label: str, id: str, subject: str) -> tuple[Dataset, Dataset]:
-    header = [name.strip() for name in next(reader, [])]
-    _check_header(path, header, label, id, subject)
-    keys: dict[str, list[str]] = {name: [] for name in (label, id, subject) if name in header}
-    numeric = [column for column, name in enumerate(header) if name not in keys]
+def parsed(
+    path: Path,
+    keys: Collection[str],
+    columns: Sequence[str] | None = None,
+    check: Callable[[list[str]], None] | None = None,
+) -> Table:
+    """A CSV file in UTF-8 with a header: numbers, and texts in the columns called `keys`, as far as they are there.
+
+    Parameters
+    ----------
+    columns : list of str, optional
+        Which columns of numbers there must be, in any order; they come in the order given here. Others are an error.
+    check : function, optional
+        Called with the header before anything else is read. Its `DataError` gets the name of the file.
+    """
+    with open_regular(path) as file:
+        reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
+        try:
+            header = [name.strip() for name in next(reader, [])]
+            if check:
+                check(header)
+            return _parsed(path, reader, header, keys, columns)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
+        except csv.Error as error:
+            raise DataError(f"{path}: cannot be read as CSV: {error}") from None
+        except DataError as error:
+            raise type(error)(f"{path}: {error}") from None
+
+
+def _parsed(
+    path: Path, reader: Any, header: list[str], keys: Collection[str], columns: Sequence[str] | None
+) -> Table:  # fmt: skip
+    places = _places(header, keys, columns)
+    texts: dict[str, list[str]] = {name: [] for name in keys if name in header and name not in (columns or ())}
+    of_texts = {name: header.index(name) for name in texts}
     values, lines = array("d"), array("q")
     for row in reader:
         cells = [cell.strip() for cell in row]
         if not any(cells):
             continue
         if len(cells) != len(header):
-            raise DataError(
-                f"{path}: line {reader.line_num} has {len(cells)} values, but the header names {len(header)}"
-            )
-        for name, texts in keys.items():
-            text = cells[header.index(name)]
-            if not text:
-                raise DataError(f"{path}: line {reader.line_num} has nothing in column {name!r}")
-            texts.append(text)
+            raise DataError(f"line {reader.line_num} has {len(cells)} values, but the header names {len(header)}")
+        for name, place in of_texts.items():
+            texts[name].append(cells[place])
         lines.append(reader.line_num)
-        for column in numeric:
+        for place in places:
             try:
-                values.append(_number(cells[column]))
+                values.append(number(cells[place]))
             except ValueError:
-                where = f"line {reader.line_num}, column {header[column]!r}"
-                raise DataError(f"{path}: {where}: {cells[column]!r} is not a number") from None
+                where = f"line {reader.line_num}, column {header[place]!r}"
+                raise DataError(f"{where}: {cells[place]!r} is not a number") from None
     if not lines:
-        raise DataError(f"{path}: has a header, but no records")
-    features = _as_float32(
-        path, np.array(values).reshape(len(lines), -1), lines, [header[column] for column in numeric]
-    )
-    ids = as_keys(keys[id]) if id in keys else np.arange(len(lines))
-    subjects = as_keys(keys[subject]) if subject in keys else None
-    return pair(*divide(Part(features, as_keys(keys[label]), ids, subjects)), str(path))
+        raise DataError("has a header, but no records")
+    numbers = np.array(values).reshape(len(lines), -1)
+    return Table(path, tuple(header[place] for place in places), numbers, texts, lines)
 
 
-def _check_header(path: Path, header: list[str], label: str, id: str, subject: str) -> None:
+def _places(header: list[str], keys: Collection[str], columns: Sequence[str] | None) -> list[int]:
+    """Where the columns of numbers stand."""
     named = ", ".join(map(repr, header)) or "nothing"
-    for name, usual in ((label, None), (id, "id"), (subject, "subject")):
-        if name not in header and name != usual:
-            raise DataError(f"{path}: has no column {name!r}: its first line names {named}")
     if len(set(header)) < len(header):
-        raise DataError(f"{path}: names a column twice: its first line names {named}")
-    if not set(header) - {label, id, subject}:
-        raise DataError(f"{path}: has no features: its first line names {named}")
+        raise DataError(f"names a column twice: its first line names {named}")
+    if columns is None:
+        places = [place for place, name in enumerate(header) if name not in keys]
+        if not places:
+            raise DataError(f"has no features: its first line names {named}")
+        return places
+    missing = [name for name in columns if name not in header]
+    if missing:
+        raise DataError(f"has no column {', '.join(map(repr, missing))}: its first line names {named}")
+    unknown = [name for name in header if name not in columns and name not in keys]
+    if unknown:
+        wanted = ", ".join(map(repr, columns))
+        raise DataError(f"has a column {', '.join(map(repr, unknown))}, which is unknown: the columns are {wanted}")
+    return [header.index(name) for name in columns]
 
 
-def _number(text: str) -> float:
-    if "_" in text:  # Python would read 2024_01 as 202401
-        raise ValueError
+def number(text: str) -> float:
+    """A number as it is written in a table, in plain digits: Python would read 2024_01 as 202401.
+
+    >>> number("-2.5e3")
+    -2500.0
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
-def _as_float32(path: Path, values: NDArray[np.float64], lines: Any, columns: list[str]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        features = values.astype(np.float32)
-    wrong = np.argwhere(~np.isfinite(features))
-    if len(wrong):
-        row, column = wrong[0].tolist()
-        where = f"line {lines[row]}, column {columns[column]!r}"
-        raise DataError(f"{path}: {where}: {values[row, column]} is not a finite number in float32")
-    return features
+def _check_labels(path: Path, table: Table, label: str) -> None:
+    """Refuse NaN and infinity among numbers: these are labels that are missing, not another class."""
+    try:
+        numbers = np.array([number(text) for text in table.texts[label]])
+    except ValueError:
+        return
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(f"{path}: line {table.lines[row]}, column {label!r}: {table.texts[label][row]!r} is no class")
+
+
+def _keys(path: Path, texts: list[str], name: str) -> NDArray[Any]:
+    try:
+        return as_keys(texts, f"the values of column {name!r}")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None

@@ -337,7 +337,7 @@ def unsolved_message(label: Any, head: Head, found: Fitted) -> str:
 def check_two(left: NDArray[Any]) -> None:
     """Refuse to leave fewer classes than an SVM tells apart."""
     if len(left) < 2:
-        only = f"only class {left[0]!r}" if len(left) else "no samples at all"
+        only = f"only class {validation.plain(left[0])!r}" if len(left) else "no samples at all"
         raise ValueError(f"this would leave {only}, and an SVM needs two classes. Nothing was forgotten")
 
 

@@ -63,7 +63,7 @@ def classes(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     """The classes among the labels, at least two, and the number of each sample's class."""
     found, codes = np.unique(given, return_inverse=True)
     if len(found) < 2:
-        raise ValueError(f"an SVM needs samples of two classes, but y has only one class, {found[0]!r}")
+        raise ValueError(f"an SVM needs samples of two classes, but y has only one class, {plain(found[0])!r}")
     return found, codes.astype(np.int64)
 
 
@@ -89,7 +89,7 @@ def joined(classes: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
     """Known classes and further labels in one array that keeps each of them as it is."""
     numeric = [array.dtype.kind in "biuf" for array in (classes, given)]
     if numeric[0] != numeric[1]:
-        raise ValueError(f"labels must be of the kind of {classes[0]!r}, not of {given[0]!r}")
+        raise ValueError(f"labels must be of the kind of {plain(classes[0])!r}, not of {plain(given[0])!r}")
     both = np.concatenate([classes, given])
     if both.tolist() != classes.tolist() + given.tolist():
         raise ValueError(f"labels of type {given.dtype} cannot be told apart beside known ones of type {classes.dtype}")

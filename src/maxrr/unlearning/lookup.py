@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import DataError, Dataset
-from maxrr.data.checks import check_keys
+from maxrr.data.checks import check_keys, listed
 from maxrr.unlearning.oblivion import REPLACED, id_mark
 from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
 from maxrr.unlearning.state import Fitted
@@ -36,8 +36,7 @@ def look_up(
 
 def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
     """Ids as a request may give them: one or many, also in a column of objects."""
-    array = np.atleast_1d(np.asarray(given))
-    return check_keys(np.asarray(array.tolist()) if array.dtype.kind == "O" else array, what)
+    return check_keys(listed(given), what)
 
 
 def look_up_for_replacing(

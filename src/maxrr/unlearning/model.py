@@ -18,6 +18,8 @@ from torch import nn
 
 from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
+from maxrr.data.checks import check_keys
+from maxrr.data.labels import as_classes
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.given import given_weights
 from maxrr.nets.records import chosen_device
@@ -298,10 +300,17 @@ def as_dataset(
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     features = np.asarray(X)
-    labels, codes = np.unique(np.asarray(y), return_inverse=True)
-    names = np.arange(len(features)) if ids is None else np.asarray(ids)
-    whose = None if subjects is None else np.asarray(subjects)
-    return Dataset(features, codes.astype(np.int64), tuple(map(str, labels.tolist())), names, whose), labels
+    labels, codes = np.unique(as_classes(y), return_inverse=True)
+    names = np.arange(len(features)) if ids is None else check_keys(ids, "record ids")
+    whose = None if subjects is None else check_keys(subjects, "subject ids")
+    known = tuple(map(str, labels.tolist()))
+    return Dataset(features, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """What a data frame calls its columns, if it calls them by words."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def let_in(before: Fitted, dataset: Dataset, reason: str | None) -> tuple[Override, ...]:
@@ -328,7 +337,7 @@ def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
     """The scores of records that are of the kind that a model was fitted on."""
     holdings = fitted.holdings
     array = X.features if isinstance(X, Dataset) else np.asarray(X)
-    names = names_of(X)
+    names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and holdings.columns is not None and names != holdings.columns:
         raise ValueError(
             f"the columns are {listed(names)}, but the model was fitted on {listed(holdings.columns)}: bring the same "
@@ -347,12 +356,6 @@ def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
 def unlabelled(array: NDArray[Any]) -> Dataset:
     """Records of which nothing else is known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
-
-
-def names_of(X: Any) -> tuple[str, ...] | None:
-    """What the columns of a table are called, as of a DataFrame; None where they have no names."""
-    found = getattr(X, "columns", None)
-    return None if found is None or not all(isinstance(name, str) for name in found) else tuple(found)
 
 
 def listed(names: tuple[str, ...]) -> str:

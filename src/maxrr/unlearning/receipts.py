@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
+from maxrr.files import parse_json
 from maxrr.svm import Certificate
 
 VERSION = 4  # 2 has core_marks; 3 the form of the bytes; 4 conditions, the receipt before, and HMACs for all hashes
@@ -159,7 +160,7 @@ class Receipt:
     def from_json(cls, text: str) -> "Receipt":
         """A receipt from its text. What is not one is a ValueError."""
         try:
-            fields = json.loads(text)
+            fields = parse_json(text)
             if fields["version"] != VERSION:
                 raise ValueError(f"it is of version {fields['version']}, and this program knows {VERSION}")
             fields["heads"] = [HeadProof(**head) for head in fields["heads"]]

@@ -1,0 +1,63 @@
+"""What records are called where their source does not say."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data.checks import DataError, MissingIdsError, blocks
+from maxrr.data.hashes import framed
+
+IdsFrom = Literal["content", "rows"]
+DIGITS = 20  # hexadecimal: among a billion records two that differ share them with a probability of a millionth
+
+
+def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
+    """Refuse a source without ids if nobody said what to call its records, and one with ids if somebody did.
+
+    Raises
+    ------
+    MissingIdsError
+        There are no ids: says what can be done.
+    """
+    if ids_from is not None and ids_from not in get_args(IdsFrom):
+        raise DataError(f"ids_from is one of {', '.join(map(repr, get_args(IdsFrom)))}, not {ids_from!r}")
+    if there and ids_from is not None:
+        raise DataError(f"its records have ids of their own ({what}): leave ids_from (--ids-from) out")
+    if not there and ids_from is None:
+        raise MissingIdsError(
+            f"it does not say what its records are called. Requests name records by ids: give {what}, or "
+            "ids_from='content' (--ids-from content), an id from each record's own numbers, or "
+            "ids_from='rows' (--ids-from rows), row numbers, which name other records as soon as a line is deleted"
+        )
+
+
+def made_ids(parts: Sequence[NDArray[Any]], ids_from: str | None) -> list[NDArray[Any]]:
+    """Ids for records that have none, different ones for all parts together."""
+    counts = np.cumsum([len(part) for part in parts])
+    ids = content_ids(parts) if ids_from == "content" else np.arange(counts[-1])
+    return np.split(ids, counts[:-1])
+
+
+def content_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """An id from the numbers of each record: the same wherever it stands, and in whichever type they are stored.
+
+    It is the beginning of the SHA-256 of the record's shape and of its numbers as little-endian float64. Equal records
+    cannot be told apart: they are counted in the order in which they stand, with -2, -3 and so on behind the id.
+
+    >>> content_ids([np.array([[1.0], [2.0], [1.0]])]).tolist()
+    ['60466e01ce85ba31ae6f', 'ce6c4f768009312f7472', '60466e01ce85ba31ae6f-2']
+    """
+    seen: dict[str, int] = {}
+    ids = []
+    for part in parts:
+        shape = framed(*(str(size).encode() for size in part.shape[1:]))
+        for _, block in blocks(part):
+            numbers = block.astype("<f8").reshape(len(block), -1) + 0.0  # no negative zeros: they are the same numbers
+            for row in numbers:
+                digest = hashlib.sha256(shape + row.tobytes()).hexdigest()[:DIGITS]
+                seen[digest] = seen.get(digest, 0) + 1
+                ids.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
+    return np.array(ids, dtype=np.str_)

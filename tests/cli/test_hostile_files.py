@@ -1,0 +1,174 @@
+"""Files that somebody else made: an error in words, at once, and nothing but text on the terminal."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.cli.shell import Shell
+
+from maxrr.cli import receipt as receipts
+from maxrr.cli.pages import is_ours
+
+COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
+    "receipt show": lambda ws, file: ("receipt", "show", file),
+    "receipt verify": lambda ws, file: ("receipt", "verify", file),
+    "prove": lambda ws, file: ("prove", ws, file),
+    "plan": lambda ws, file: ("plan", ws, "--ids-file", file),
+    "predict": lambda ws, file: ("predict", ws, file),
+    "replace --npy": lambda ws, file: ("replace", ws, "v1", "--npy", file, "--yes"),
+    "replace --image": lambda ws, file: ("replace", ws, "v1", "--image", file, "--yes"),
+    "key": lambda ws, file: ("fit", "digits", "--core", "hash:0.3", "--core-key-file", file, "--out", ws / "new"),
+    "source": lambda ws, file: ("data", "describe", file),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "nothing"])
+def test_what_is_no_file(
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, kind: str
+) -> None:
+    """Opening a pipe waited for ever."""
+    suffixes = [".csv", ".npy", ".npz", ".png"] if command == "predict" else [".npz"]
+    for suffix in suffixes:
+        path = tmp_path / f"thing{suffix}"
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        elif kind == "device":
+            path.symlink_to("/dev/zero")
+        ended = shell(*COMMANDS[command](fitted_visits, path), code=1)
+        assert str(path) in ended.err
+        assert len(ended.err.splitlines()) == (2 if "Warning" in ended.err else 1)
+        assert ended.out == ""
+
+
+def test_a_page_is_not_written_over_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "page.html")
+    assert not is_ours(tmp_path / "page.html")
+    assert not is_ours(tmp_path)
+    assert not is_ours(tmp_path / "nowhere")
+
+
+def test_a_socket(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("receipt.json")
+    try:
+        assert "receipt.json: Is a socket" in shell("receipt", "show", "receipt.json", code=1).err
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"version": ' * 100_000, "nested too deeply"),
+        ("[]", "this is not a receipt"),
+        ("null", "this is not a receipt"),
+        ('{"version": 3}', "this is not a receipt"),
+        ('{"version": 3, "heads": [1]}', "this is not a receipt"),
+        ('{"version": 3, "heads": {"a": 1}}', "this is not a receipt"),
+        ('{"version": NaN}', "a number that is none"),
+        ("9" * 10_000, "too large"),
+    ],
+)
+def test_receipts_that_are_none(either: Shell, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "receipt.json").write_text(text)
+    for verb in ("show", "verify"):
+        ended = either("receipt", verb, tmp_path / "receipt.json", code=1)
+        assert message in ended.err
+        assert len(ended.err.splitlines()) == 1
+
+
+def test_a_receipt_that_is_too_large(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert receipts.LARGEST == 64 << 20
+    monkeypatch.setattr(receipts, "LARGEST", 1000)
+    (tmp_path / "receipt.json").write_text(" " * 1001)
+    assert "Is larger than 1,000 bytes" in shell("receipt", "show", tmp_path / "receipt.json", code=1).err
+
+
+@pytest.fixture
+def handed_out(shell: Shell, visits: Path) -> dict[str, object]:
+    """What is on a receipt."""
+    found = shell("unlearn", visits, "--ids", "v1", "--yes", "--json").json
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_is_on_a_receipt_is_only_read(either: Shell, handed_out: dict[str, object], tmp_path: Path) -> None:
+    """Escape sequences on a receipt could write 'holds' over 'no', and newlines could add lines."""
+    steering = "\x1b[2K\x1b[1A\rexact \x9b31m \u202e\nholds  yes"
+    changed = handed_out | {"reason": steering, "core_depended_on": steering, "time": steering, "model_after": steering}
+    (tmp_path / "receipt.json").write_text(json.dumps(changed))
+    shown = either("receipt", "show", tmp_path / "receipt.json")
+    verified = either("receipt", "verify", tmp_path / "receipt.json", code=4)
+    for text in (shown.out, verified.out):
+        assert not set(text) & {"\x1b", "\r", "\x9b", "\u202e"}
+        assert "\nholds  yes" not in text
+    assert "\\x1b[2K" in shown.out
+    found = either("receipt", "show", tmp_path / "receipt.json", "--json")
+    assert found.json["reason"] == steering
+    assert not set(found.out) & {"\x1b", "\r", "\x9b", "\u202e"}
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity", "1" + "0" * 400])
+def test_numbers_that_are_none(either: Shell, handed_out: dict[str, object], tmp_path: Path, number: str) -> None:
+    """The last was an OverflowError, with its traceback."""
+    (tmp_path / "receipt.json").write_text(json.dumps(handed_out | {"seconds": 12345}).replace("12345", number))
+    assert "not a receipt" in either("receipt", "verify", tmp_path / "receipt.json", code=1).err
+
+
+def test_classes_and_file_names_are_only_read(shell: Shell, tmp_path: Path) -> None:
+    steering = "\x1b[31mred\u202e"
+    table = tmp_path / f"{steering}.csv"
+    table.write_text("\n".join(["id,label,x", *(f"{row},{'ab'[row % 2]}{steering},{row}" for row in range(40))]))
+    shown = shell("data", "describe", table)
+    missing = shell("data", "describe", f"{table}.npz", code=1)
+    for text in (shown.out, missing.err):
+        assert "\\x1b[31mred\\u202e" in text
+        assert not set(text) & {"\x1b", "\u202e"}
+
+
+def test_ids_that_numpy_would_change(either: Shell, fitted_visits: Path, tmp_path: Path) -> None:
+    """'v1' and a NUL asked for 'v1'."""
+    ids = tmp_path / "ids.txt"
+    for text, message in ((b"v1\0\n", "character NUL"), (b"v1\n" + b"x" * 5_000_000, "1,000 characters at most")):
+        ids.write_bytes(text)
+        ended = either("plan", fitted_visits, "--ids-file", ids, code=1)
+        assert message in ended.err
+        assert len(ended.err) < 500
+    assert "1,000 characters" in either("plan", fitted_visits, "--ids", "x" * 1001, code=1).err
+    assert "1,000 characters" in either("plan", fitted_visits, "--subject", "x" * 1001, code=1).err
+
+
+def test_long_ids_where_ids_are_integers(shell: Shell, fitted_digits: Path) -> None:
+    ended = shell("plan", fitted_digits, "--ids", "9" * 5000, code=1)
+    assert len(ended.err) < 500
+
+
+def test_a_line_of_ids_is_one_id(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
+    """Python calls more characters line ends than anybody who writes ids: this was two of them, both there."""
+    (tmp_path / "ids.txt").write_text("v1\u2028v2\n", encoding="utf-8")
+    assert "no record has id" in shell("plan", fitted_visits, "--ids-file", tmp_path / "ids.txt", code=3).out
+
+
+def test_arrays_that_promise_too_much(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "new.npy", np.zeros((5, 2)))
+    content = (tmp_path / "new.npy").read_bytes()
+    (tmp_path / "new.npy").write_bytes(content.replace(b"(5, 2), }       ", b"(5000000000, 2)}"))
+    for command in ("predict", "replace --npy"):
+        ended = shell(*COMMANDS[command](fitted_visits, tmp_path / "new.npy"), code=1)
+        assert "its header promises 80,000,000,128 bytes, and there are 208" in ended.err
+
+
+def test_animated_images(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
+    frames = [Image.fromarray(np.full((8, 8), value, dtype=np.uint8)) for value in (0, 100, 200)]
+    frames[0].save(tmp_path / "film.png", save_all=True, append_images=frames[1:])
+    assert "film.png: is an animation" in shell("predict", fitted_digits, tmp_path / "film.png", code=1).err

@@ -1,0 +1,143 @@
+"""Records without ids: refused, or named by their content, and so in every later command."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell
+
+from maxrr.cli import sources
+from maxrr.data import load
+
+LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
+FIT = ("--label", "state", "--core", "full", "--epochs", 2)
+
+
+@pytest.fixture
+def unnamed(tmp_path: Path) -> Path:
+    path = tmp_path / "unnamed.csv"
+    path.write_text("\n".join(["state,age,weight", *LINES]))
+    return path
+
+
+def test_a_table_without_ids_is_refused(either: Shell, unnamed: Path, tmp_path: Path) -> None:
+    ended = either("fit", unnamed, *FIT, "--out", tmp_path / "ws", code=1)
+    assert "--id)" in ended.err
+    assert "--ids-from content" in ended.err
+    assert "--ids-from rows), row numbers, which name other records as soon as a line is deleted" in ended.err
+    assert not (tmp_path / "ws").exists()
+
+
+def test_later_commands_read_the_same_ids(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
+    """The attack: the line of a forgotten record is deleted from the file, and all that follows is done again."""
+    ws = tmp_path / "ws"
+    shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws)
+    training, _ = load(unnamed, label="state", ids_from="content")
+    gone = str(training.ids[7])
+    assert shell("unlearn", ws, "--ids", gone, "--policy", "retrain", "--yes", "--json").json["requested"] == 1
+    value = training.features[7]
+    left = [line for line in LINES if [float(text) for text in line.split(",")[1:]] != pytest.approx(value.tolist())]
+    assert len(left) == 59
+    unnamed.write_text("\n".join(["state,age,weight", *left]))
+    assert shell("prove", ws, 1, "--json").json["holds"]
+    again = shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws, "--json").json
+    assert again["records"] == len(training) - 1
+    unnamed.write_text("\n".join(["state,age,weight", *LINES]))  # somebody brings it back
+    assert "forgotten" in shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws, code=3).err
+
+
+def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
+    shell("fit", unnamed, *FIT, "--ids-from", "rows", "--out", tmp_path / "ws")
+    source = shell("status", tmp_path / "ws", "--json").json["source"]
+    assert (source["ids_from"], source["label"]) == ("rows", "state")
+    assert shell("prove", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
+
+
+def test_ids_that_are_there(either: Shell, visits_csv: Path, tmp_path: Path) -> None:
+    options = ("--label", "state", "--id", "visit", "--subject", "person", "--ids-from", "content")
+    assert "leave ids_from (--ids-from) out" in either("fit", visits_csv, *options, "--out", tmp_path, code=1).err
+    assert "leave" in either("fit", "digits", "--ids-from", "rows", "--out", tmp_path / "ws", code=1).err
+
+
+def test_other_words(either: Shell, unnamed: Path, tmp_path: Path) -> None:
+    ended = either("fit", unnamed, *FIT, "--ids-from", "hash", "--out", tmp_path / "ws", code=2)
+    assert "hash" in ended.err
+
+
+def test_describing_needs_no_ids(either: Shell, unnamed: Path) -> None:
+    found = either("data", "describe", unnamed, "--label", "state", "--json").json
+    assert sum(found["records"]) == 60
+    by_content = either("data", "describe", unnamed, "--label", "state", "--ids-from", "content", "--json").json
+    train, test = load(unnamed, label="state", ids_from="content")
+    assert by_content["records"] == [len(train), len(test)]
+    assert by_content["records"] != found["records"]
+
+
+def test_an_audit_finds_forgotten_records_by_content(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
+    """The forgotten records from a file of their own have the ids that they had among all."""
+    ws = tmp_path / "ws"
+    shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws)
+    training, _ = load(unnamed, label="state", ids_from="content")
+    shell("unlearn", ws, "--ids", ",".join(training.ids[:3].tolist()), "--yes")
+    lines = {f"{float(line.split(',')[1]):.4f},{line.split(',')[2]}": line for line in LINES}
+    gone = [lines[f"{age:.4f},{weight:.0f}"] for age, weight in training.features[:3].tolist()]
+    (tmp_path / "gone.csv").write_text("\n".join(["state,age,weight", *reversed(gone)]))
+    page = tmp_path / "audit.html"
+    shell("audit", ws, 1, "--forgotten", tmp_path / "gone.csv", "--shadows", 8, "--out", page, code=5)
+    assert json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["records"] == 3
+
+
+def test_uneven_columns_are_warned_of_once(either: Shell, tmp_path: Path) -> None:
+    rows = [f"{row},{'ab'[row % 2]},{row % 2},{1000 * row}" for row in range(40)]
+    (tmp_path / "table.csv").write_text("\n".join(["id,label,share,income", *rows]))
+    ended = either("fit", tmp_path / "table.csv", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
+    assert ended.err.count("Warning: column 'income' varies") == 1
+    assert "scale the columns" in ended.err
+
+
+def test_even_columns_are_not(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
+    columns = ("--label", "state", "--id", "visit", "--subject", "person")
+    ended = shell("fit", visits_csv, *columns, "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
+    assert "varies" not in ended.err
+
+
+def named(ids: list[str], swapped: bool = False) -> str:
+    lines = [f"{id_},{line}" for id_, line in zip(ids, LINES, strict=False)]
+    if swapped:
+        lines = [",".join([id_, state, y, x]) for id_, state, x, y in (line.split(",") for line in lines)]
+    return "\n".join([f"id,state,{'weight,age' if swapped else 'age,weight'}", *lines])
+
+
+def test_ids_that_become_integers_are_still_the_same(shell: Shell, tmp_path: Path) -> None:
+    """The attack: the only id that was no integer is deleted, and '1' becomes 1, which nobody has forgotten."""
+    path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    path.write_text(named([*map(str, range(59)), "x59"]))
+    shell("fit", path, *FIT, "--out", ws)
+    shell("unlearn", ws, "--ids", "1,x59", "--policy", "retrain", "--yes")
+    path.write_text(named(list(map(str, range(59)))))
+    assert shell("prove", ws, 1, "--json").json["holds"]
+    refused = shell("fit", path, *FIT, "--out", ws, code=3)
+    assert "1 of the records were forgotten" in refused.err
+    shell("fit", path, *FIT, "--out", ws, "--skip-forgotten")
+    assert "holds" in shell("prove", ws, 1, "--json").out
+
+
+def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) -> None:
+    path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    path.write_text(named(list(map(str, range(60)))))
+    shell("fit", path, *FIT, "--out", ws)
+    shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
+    path.write_text(named([*map(str, range(59)), "x59"]))
+    assert "make them integers, or fit into another folder" in shell("fit", path, *FIT, "--out", ws, code=3).err
+
+
+def test_columns_that_change_places(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their names they are the same records, also for whoever trains again."""
+    monkeypatch.setattr(sources, "names_of_columns", lambda _: ("age", "weight"))
+    path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    path.write_text(named(list(map(str, range(60)))))
+    shell("fit", path, *FIT, "--out", ws)
+    shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
+    path.write_text(named(list(map(str, range(60))), swapped=True))
+    assert shell("prove", ws, 1, "--json").json["holds"]
+    assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err
