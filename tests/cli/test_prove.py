@@ -18,28 +18,43 @@ def answered(shell: Shell, digits: Path) -> Path:
 
 
 def verdict(said: str, result: str = "identical") -> Verdict:
-    return Verdict(said, "extractor and head", result, "", 0.0, "", 1.0)
+    return Verdict(said, "extractor and head", result, "", 0.0, [], "", ["when it was"], 1.0)
 
 
 def test_a_proof_of_the_present_state(shell: Shell, answered: Path) -> None:
     shell("unlearn", answered, "--ids", kinds(answered)["free"][0], "--yes")
-    shown = shell("prove", answered, answered / "receipts" / "000001.json").out
+    shown = shell("prove", answered, answered / "receipts" / "000001.json", code=5).out
     assert "superseded" in shown
     assert "its present state" in shown
     assert "extractor and head: identical" in shown
 
 
 @pytest.mark.parametrize(
-    ("result", "code"), [("identical", 0), ("within 3.2e-12", 0), ("different", 4)]
+    ("result", "code"), [("identical", 0), ("within 3.2e-12", 5), ("identical in part", 5), ("different", 4)]
 )  # fmt: skip
 def test_exit_codes(
     either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
 ) -> None:  # fmt: skip
     monkeypatch.setattr(Workspace, "prove", lambda *_: verdict(result, result))
-    assert f"verdict    {result}" in either("prove", answered, "1", code=code).out
+    assert f"verdict       {result}" in either("prove", answered, "1", code=code).out
     assert either("prove", answered, "1", "--json", code=code).json["holds"] is (code == 0)
     monkeypatch.setattr(Workspace, "prove", lambda *_: verdict("not comparable here", result))
-    assert "the head was proved, from the stored features" in either("prove", answered, "1", code=code).out
+    assert "the head was proved, from the stored features" in either("prove", answered, "1", code=5).out
+    monkeypatch.setattr(Workspace, "prove", lambda *_: verdict("the receipt is false", result))
+    assert "something that it says is not so" in either("prove", answered, "1", code=4).out
+
+
+def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
+    assert "Keep it from the public" in shell("bundle", answered, bundle).out
+    assert bundle.stat().st_mode & 0o077 == 0
+    found = shell("prove", bundle, receipt, "--source", "digits", "--json").json
+    assert (found["verdict"], found["holds"]) == ("identical", True)
+    assert "--source" in shell("prove", bundle, receipt, code=2).err
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(json.loads(receipt.read_text()) | {"C": 3.0}))
+    shown = shell("prove", bundle, forged, "--source", "digits", code=4).out
+    assert "something in it was changed" in shown
 
 
 def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_path: Path) -> None:

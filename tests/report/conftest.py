@@ -16,7 +16,7 @@ def story() -> Story:
     training = training.select(training.ids[:500]).in_order()
     model = fitted(training)
     core = np.isin(training.ids, model.core_.ids)
-    influential = np.isin(np.arange(len(training)), model.head_.support_)
+    influential = np.isin(training.ids, model.influential_)
     signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
     accuracy = model.score(test)
@@ -28,8 +28,10 @@ def story() -> Story:
         plans = tuple(model.plan(ids, core_policy=policy) for policy in ("retrain", "head")[: 1 + (kind == "core")])
         receipt = model.unlearn(ids, core_policy="retrain")
         again = fitted(retained).model_hash_
-        requests.append(RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, again, model.score(test)))
-    verdict = Verdict("identical", "extractor and head", "identical", "", 0.0, "", 6.25)
+        requests.append(
+            RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, model.model_hash_, again, model.score(test))
+        )
+    verdict = Verdict("identical", "extractor and head", "identical", "", 0.0, [], "", ["when it was"], 6.25)
     return Story(
         "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,
         len(test), accuracy, 1.5, tuple(requests), verdict,

@@ -104,10 +104,9 @@ def shapers(
     import numpy as np
 
     core = np.isin(training.ids, model.core_.ids)
-    influential = np.isin(np.arange(len(training)), model.head_.support_)
-    _, features = model.head_.held_
+    influential = np.isin(training.ids, model.influential_)
     signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
-    margins = (signs * model.head_.decision_function(features)).min(axis=1)
+    margins = (signs * model.decision_function(training)).min(axis=1)
     return core, influential, margins
 
 
@@ -126,10 +125,10 @@ def answered(
     receipt, seconds = timed(
         lambda: workspace.unlearn(ids, core_policy="retrain", records=records, report=titled(report, title))
     )
-    accuracy = workspace.score(test)
+    accuracy, changed = workspace.score(test), workspace.model_hash_
     title = f"training again without {len(ids)} {kind}"
     again, again_seconds = timed(lambda: model_of(retained).fit(retained, report=titled(report, title)))
-    return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, again.model_hash_, accuracy)
+    return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, changed, again.model_hash_, accuracy)
 
 
 def titled(report: Report, title: str) -> Report:
@@ -243,7 +242,7 @@ def facts(story: Story, out: Path) -> dict[str, Any]:
                 "seconds": request.seconds,
                 "training_again_seconds": request.retrained_seconds,
                 "model_before": request.receipt.model_before,
-                "model_after": request.receipt.model_after,
+                "model_after": request.model,
                 "model_trained_again": request.retrained,
                 "same_bytes": request.same_bytes,
                 "accuracy": request.accuracy,

@@ -227,7 +227,7 @@ def same_bytes(story: Story) -> Html:
         (
             named(KINDS[request.kind], f"{len(request.rows)} {request.kind}"),
             hashed(request.receipt.model_before, "again"),
-            hashed(request.receipt.model_after, KINDS[request.kind].style),
+            hashed(request.model, KINDS[request.kind].style),
             hashed(request.retrained, KINDS[request.kind].style if request.same_bytes else "bad"),
             agreement(request.same_bytes),
         )

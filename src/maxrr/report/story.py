@@ -27,8 +27,8 @@ class RequestStory:
         The one that was carried out first, then the alternatives.
     seconds, retrained_seconds : float
         Of forgetting, and of training again on the records that were left.
-    retrained : str
-        The hash of the model that training again gave.
+    model, retrained : str
+        The hashes of the model afterwards, and of the one that training again gave.
     accuracy : float
         On the test records, after the request.
     """
@@ -39,12 +39,13 @@ class RequestStory:
     receipt: Receipt
     seconds: float
     retrained_seconds: float
+    model: str
     retrained: str
     accuracy: float
 
     @property
     def same_bytes(self) -> bool:
-        return self.receipt.model_after == self.retrained
+        return self.model == self.retrained
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,4 +186,6 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
 
 def keys(found: list[Any]) -> NDArray[Any]:
     """Ids from JSON."""
+    if not isinstance(found, list):
+        raise ValueError(f"ids are {found!r:.80}")
     return np.array(found, dtype=np.str_ if found and isinstance(found[0], str) else np.int64)

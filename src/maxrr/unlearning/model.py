@@ -201,6 +201,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.choice
 
     @property
+    def influential_(self) -> NDArray[Any]:
+        """The ids of the records that shape the head, in order. Rows of `head_` stand in an order of their own."""
+        fitted = self._fitted
+        return np.sort(fitted.holdings.ids[fitted.head.support_])
+
+    @property
     def model_hash_(self) -> str:
         """Over extractor and head."""
         return self._fitted.model_hash

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
@@ -134,6 +134,8 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
     if made.given != dict(setting.given):
         wrong.append("the network brings along other weights than the model's did")
+    if made.layers != bundle.layers:
+        wrong.append("the network has other layers than the model's")
     entirely = rebuilds and not setting.given and not bundle.on_influential
     whole = PARTLY if result == IDENTICAL and not entirely else result
     verdict = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
@@ -243,7 +245,8 @@ class Made:
     certificates: tuple[Certificate, ...]
     longest: float  # the length of the longest record that the heads were fitted on, as features
     apart: float  # how far stored features are from the ones made here
-    given: dict[str, str] = field(default_factory=dict)  # the weights that the network brought along
+    layers: str  # of the extractor
+    given: dict[str, str]  # the weights that the network brought along
 
 
 def rebuild(
@@ -268,7 +271,7 @@ def rebuild(
         found |= arrays(facts.weights_of(trained))
     longest = float(np.max(np.linalg.norm(used, axis=1)))
     given = {} if setting.frozen else given_weights(setting.network)
-    return Made(found, head.certificate_, longest, apart, given)
+    return Made(found, head.certificate_, longest, apart, str(trained), given)
 
 
 def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
