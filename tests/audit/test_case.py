@@ -22,7 +22,7 @@ from maxrr.audit import audit, shadows
 from maxrr.audit.case import make_case
 from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
-from maxrr.unlearning.oblivion import id_mark
+from maxrr.unlearning.oblivion import REPLACED, id_mark
 
 IDS = core()[[2, 4, 6]]
 
@@ -90,7 +90,7 @@ FORGOTTEN = {
     "another type": (lambda gone: changed(gone, features=gone.features.astype(np.float64)), "type float64, .*float32"),
     "another shape": (lambda gone: changed(gone, features=gone.features[:, 1:]), r"shape \(4,\).*\(5,\)"),
     "other classes": (lambda gone: changed(gone, class_names=("a", "b", "c")), "class names"),
-    "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not on the receipt"),
+    "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not as they were forgotten"),
 }  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_a_record_that_was_replaced():
     model, id_ = copy.deepcopy(fitted()), int(core()[0])
     old = TRAINING.select([id_])
     receipt = model.replace(id_, old.features[0] + 1)
-    assert receipt.record_marks == [id_mark(model._fitted.key, id_).hex()]
+    assert receipt.record_marks == [id_mark(model._fitted.key, id_, REPLACED).hex()]
     refused(model, receipt, old, TEST, "replaced")
 
 

@@ -64,7 +64,7 @@ def test_as_people_run_it_without_typer_and_rich(tmp_path: Path) -> None:
     assert "training again without 12 free" in done.stderr
     for request in facts["requests"]:
         receipt = Receipt.from_json(Path(request["receipt"]).read_text(encoding="utf-8"))
-        assert (receipt.guarantee, receipt.model_after) == (request["guarantee"], request["model_after"])
+        assert receipt.guarantee == request["guarantee"]
         assert request["model_after"] in Path(facts["report"]).read_text(encoding="utf-8")
 
 

@@ -118,7 +118,8 @@ def absence(workspace: Workspace, receipt: Receipt, id: str) -> str:
 
     key = insides(workspace).key
     ours = {id_mark(key, id, purpose).hex() for purpose in (FORGOTTEN, REPLACED)}
-    return "" if ours & set(receipt.record_marks) else "its mark is not on the receipt"
+    named = {*receipt.record_marks, *receipt.earlier_marks}
+    return "" if ours & named else "its mark is not on the receipt"
 
 
 def held(workspace: Workspace) -> str:

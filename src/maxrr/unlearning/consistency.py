@@ -41,14 +41,19 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
         yield "a count is below zero"
     if receipt.requested != forgotten + receipt.already_forgotten:
         yield "core, influential, neither and forgotten before do not add up to the records asked for"
-    if len(receipt.record_marks) != receipt.requested or len(set(receipt.record_marks)) != receipt.requested:
-        yield f"it has {len(receipt.record_marks)} marks for {receipt.requested} records asked for"
+    if len(receipt.record_marks) != forgotten or len(set(receipt.record_marks)) != forgotten:
+        yield f"it has {len(receipt.record_marks)} marks for {forgotten} forgotten records"
+    if len(set(receipt.earlier_marks)) != receipt.already_forgotten or len(receipt.earlier_marks) != len(
+        set(receipt.earlier_marks) - set(receipt.record_marks)
+    ):
+        yield f"it has {len(receipt.earlier_marks)} marks for {receipt.already_forgotten} records forgotten before"
     if len(set(receipt.core_marks)) != core or not set(receipt.core_marks) <= set(receipt.record_marks):
         yield f"it has {len(receipt.core_marks)} marks for {core} core records"
     fewer = receipt.records_before - receipt.records_after
     if fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
         yield f"{forgotten} records were forgotten, and there are {fewer} fewer"
-    marks = (*hashes, *receipt.record_marks, *receipt.core_marks, *(head.class_mark for head in receipt.heads))
+    named = (*receipt.record_marks, *receipt.core_marks, *receipt.earlier_marks)
+    marks = (*hashes, *named, *(head.class_mark for head in receipt.heads))
     if not all(HASH.fullmatch(text) for text in marks):
         yield "a hash or mark is not 64 hexadecimal digits"
     if (receipt.previous != "") != (receipt.number > 1) or (receipt.previous and not HASH.fullmatch(receipt.previous)):
@@ -123,7 +128,7 @@ def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
     """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
     known = {mark.id.hex() for mark in bundle.marks}
-    unknown = sum(mark not in known for mark in receipt.record_marks)
+    unknown = sum(mark not in known for mark in (*receipt.record_marks, *receipt.earlier_marks))
     if unknown:
         yield f"{unknown} of its records were not forgotten by this model"
     if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):

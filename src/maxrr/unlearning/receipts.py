@@ -103,8 +103,9 @@ class Receipt:
         Whether the answer is exact as it is, and if it is exact on conditions, which.
     core_depended_on : str
         What the choice of the core depended on.
-    record_marks, core_marks : list of str
-        HMACs of the ids of all records asked for, and of those among the newly forgotten that were core.
+    record_marks, core_marks, earlier_marks : list of str
+        HMACs of the ids of the forgotten records, of those among them that were core, and of records asked for that
+        were forgotten before.
     core_left_in_extractor : int
         Forgotten core records, of this and earlier requests, that the extractor was trained on.
     manifest_before, manifest_after, model_before, model_after : str
@@ -132,6 +133,7 @@ class Receipt:
     core_left_in_extractor: int
     record_marks: list[str]
     core_marks: list[str]
+    earlier_marks: list[str]
     records_before: int
     records_after: int
     manifest_before: str
