@@ -65,7 +65,7 @@ def test_as_people_run_it_without_typer_and_rich(tmp_path: Path) -> None:
     for request in facts["requests"]:
         receipt = Receipt.from_json(Path(request["receipt"]).read_text(encoding="utf-8"))
         assert receipt.guarantee == request["guarantee"]
-        assert request["model_after"] in Path(facts["report"]).read_text(encoding="utf-8")
+        assert request["model_after"][:12] in Path(facts["report"]).read_text(encoding="utf-8")
 
 
 def test_it_ends_in_the_same_bytes_after_every_request(story: Story) -> None:

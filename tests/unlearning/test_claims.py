@@ -330,7 +330,8 @@ FORGERIES = {
     "core_details": {"kind": "full", "k": 80}, "core_depended_on": "nothing", "conditions": ["x"],
     "unconditional": False, "core_left_in_extractor": 2, "record_marks": ["0" * 64] * 4, "previous": "0" * 64,
     "environment": {}, "bytes_claim": "within 1.0e-09", "time": "yesterday", "model_before": "0" * 64,
-    "duplicates_left": 3, "already_forgotten": 1, "records_before": 99, "core_marks": [], "heads": [], "earlier_marks": ["0" * 64],
+    "duplicates_left": 3, "already_forgotten": 1, "records_before": 99, "core_marks": [], "heads": [],
+    "earlier_marks": ["0" * 64],
     "reason": "because", "seconds": 0.0, "manifest_before": "1" * 64, "version": 4,
 }  # fmt: skip
 
