@@ -23,7 +23,7 @@ PUBLIC = {
         "rank",
     },
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
-    "maxrr.files": {"Lock", "sha256_of", "write_atomically"},
+    "maxrr.files": {"Lock", "open_regular", "read_regular", "sha256_of", "write_atomically"},
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.progress": {"Line", "Report"},
     "maxrr.experiments": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile"},
