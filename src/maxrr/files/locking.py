@@ -48,7 +48,7 @@ class Lock:
     ) -> None:  # fmt: skip
         flags = os.O_RDONLY if shared and Path(path).exists() else os.O_RDWR | os.O_CREAT
         descriptor = os.open(path, flags | PLAIN, 0o600)
-        self.release = weakref.finalize(self, os.close, descriptor)
+        self.release = weakref.finalize(self, let_go, descriptor, of_process)
         HELD.add(self)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             self.release()
@@ -71,14 +71,22 @@ class Lock:
 HELD = weakref.WeakSet[Lock]()
 
 
-def let_go_after_fork() -> None:
-    """The system would keep a lock for as long as a child lives that knows nothing of it."""
+def let_go(descriptor: int, of_process: bool) -> None:
+    """Let others have it at once, whoever inherited the descriptor."""
+    if fcntl is not None and not of_process:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def forget_after_fork() -> None:
+    """The system would keep a lock for as long as a child lives that knows nothing of it. The parent still has it."""
     for lock in list(HELD):
-        lock.release()
+        if (inherited := lock.release.detach()) is not None:
+            os.close(inherited[2][0])
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=let_go_after_fork)
+    os.register_at_fork(after_in_child=forget_after_fork)
 
 
 def enter(path: str | Path, turnstile: str | Path, *, shared: bool = False, wait: float = 0.0) -> Lock:

@@ -111,7 +111,7 @@ class Store:
         self.table = found.rows.read(self.folder)
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
         check_folder(self.folder / RECEIPTS)
-        check_folder(self.ranking())
+        self.ranking()
         receipts = [
             check_hash(self.receipt_file(number), digest) for number, digest in enumerate(found.receipts, start=1)
         ]
@@ -182,14 +182,20 @@ class Store:
 
     def ranking(self) -> Path:
         """Where a fit that starts from the present state keeps the runs of its ranking."""
-        return self.folder / name_of(RANKING, self.token, 0 if self.root is None else self.root.state)
+        path = self.folder / self.ranking_name
+        check_folder(path)
+        return path
+
+    @property
+    def ranking_name(self) -> str:
+        return name_of(RANKING, self.token, 0 if self.root is None else self.root.state)
 
     # Writing
 
     def claim(self) -> None:
         """Make a folder a workspace that has no state yet."""
         self.token = ownership.claim(self.folder).token
-        check_folder(self.ranking())
+        self.ranking()
         self.finish()
 
     def commit(
@@ -305,7 +311,7 @@ class Store:
 
     def leftovers(self) -> list[Path]:
         """What has our names and is not of the present state."""
-        kept = {self.ranking().name}
+        kept = {self.ranking_name}
         if self.root is not None:
             kept |= {*self.root.files, self.root.rows.file, self.root.staged or ""}
         return [
