@@ -14,7 +14,6 @@ from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.nets import Run, many
 from maxrr.nets.task import Task
-from maxrr.workspace.root import Root
 from maxrr.workspace.store import Store
 
 
@@ -72,8 +71,8 @@ def test_in_the_middle_of_training_again(shell: Shell, digits: Path, tmp_path: P
 def test_after_the_commit_it_says_that_it_is_done(
     shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    def interrupt(store: Store, known: Root) -> None:
-        if known.staged:
+    def interrupt(store: Store) -> None:
+        if store.root is not None and store.root.staged:
             raise KeyboardInterrupt
 
     one = kinds(digits)["free"][0]

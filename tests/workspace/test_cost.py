@@ -64,3 +64,13 @@ def test_replacing_adds_one_row_to_the_file(workspace, records):
     workspace.replace(kinds(workspace.model)[2][0].item(), np.ones(5))
     assert rows.stat().st_ino == inode
     assert rows.stat().st_size == size + size // len(records)
+
+
+def test_moving_the_heads_costs_three_flushes_more(workspace, monkeypatch):
+    """The new heads, zeros over the old ones, and the folder that they are deleted from."""
+    _, influential, free = kinds(workspace.model)
+    workspace.unlearn(free[:1])
+    fsyncs, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (fsyncs.append(descriptor), fsync(descriptor)))
+    assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
+    assert len(fsyncs) == FSYNCS + 3

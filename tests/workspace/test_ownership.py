@@ -114,7 +114,10 @@ def test_a_receipt_that_is_there_already_is_not_written_over(workspace, records)
 def test_nothing_uncommitted_is_among_the_receipts(workspace):
     path = workspace.receipt_path(1)
     _, influential, _ = kinds(workspace.model)
-    with mock.patch("maxrr.workspace.root.Root.write", side_effect=OSError(5, "broken")), pytest.raises(OSError):
+    with (
+        mock.patch("maxrr.workspace.root.Root.write", side_effect=OSError(5, "broken")),
+        pytest.raises(OSError, match="broken"),
+    ):
         workspace.unlearn(influential[:1])
     assert not path.exists()
     assert not list(workspace.folder.glob("receipt-*"))
@@ -153,11 +156,10 @@ def test_links_that_come_while_it_is_open_are_not_followed_either(workspace, tmp
         tmp_path / "elsewhere"
     )
     free = kinds(workspace.model)[2]
+    ranked = fresh(FrequencyCore(40, runs=2), records, epochs=1)
+    act = {"receipts": lambda: workspace.unlearn(free[:1]), "ranking": lambda: workspace.fit(records, ranked)}[name]
     with pytest.raises(WorkspaceError, match="it is a link to somewhere else"):
-        if name == "receipts":
-            workspace.unlearn(free[:1])
-        else:
-            workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1))
+        act()
     assert contents(tmp_path / "elsewhere") == {}
 
 

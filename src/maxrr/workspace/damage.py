@@ -5,7 +5,7 @@ from pathlib import Path
 
 from maxrr.files import read_regular
 
-NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR)
+NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
 
 class WorkspaceError(ValueError):

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxrr.unlearning.state import Fitted
 
+LARGEST = 2**53  # of the whole numbers that a float can stand for
 PLAIN = (bool, int, float, str, dict, list, tuple)
 
 
@@ -52,8 +53,10 @@ def suits(value: Any, hint: Any) -> bool:
         return value is None
     if kind not in PLAIN:
         return True
-    if kind in (int, float):
-        return isinstance(value, (int, float) if kind is float else int) and not isinstance(value, bool)
+    if kind is float:
+        return isinstance(value, float) or (type(value) is int and abs(value) < LARGEST)
+    if kind is int:
+        return type(value) is int
     if kind is dict and arguments:
         return isinstance(value, dict) and all(suits(each, arguments[1]) for each in value.values())
     if kind in (list, tuple) and arguments and (kind is list or arguments[-1] is ...):

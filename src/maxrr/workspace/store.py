@@ -41,6 +41,7 @@ from maxrr.workspace.ownership import Marker
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, PARTS, SECRETS, Root
 from maxrr.workspace.rows import HELD, Rows, Table
 
+PATIENCE = 5.0  # seconds
 MAY_NOT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -60,7 +61,7 @@ class Store:
         self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only, self.wait = read_only, wait
         ownership.check_private(self.folder)
-        self.enter(shared=read_only)
+        self.enter(shared=read_only, wait=wait)
         self.token = ""
         self.root: Root | None = None
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
@@ -68,10 +69,10 @@ class Store:
         self.receipts: list[bytes] = []  # for those who read only
         self.finished = True  # nothing of an earlier state is left
 
-    def enter(self, *, shared: bool) -> None:
+    def enter(self, *, shared: bool, wait: float) -> None:
         """Keep others out."""
         try:
-            self.lock = enter(self.folder / LOCK, self.folder / TURNSTILE, shared=shared, wait=self.wait)
+            self.lock = enter(self.folder / LOCK, self.folder / TURNSTILE, shared=shared, wait=wait)
         except BlockingIOError:
             raise WorkspaceError(
                 f"another process is working in {self.folder}: wait for it, or stop it. Nothing was changed"
@@ -122,14 +123,14 @@ class Store:
         """Finish what a process that was killed has left, although we only came to read."""
         self.lock.release()
         try:
-            self.enter(shared=False)
+            self.enter(shared=False, wait=max(self.wait, PATIENCE))  # others who read are soon gone
             found = self.read()
             self.finish()
         except OSError as error:
             if error.errno not in MAY_NOT:
                 raise
             self.lock.release()
-            self.enter(shared=True)
+            self.enter(shared=True, wait=max(self.wait, PATIENCE))
             found = self.read()
             if self.owes():
                 raise WorkspaceError(
@@ -284,10 +285,23 @@ class Store:
 
     def finish(self) -> None:
         """Do all that the last commit promised, and remove what commits that never came have left."""
-        self.finished = False
+        self.finished, failed = False, None
+        for step in (self.erase_rows, self.erase_leftovers, self.hand_out, self.mark):
+            try:  # what can be done is done, though something else cannot
+                step()
+            except OSError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        self.finished = True
+
+    def erase_rows(self) -> None:
+        """Overwrite the rows of the records that the last request forgot."""
         if self.root is not None:
-            self.hand_out(self.root)
             self.root.rows.erase(self.folder)
+
+    def erase_leftovers(self) -> None:
+        """Overwrite and delete what is not of the present state."""
         leftovers = self.leftovers()
         learned = [path for path in leftovers if part_of(path.name, self.token) in LEARNED | {RANKING, None}]
         for path in learned:
@@ -297,10 +311,6 @@ class Store:
             remove(path)
         if learned:
             flush_folder(self.folder)
-        if self.root is not None and Marker.read(self.folder) != Marker(self.token, committed=True):
-            with suppress(OSError):  # whoever comes next tries again
-                Marker(self.token, committed=True).write(self.folder)
-        self.finished = True
 
     def owes(self) -> bool:
         """Whether the last commit promised something that is not done yet: a receipt, an erasure."""
@@ -319,10 +329,12 @@ class Store:
             if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
         ]  # fmt: skip
 
-    def hand_out(self, known: Root) -> None:
+    def hand_out(self) -> None:
         """Put the receipt of the last request where receipts are."""
-        staged, path = self.folder / (known.staged or ""), self.receipt_path(len(known.receipts))
-        if known.staged is None or not os.path.lexists(staged):
+        if self.root is None or self.root.staged is None:
+            return
+        staged, path = self.folder / self.root.staged, self.receipt_path(len(self.root.receipts))
+        if not os.path.lexists(staged):
             return
         if os.path.lexists(path):  # as it is, or the workspace would be damaged
             staged.unlink()
@@ -331,6 +343,12 @@ class Store:
             path.parent.mkdir(mode=0o700)
         os.rename(staged, path)
         flush_folder(path.parent)
+
+    def mark(self) -> None:
+        """Say in the folder that something was committed in it. Where that fails, whoever comes next tries again."""
+        with suppress(OSError, WorkspaceError):
+            if self.root is not None and Marker.read(self.folder) != Marker(self.token, committed=True):
+                Marker(self.token, committed=True).write(self.folder)
 
 
 def owner(path: Path) -> str:

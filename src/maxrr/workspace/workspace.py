@@ -119,10 +119,10 @@ class Workspace:
         try:
             workspace._store.open()
             workspace._load()
+            workspace._look_back()
         except BaseException:
             workspace.close()
             raise
-        workspace._look_back()
         return workspace
 
     def close(self) -> None:
@@ -358,6 +358,12 @@ class Workspace:
                 raise WorkspaceError(f"this workspace in {self._store.folder} was closed: open it again")
             self._check_process()
             yield
+            if self._unfinished:  # last: a caller may have made an error of warnings
+                warnings.warn(
+                    f"the request was carried out, but {self._unfinished}: it is finished when the workspace is next "
+                    "opened",
+                    stacklevel=4,
+                )
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
@@ -432,12 +438,7 @@ class Workspace:
         try:
             self._store.finish()
         except OSError as error:
-            self._unfinished = f"erasing from {self.folder} what is forgotten failed ({error})"
-            warnings.warn(
-                f"the records are forgotten, but erasing them from {self.folder} failed ({error}): it is finished when "
-                "the workspace is next opened",
-                stacklevel=4,
-            )
+            self._unfinished = f"erasing old bytes from {self.folder} failed ({error})"
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
 
