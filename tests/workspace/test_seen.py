@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 from tests.workspace.problems import copied, kinds
+from tests.workspace.test_threads import Load
 
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, seen
 
@@ -132,3 +133,17 @@ def test_where_nothing_can_be_kept_nothing_fails(folder, tmp_path, monkeypatch, 
         assert workspace.older_than_seen == 0
     if where == "relative":
         assert (tmp_path / "home" / ".local" / "state" / "maxrr" / "seen").is_dir()
+
+
+def test_readers_beside_somebody_who_goes_on_are_not_told_so(folder):
+    """What they have read is older than what the other does next, and no older copy."""
+
+    def read():
+        with Workspace.open(folder, read_only=True, wait=60.0) as workspace:
+            return workspace.older_than_seen
+
+    with Load(read, read, read) as load:
+        for _ in range(12):
+            with Workspace.open(folder, wait=60.0) as workspace:
+                workspace.unlearn(kinds(workspace.model)[2][:1])
+    assert (load.wrong, set(load.seen)) == ([], {0})

@@ -20,7 +20,7 @@ from maxrr.files import enter, flush_folder, overwrite, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import contents, ownership, root
+from maxrr.workspace import contents, ownership, root, seen
 from maxrr.workspace.contents import Loaded
 from maxrr.workspace.damage import NO_FILE, WorkspaceError, check_folder, content_of, damaged
 from maxrr.workspace.kinds import check_kinds
@@ -40,6 +40,7 @@ from maxrr.workspace.names import (
 from maxrr.workspace.ownership import Marker
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, PARTS, SECRETS, Root
 from maxrr.workspace.rows import HELD, Rows, Table
+from maxrr.workspace.seen import Seen
 
 PATIENCE = 5.0  # seconds
 MAY_NOT = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -67,6 +68,7 @@ class Store:
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
         self.parts: dict[str, bytes] = {}  # of the files, between `open` and `load`
         self.receipts: list[bytes] = []  # for those who read only
+        self.then = Seen()  # how far the workspace had come once, as far as is known here
         self.finished = True  # nothing of an earlier state is left
 
     def enter(self, *, shared: bool, wait: float) -> None:
@@ -117,6 +119,8 @@ class Store:
             check_hash(self.receipt_file(number), digest) for number, digest in enumerate(found.receipts, start=1)
         ]
         self.receipts = receipts if self.read_only else []
+        before = seen.latest(self.token)  # now: later, somebody else may have gone on
+        self.then = Seen(before.state, max(before.receipts, self.last_receipt()))
         return found
 
     def finish_for_others(self) -> Root:
@@ -175,11 +179,10 @@ class Store:
         staged = self.folder / known.staged
         return staged if os.path.lexists(staged) else path
 
-    def later_receipts(self) -> int:
-        """How many receipts are there that the present state knows nothing of."""
-        known = 0 if self.root is None else len(self.root.receipts)
-        numbers = [int(path.stem) for path in (self.folder / RECEIPTS).glob("[0-9]*.json") if is_number(path.stem)]
-        return max(0, max(numbers, default=0) - known)
+    def last_receipt(self) -> int:
+        """The largest number among the receipts, though the present state may know nothing of it."""
+        numbers = (int(path.stem) for path in (self.folder / RECEIPTS).glob("[0-9]*.json") if is_number(path.stem))
+        return max(numbers, default=0)
 
     def ranking(self) -> Path:
         """Where a fit that starts from the present state keeps the runs of its ranking."""

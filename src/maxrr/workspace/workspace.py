@@ -68,7 +68,6 @@ class Workspace:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._unfinished = ""
-        self._then = seen.Seen()
         INHERITED.add(self)
 
     # Opening and closing
@@ -320,8 +319,7 @@ class Workspace:
         """How many requests were carried out here once and are undone: somebody has put back an older copy."""
         with self._lock:
             assert self._store.root is not None
-            later = 0 if self._closed else self._store.later_receipts()
-            return max(0, later, self._then.receipts - len(self._store.root.receipts))
+            return max(0, self._store.then.receipts - len(self._store.root.receipts))
 
     # How it is kept
 
@@ -380,9 +378,7 @@ class Workspace:
         """Say if the workspace once was further than this, and remember how far it is."""
         assert self._store.root is not None
         now = seen.Seen(self._store.root.state, len(self._store.root.receipts))
-        before = seen.latest(self._store.token)
-        self._then = replace(before, receipts=max(before.receipts, now.receipts + self._store.later_receipts()))
-        seen.warn_if_older(self.folder, now, self._then)
+        seen.warn_if_older(self.folder, now, self._store.then)
         seen.keep(self._store.token, now)
 
     def _load(self) -> None:
