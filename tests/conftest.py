@@ -1,5 +1,16 @@
-"""Set before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise."""
+"""What all tests share."""
 
 import os
+import tempfile
 
+import pytest
+
+# Before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="maxrr-state-")  # nobody's home
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was seen of workspaces in one test is not known in another, which may have an older copy."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))

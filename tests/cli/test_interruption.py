@@ -14,6 +14,7 @@ from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.nets import Run, many
 from maxrr.nets.task import Task
+from maxrr.workspace.store import Store
 
 
 def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path) -> str:
@@ -70,13 +71,15 @@ def test_in_the_middle_of_training_again(shell: Shell, digits: Path, tmp_path: P
 def test_after_the_commit_it_says_that_it_is_done(
     shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    def interrupt(store: Store) -> None:
+        if store.root is not None and store.root.staged:
+            raise KeyboardInterrupt
 
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.store.Store.sweep", interrupt)
-        ended = shell("unlearn", digits, "--ids", one, "--yes", code=130)
+        patch.setattr("maxrr.workspace.store.Store.hand_out", interrupt)
+        ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "the request was carried out" in ended.err
+    assert "000001.json, once the workspace is opened again, but the interruption came too late" in ended.err
     assert shell("status", digits, "--json").json["requests"] == 1
     assert one not in kinds(digits)["free"]

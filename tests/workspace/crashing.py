@@ -19,6 +19,7 @@ from tests.workspace.problems import HASHED, NEW, belongs, cases, contents, copi
 from maxrr.core import HashCore
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, WorkspaceError
+from maxrr.workspace.ownership import Marker
 
 HEX = "0123456789abcdef"
 RECORDS = cases()["hash, words"][0]
@@ -75,12 +76,13 @@ class Scenario:
     def leave_unfinished(self, gone):
         """A request that was committed, with nothing of it purged, and rubbish of others who were killed."""
         run_killed(self.template, lambda workspace: workspace.unlearn(gone), 1, only={"overwrite"})
-        (self.template / "ranking-0").mkdir()
+        token = Marker.read(self.template).token
+        (self.template / f"ranking-{token}-0").mkdir()
         rubbish = (
             f".maxrr-{HEX}.tmp",
-            f"receipts/.maxrr-{HEX}.tmp",
-            f"head-{HEX}.safetensors",
-            "ranking-0/marks-1.npz",
+            f"head-{token}-{HEX}.safetensors",
+            f"receipt-{token}-7.json",
+            f"ranking-{token}-0/marks-1.npz",
         )
         for name in rubbish:
             (self.template / name).write_bytes(b"left behind")

@@ -17,7 +17,7 @@ from torch import nn
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
-from maxrr.workspace import Workspace
+from maxrr.workspace import Workspace, seen
 
 KEY = "house"
 HASHED = HashCore(0.5, key=KEY)
@@ -139,13 +139,14 @@ def belongs(folder):
     with Workspace.open(folder, read_only=True) as workspace:
         root = workspace._store.root
         receipts = {f"receipts/{number:06d}.json" for number in range(1, workspace.status().requests + 1)}
-    return {*root.files, root.rows.file, *receipts, "workspace.json", ".lock"}
+    return {*root.files, root.rows.file, *receipts, "workspace.json", ".maxrr", ".lock", ".turnstile"}
 
 
 def copied(folder, to):
-    """A copy of a workspace that nobody works in."""
+    """A copy of a workspace that nobody works in, as if no later one had been seen."""
     if os.path.exists(to):
         shutil.rmtree(to)
+    shutil.rmtree(seen.place(), ignore_errors=True)
     return Path(shutil.copytree(folder, to))
 
 

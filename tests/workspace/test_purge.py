@@ -132,7 +132,7 @@ def test_a_purge_that_failed_is_finished_by_the_next_request(workspace, records,
     wanted = needles(workspace.model, records, free[0].item())
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", broken)
-        with pytest.warns(UserWarning, match=r"erasing them .* failed"):
+        with pytest.warns(UserWarning, match=r"erasing old bytes .* failed"):
             workspace.unlearn(free[:1])
     assert found(wanted, workspace.folder)
     workspace.unlearn(free[1:2])
@@ -174,3 +174,15 @@ def test_nothing_is_left_in_the_memory_of_the_workspace_either(template, tmp_pat
         ACTS[act](workspace, ids, records)
         left = holds_bytes(workspace, wanted.values())
         assert [name for name in wanted if wanted[name] in left] == []
+
+
+def test_a_purge_that_failed_is_told_after_the_memory_was_cleared(workspace, records, monkeypatch):
+    """Also to callers for whom a warning is an error: by then everything that can be done is done."""
+    free = kinds(workspace.model)[2]
+    wanted = needles(workspace.model, records, free[0].item())
+    monkeypatch.setattr(os, "pwrite", broken)
+    with pytest.raises(UserWarning, match=r"the request was carried out, but erasing old bytes .* failed"):
+        workspace.unlearn(free[:1])
+    monkeypatch.undo()
+    assert holds_bytes(workspace, wanted.values()) == []
+    assert workspace.status().requests == 1

@@ -413,6 +413,13 @@ def test_creating_where_something_is(folder, tmp_path, records):
 
 MINE = (
     "notes.txt",
+    "receipts/2023.json",
+    "receipts/notes.txt",
+    "ranking-7/thesis.tex",
+    "rows-2024.bin",
+    "head-0123456789abcdef.safetensors",
+    ".maxrr-mine.tmp",
+    ".maxrr-0123456789abcdef.tmp.txt",
     "secrets-of-mine.json",
     "rows-2024-backup.bin",
     "head-old.safetensors",
@@ -421,16 +428,17 @@ MINE = (
 )
 
 
-def test_what_else_is_in_the_folder_stays(tmp_path, records):
+def test_what_else_comes_into_the_folder_stays(folder, records):
     """Whatever it is called."""
-    folder = tmp_path / "full"
     for name in MINE:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("mine")
-    with Workspace.create(folder, fresh(HASHED, records), records) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+    with Workspace.open(folder) as workspace:
+        gone = kinds(workspace.model)[2][:1]
+        workspace.unlearn(gone)
+        workspace.fit(records.without(gone))
     Workspace.open(folder).close()
-    assert [name for name in MINE if (folder / name).exists()] == list(MINE)
+    assert {(folder / name).read_text() for name in MINE} == {"mine"}
 
 
 def test_an_interrupted_ranking_goes_on_and_is_not_taken_for_another(template, tmp_path):
@@ -443,7 +451,7 @@ def test_an_interrupted_ranking_goes_on_and_is_not_taken_for_another(template, t
     with pytest.raises(KeyboardInterrupt):
         Workspace.create(folder, model, records, report=stop)
     assert any("marks" in name for name in contents(folder))
-    with pytest.raises(ValueError, match=r"workspace/ranking-0 holds runs with other C: .* empty it to start anew"):
+    with pytest.raises(ValueError, match=r"/ranking-[0-9a-f]{16}-0 holds runs with other C: .* empty it to start anew"):
         Workspace.create(folder, clone(model).set_params(C=0.2), records)
     with Workspace.create(folder, model, records) as workspace:
         found = workspace.model_hash_

@@ -1,6 +1,6 @@
 """Exit codes: what a script learns without reading."""
 
-DONE, FAILED, USAGE, REFUSED, UNPROVED, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+DONE, FAILED, USAGE, REFUSED, UNPROVED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 MEANING = {
     DONE: "done",
@@ -9,6 +9,8 @@ MEANING = {
     REFUSED: "refused: the request cannot be carried out as it is; nothing was changed",
     UNPROVED: "a proof or a verification failed, or an audit found residual influence",
     UNDECIDED: "an audit has not enough evidence for a verdict, or a proof could compare only a part",
+    AFTERWARDS: "done, but something after it failed: the answer could not be written, an interruption came too late, "
+    "or old bytes could not be erased yet (finished when the workspace is next opened)",
     INTERRUPTED: "interrupted with Ctrl-C",
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from math import prod
 from pathlib import Path
@@ -13,8 +14,9 @@ from maxrr.cli import show, status
 from maxrr.cli.command import Argument, Option
 from maxrr.cli.cores import core_of
 from maxrr.cli.exits import REFUSED, USAGE, Stop
-from maxrr.cli.opening import importing_from_here, insides, interruptible, named_network, state_of
+from maxrr.cli.opening import importing_from_here, insides, named_network
 from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Subject, Wait
+from maxrr.cli.outcome import state_of, told
 from maxrr.cli.sources import as_fitted, to_keep, word
 
 if TYPE_CHECKING:
@@ -24,12 +26,10 @@ if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets.seeding import Network
     from maxrr.workspace import Status, Workspace
+    from maxrr.workspace.root import Root
 
-# What is said to somebody who interrupts: nothing was fitted, or it was.
-FITTING = (
-    "nothing was fitted yet; the same command starts again, and keeps the runs that it has ranked",
-    "but the model was fitted: see maxrr status",
-)
+# What is said to somebody who interrupts.
+UNDONE = "nothing was fitted yet; the same command starts again, and keeps the runs that it has ranked"
 
 
 def run(
@@ -106,37 +106,55 @@ def run(
         raise Stop(USAGE, "--core frozen uses a network as it is: name it with --network")
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
     started = perf_counter()
-    with show.progress() as report, importing_from_here(network), interruptible(out, *FITTING):
-        named = word(ids_from)
-        training, test = load(source, label=label, id=id, subject=subject, ids_from=named, report=report)
-        made, notes = network_for(training, network), to_keep(source, label, id, subject, named)
-        if network is None and (uneven := unevenness(training)):
-            show.warning(uneven)
+    with told() as outcome:
+        with show.progress() as report, importing_from_here(network), interruptible():
+            named = word(ids_from)
+            training, test = load(source, label=label, id=id, subject=subject, ids_from=named, report=report)
+            made, notes = network_for(training, network), to_keep(source, label, id, subject, named)
+            if network is None and (uneven := unevenness(training)):
+                show.warning(uneven)
 
-        def model(before: Core | None) -> MaxRR:
-            chosen = core_of(core, runs, core_key_file, before)
-            return MaxRR(
-                made, chosen, C=C, seed=seed, epochs=epochs, batch_size=batch_size, lr=lr, device=device,
-                threads=threads,
-            )  # fmt: skip
+            def model(before: Core | None) -> MaxRR:
+                chosen = core_of(core, runs, core_key_file, before)
+                return MaxRR(
+                    made, chosen, C=C, seed=seed, epochs=epochs, batch_size=batch_size, lr=lr, device=device,
+                    threads=threads,
+                )  # fmt: skip
 
-        with ExitStack() as stack:
             if state_of(out):
-                workspace = stack.enter_context(Workspace.open(out, wait=wait))
-                training, test = as_fitted(workspace, training), as_fitted(workspace, test)
-                training = allowed(workspace, training, skip_forgotten, allow_copies)
-                before = workspace.model.core
-                workspace.fit(training, model(before), allow_copies=allow_copies, source=notes, report=report)
+                workspace = Workspace.open(out, wait=wait)
             else:
-                workspace = Workspace.create(out, model(None), training, source=notes, report=report)
-                stack.enter_context(workspace)
-            accuracy = workspace.score(test) if len(test) else None
-            present = workspace.status()
-    seconds = perf_counter() - started
-    if json:
-        show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
-    else:
-        tell(present, len(test), accuracy, seconds)
+                with outcome.work(out, UNDONE, fitted):
+                    workspace = Workspace.create(out, model(None), training, source=notes, report=report)
+            with workspace:
+                if not outcome.done:
+                    training, test = as_fitted(workspace, training), as_fitted(workspace, test)
+                    training = allowed(workspace, training, skip_forgotten, allow_copies)
+                    again = model(workspace.model.core)
+                    with outcome.work(out, UNDONE, fitted):
+                        workspace.fit(training, again, allow_copies=allow_copies, source=notes, report=report)
+                outcome.unfinished = workspace.unfinished
+                accuracy = workspace.score(test) if len(test) else None
+                present = workspace.status()
+        seconds = perf_counter() - started
+        if json:
+            show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
+        else:
+            tell(present, len(test), accuracy, seconds)
+
+
+def fitted(folder: Path, now: Root) -> str:
+    """That the model was fitted, for somebody whom the answer does not reach."""
+    return f"the model was fitted, and is in {show.near(folder)}"
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Whoever interrupts before the work, as while the records are read, is told that there is nothing yet."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt(str(interrupt) or UNDONE) from None
 
 
 def network_for(records: Dataset, maker: str | None) -> Network:

@@ -76,20 +76,3 @@ def check_network(workspace: Workspace) -> None:
 def insides(workspace: Workspace) -> Fitted:
     """What the model is: the types of ids, the key, the marks of what was forgotten."""
     return workspace._fitted
-
-
-def state_of(folder: Path) -> int:
-    """How often something was committed to the workspace on the disk; 0 before the first fit."""
-    from maxrr.workspace.root import NAME, Root
-
-    return Root.read(folder).state if (folder / NAME).exists() else 0
-
-
-@contextmanager
-def interruptible(folder: Path, undone: str, done: str) -> Iterator[None]:
-    """Whoever interrupts the work is told where that leaves the workspace: as it was, or wholly changed."""
-    before = state_of(folder)
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(undone if state_of(folder) == before else done) from None

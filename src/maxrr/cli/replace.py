@@ -10,11 +10,12 @@ from maxrr.cli.command import Argument, Option
 from maxrr.cli.consent import confirm
 from maxrr.cli.exits import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.inputs import Kind, from_image, from_npy
-from maxrr.cli.opening import check_network, insides, interruptible, opened
+from maxrr.cli.opening import check_network, insides, opened
 from maxrr.cli.options import WAIT, CorePolicy, Folder, Json, Network, Policy, Source, Wait, Yes
+from maxrr.cli.outcome import request_done, told
 from maxrr.cli.requests import as_in, refusal
 from maxrr.cli.sources import raw_records
-from maxrr.cli.unlearn import REQUEST
+from maxrr.cli.unlearn import UNDONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,21 +49,22 @@ def run(
     """
     if (image is None) == (npy is None):
         raise Stop(USAGE, "give the new record with one of --image and --npy")
-    with opened(workspace, wait, network=network) as found:
-        check_network(found)
-        (key,) = as_in(insides(found).holdings.ids, [id], "record ids").tolist()
-        features = new_record(found, image, npy)
-        code = None if label is None else code_of(found, label)
-        plan = planned(found, key, features, code, policy)
-        if plan.refusal:
-            raise Stop(REFUSED, f"refused: {refusal(plan)}")
-        confirm(plan, "Replace this record for good?", yes=yes, json=json)
-        with interruptible(workspace, *REQUEST), show.progress() as report:
-            again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
-            records = raw_records(found, source, report) if again else None
-            receipt = found.replace(key, features, code, core_policy=str(policy), records=records, report=report)
-        path = found.receipt_path(receipt.number)
-    answers.tell(receipt, path, json=json)
+    with told() as outcome:
+        with opened(workspace, wait, network=network) as found:
+            check_network(found)
+            (key,) = as_in(insides(found).holdings.ids, [id], "record ids").tolist()
+            features = new_record(found, image, npy)
+            code = None if label is None else code_of(found, label)
+            plan = planned(found, key, features, code, policy)
+            if plan.refusal:
+                raise Stop(REFUSED, f"refused: {refusal(plan)}")
+            confirm(plan, "Replace this record for good?", yes=yes, json=json)
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
+                again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
+                records = raw_records(found, source, report) if again else None
+                receipt = found.replace(key, features, code, core_policy=str(policy), records=records, report=report)
+            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
+        answers.tell(receipt, path, json=json)
 
 
 def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> NDArray[Any]:

@@ -4,7 +4,8 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn, TextIO
 
 from maxrr.cli import show
 from maxrr.cli.command import Command
@@ -21,20 +22,37 @@ def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> 
             command(**values)
         sys.stdout.flush()
     except Stop as stop:
-        if str(stop):
-            show.error(str(stop))
-        raise SystemExit(stop.code) from None
+        ended(stop.code, str(stop))
     except KeyboardInterrupt as interrupt:
-        show.error(": ".join(filter(None, ["interrupted", str(interrupt)])))
-        raise SystemExit(INTERRUPTED) from None
-    except BrokenPipeError:  # `maxrr … | head` has read enough; Python would complain once more as it exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        ended(INTERRUPTED, ": ".join(filter(None, ["interrupted", str(interrupt)])))
+    except BrokenPipeError:  # `maxrr … | head` has read enough
+        silence(sys.stdout)
         raise SystemExit(FAILED) from None
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise
-        show.error(in_words(error))
-        raise SystemExit(FAILED) from None
+        ended(FAILED, in_words(error))
+
+
+def ended(code: int, words: str) -> NoReturn:
+    """Exit with this code, also where nothing can be written any more."""
+    try:
+        if words:
+            show.error(words)
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        silence(sys.stdout)
+    raise SystemExit(code) from None
+
+
+def silence(stream: TextIO) -> None:
+    """Send what is still to be written nowhere: Python would complain once more as it exits, with its own code."""
+    with suppress(OSError, ValueError):  # not a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def is_expected(error: Exception) -> bool:

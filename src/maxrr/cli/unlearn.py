@@ -5,7 +5,7 @@ from __future__ import annotations
 from maxrr.cli import answers, show
 from maxrr.cli.consent import confirm
 from maxrr.cli.exits import REFUSED, Stop
-from maxrr.cli.opening import check_network, interruptible, opened
+from maxrr.cli.opening import check_network, opened
 from maxrr.cli.options import (
     WAIT,
     CorePolicy,
@@ -22,11 +22,11 @@ from maxrr.cli.options import (
     Wait,
     Yes,
 )
+from maxrr.cli.outcome import request_done, told
 from maxrr.cli.requests import check_one_kind, planned, refusal, request_of
 from maxrr.cli.sources import raw_records
 
-# What is said to somebody who interrupts: the request was not carried out, or it was.
-REQUEST = ("nothing was changed, and no record forgotten", "but the request was carried out: see maxrr status")
+UNDONE = "nothing was changed, and no record forgotten"  # what is said to somebody who interrupts
 
 
 def run(
@@ -55,19 +55,20 @@ def run(
         cat leaving.txt | maxrr unlearn ws/ --ids-file - --yes --json
     """
     check_one_kind(ids, ids_file, subject)
-    with opened(workspace, wait, network=network) as found:
-        request = request_of(found, ids, ids_file, subject)
-        plan = planned(found, request, policy, refit)
-        if plan.refusal:
-            raise Stop(REFUSED, f"refused: {refusal(plan)}")
-        again = plan.trains > 0 or plan.embeds > 0
-        if again:
-            check_network(found)
-        confirm(plan, "Forget these records for good?", yes=yes, json=json)
-        with interruptible(workspace, *REQUEST), show.progress() as report:
-            records = raw_records(found, source, report) if again else None
-            receipt = found.unlearn(
-                **request, core_policy=str(policy), refit=str(refit), records=records, report=report
-            )
-        path = found.receipt_path(receipt.number)
-    answers.tell(receipt, path, json=json)
+    with told() as outcome:
+        with opened(workspace, wait, network=network) as found:
+            request = request_of(found, ids, ids_file, subject)
+            plan = planned(found, request, policy, refit)
+            if plan.refusal:
+                raise Stop(REFUSED, f"refused: {refusal(plan)}")
+            again = plan.trains > 0 or plan.embeds > 0
+            if again:
+                check_network(found)
+            confirm(plan, "Forget these records for good?", yes=yes, json=json)
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
+                records = raw_records(found, source, report) if again else None
+                receipt = found.unlearn(
+                    **request, core_policy=str(policy), refit=str(refit), records=records, report=report
+                )
+            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
+        answers.tell(receipt, path, json=json)

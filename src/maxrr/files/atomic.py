@@ -12,13 +12,13 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_atomically(
-    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False
+    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, flush_name: bool = True
 ) -> None:  # fmt: skip
     """Write bytes, or what a function writes into the file it is given; replace what was at `path` in one step.
 
     The bytes go to a hidden file beside `path`, reach the disk, and then take its name. On any failure, Ctrl-C
     included, that file is removed and `path` is as it was. Only a process killed outright leaves it behind. A private
-    file can be read by its owner alone.
+    file can be read by its owner alone. Who writes several files may flush their names together, with `flush_folder`.
 
     Raises
     ------
@@ -45,7 +45,8 @@ def write_atomically(
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
             error.filename = str(path)  # the name that the caller knows
         raise
-    _flush_folder(path.parent)
+    if flush_name:
+        flush_folder(path.parent)
 
 
 def for_owner(path: str, flags: int) -> int:
@@ -53,8 +54,8 @@ def for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Let the new name survive a power cut, too."""
+def flush_folder(folder: str | Path) -> None:
+    """Let names that came, changed or went survive a power cut, too."""
     if os.name == "nt":  # where folders cannot be opened
         return
     descriptor = os.open(folder, os.O_RDONLY)

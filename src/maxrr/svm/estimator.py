@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +43,12 @@ class Fitted:
     C: float
     classes: NDArray[Any]  # by code; those of forgotten classes stay
     solution: Solution
+    present: NDArray[Any] = field(init=False)  # those with samples, also for who predicts after these were erased
+
+    def __post_init__(self) -> None:
+        samples = self.solution.samples
+        codes = classifier.classes_present(samples.codes, samples.alive)
+        object.__setattr__(self, "present", np.asarray(self.classes[codes]))
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -233,8 +239,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        samples = self._fitted.solution.samples
-        return np.asarray(self._fitted.classes[classifier.classes_present(samples.codes, samples.alive)])
+        return self._fitted.present.copy()
 
     @property
     def coef_(self) -> Floats:

@@ -1,7 +1,8 @@
 """A MaxRR in a folder: the same verbs, each durable."""
 
 from maxrr.workspace.damage import WorkspaceError
+from maxrr.workspace.seen import OlderCopyWarning
 from maxrr.workspace.status import Status
 from maxrr.workspace.workspace import Workspace
 
-__all__ = ["Status", "Workspace", "WorkspaceError"]
+__all__ = ["OlderCopyWarning", "Status", "Workspace", "WorkspaceError"]

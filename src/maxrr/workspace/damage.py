@@ -1,6 +1,11 @@
 """What is wrong with a workspace's files."""
 
+import errno
 from pathlib import Path
+
+from maxrr.files import read_regular
+
+NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
 
 class WorkspaceError(ValueError):
@@ -9,7 +14,11 @@ class WorkspaceError(ValueError):
 
 def damaged(path: Path, why: str) -> WorkspaceError:
     """A file that cannot be relied on. Nothing of the workspace is then used."""
-    return WorkspaceError(f"{path} is damaged: {why}. Restore the workspace from a copy, or fit it again")
+    return WorkspaceError(
+        f"{path} is damaged: {why}. Nothing was changed. Fit again into another folder, from the records without those "
+        "forgotten here, or restore the whole folder from a copy: it brings back what was forgotten since it was made, "
+        "which then has to be forgotten again"
+    )
 
 
 def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
@@ -18,3 +27,23 @@ def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
         f"{path} {what}, and this program {known}. Use the maxrr that wrote it, or fit again into another folder, from "
         "the records without those forgotten here. Nothing was changed or deleted"
     )
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of one of a workspace's files. A link, a folder or a pipe in its place is damage."""
+    try:
+        if path.is_symlink():
+            raise damaged(path, "it is a link to somewhere else")
+        return read_regular(path)
+    except FileNotFoundError:
+        raise damaged(path, "it is missing") from None
+    except OSError as error:
+        if error.errno in NO_FILE:
+            raise damaged(path, f"it cannot be read ({error.strerror})") from None
+        raise
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what is not a folder in a folder's place: a link leads to what is not ours."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise damaged(path, "it is a link to somewhere else" if path.is_symlink() else "it is not a folder")

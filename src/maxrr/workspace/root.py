@@ -5,7 +5,6 @@ Everything else is written before, under names that no earlier state uses, or er
 
 import hashlib
 import json
-import operator
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,36 +12,39 @@ from typing import Any
 
 from maxrr.files import write_atomically
 from maxrr.svm import FORM
-from maxrr.workspace.damage import WorkspaceError, damaged, unfamiliar
+from maxrr.workspace import names
+from maxrr.workspace.damage import WorkspaceError, content_of, damaged, unfamiliar
+from maxrr.workspace.names import RECEIPT, ROWS, name_of, part_of
+from maxrr.workspace.ownership import was_workspace
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
-NAME = "workspace.json"
-PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = (
-    "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json",
-)  # fmt: skip
-ROWS = "rows.bin"
+NAME = names.ROOT
+PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
-VERSION = 2  # 2 names the canonical form of the heads
+VERSION = 3  # 2 names the canonical form of the heads, 3 puts a token into the names of files
+WIDEST = 1 << 24  # features of a record, and letters of an id
 
 
 @dataclass(frozen=True)
 class Root:
     """One state of the workspace.
 
-    `files` are hashes by name, `receipts` those of the receipts from the first. `facts` is all else that a model is,
-    as JSON has it.
+    `token` is in the names of its files; `files` are hashes by name, `receipts` those of the receipts from the first.
+    The last of these may be `staged`: in a file of that name, until it is handed out. `facts` is all else that a model
+    is, as JSON has it.
     """
 
+    token: str
     state: int
     files: dict[str, str]
     rows: Rows
     receipts: list[str]
+    staged: str | None
     facts: dict[str, Any]
 
     def file_of(self, part: str) -> str:
         """The name of the file that holds a part."""
-        stem, suffix = part.split(".")
-        (found,) = (name for name in self.files if name.startswith(f"{stem}-") and name.endswith(f".{suffix}"))
+        (found,) = (name for name in self.files if part_of(name, self.token) == part)
         return found
 
     def write(self, folder: Path) -> None:
@@ -55,16 +57,18 @@ class Root:
     def read(cls, folder: Path) -> "Root":
         """The state that was committed last."""
         path = folder / NAME
+        if not path.is_symlink() and not path.exists():
+            raise missing(folder)
         try:
-            body = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            raise WorkspaceError(f"{folder} is not a workspace: there is no {NAME} in it. Make one with fit") from None
+            body = json.loads(content_of(path).decode())
+        except WorkspaceError:
+            raise
         except (ValueError, RecursionError) as error:
             raise damaged(path, f"it is not JSON ({error})") from None
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise damaged(path, "it does not describe a workspace")
         version = body.pop("version", None)
-        if version != VERSION:
+        if version != VERSION or type(version) is not int:
             raise unfamiliar(path, f"is of version {version}", f"knows version {VERSION}")
         named_hash = body.pop("sha256", None)
         if named_hash != digest({"format": FORMAT, "version": version, **body}):
@@ -75,38 +79,85 @@ class Root:
         try:
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])
-            rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(map(operator.index, rows["erased"]))
+            rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
             found = cls(**{**body, "rows": Rows(**rows)})
             check(found)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise damaged(path, f"it does not describe a workspace ({error})") from None
         return found
 
 
+def missing(folder: Path) -> WorkspaceError:
+    """There is no root: the folder was never a workspace, or lost it."""
+    if was_workspace(folder):
+        return damaged(folder / NAME, "it is missing, and with it which records, key and receipts belong together")
+    return WorkspaceError(f"{folder} is not a workspace: there is no {NAME} in it. Make one with fit")
+
+
 def check(found: Root) -> None:
     """Refuse what no program of ours has written: names of files elsewhere, above all."""
-    named = {**{found.file_of(part): part for part in PARTS}, found.rows.file: ROWS}
-    strange = [name for name, part in named.items() if not is_named_after(part, name)]
-    if strange or len(found.files) != len(PARTS):
-        raise ValueError(f"it names files that are not of a workspace {strange}")
-    rows = found.rows
-    if len(rows.blocks) != -(-rows.count // BLOCK) or any(not 0 <= row < rows.count for row in rows.erased):
-        raise ValueError("its rows and their hashes do not agree")
-    if rows.layout.row.hasobject or rows.layout.width < 1:
-        raise ValueError("its rows are not plain numbers")
-    missing = {"network", "layers", "layouts", "records", "source", "model_hash", "manifest"} - found.facts.keys()
-    if missing:
-        raise ValueError(f"it does not say {sorted(missing)}")
+    wanted("token", is_hex(found.token, 16))
+    wanted("state", is_count(found.state) and found.state > 0)
+    wanted("files", is_a(dict, found.files) and len(found.files) == len(PARTS))
+    for part in PARTS:
+        name = found.file_of(part)
+        digest_ = found.files[name]
+        wanted(name, is_hex(digest_, 64) and name == name_of(part, found.token, digest_[:16]))
+    wanted("receipts", is_a(list, found.receipts) and all(is_hex(each, 64) for each in found.receipts))
+    expected = name_of(RECEIPT, found.token, len(found.receipts))
+    wanted("staged receipt", found.staged is None or (bool(found.receipts) and found.staged == expected))
+    check_rows(found)
+    check_facts(found.facts)
 
 
-def is_named_after(part: str, name: str) -> bool:
-    """Whether a file may hold a part, going by its name.
+def check_rows(found: Root) -> None:
+    rows, layout = found.rows, found.rows.layout
+    wanted("file of rows", is_a(str, rows.file) and part_of(rows.file, found.token) == ROWS)
+    keys = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
+    wanted("types", all(is_a(str, key) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", key) for key in keys))
+    wanted("types", layout.features in ("<f4", "<f8"))
+    wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
+    wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
+    wanted("hashes", all(is_hex(each, 64) for each in rows.blocks))
+    wanted("erased rows", all(is_count(row) and row < rows.count for row in rows.erased))
+    wanted("rows", not layout.row.hasobject)
 
-    >>> is_named_after("rows.bin", "rows-12.bin"), is_named_after("rows.bin", "rows-backup.bin")
-    (True, False)
-    """
-    stem, suffix = part.split(".")
-    return re.fullmatch(rf"{stem}-{r'[0-9]+' if part == ROWS else r'[0-9a-f]{16}'}\.{suffix}", name) is not None
+
+def check_facts(facts: Any) -> None:
+    """What is used before a model is made of them. The rest is seen then."""
+    wanted("facts", isinstance(facts, dict))
+    absent = {"network", "layers", "layouts", "records", "source", "model_hash", "manifest"} - facts.keys()
+    if absent:
+        raise ValueError(f"it does not say {sorted(absent)}")
+    named, records, source = facts["network"], facts["records"], facts["source"]
+    wanted("network", named is None or (isinstance(named, dict) and named.keys() == {"maker", "arguments"}))
+    if named is not None:
+        wanted("network", isinstance(named["maker"], str) and isinstance(named["arguments"], list))
+    wanted("layouts", is_count(facts["layouts"]))
+    wanted("records", isinstance(records, dict) and isinstance(records.get("shape"), list))
+    wanted("shape", all(is_count(size) for size in records["shape"]))
+    classes = records.get("classes")
+    wanted("classes", isinstance(classes, list) and all(isinstance(name, str) for name in classes))
+    wanted("source", isinstance(source, dict) and all(isinstance(value, str) for value in source.values()))
+
+
+def wanted(what: str, holds: bool) -> None:
+    if not holds:
+        raise ValueError(f"its {what} cannot be right")
+
+
+def is_a(kind: type, value: object) -> bool:
+    """What an annotation promises, a file need not keep."""
+    return isinstance(value, kind)
+
+
+def is_count(value: object) -> bool:
+    """A whole number from zero on. Truth values are none, though Python counts them as such."""
+    return type(value) is int and value >= 0
+
+
+def is_hex(value: object, length: int) -> bool:
+    return isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{length}}}", value) is not None
 
 
 def digest(body: dict[str, Any]) -> str:

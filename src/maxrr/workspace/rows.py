@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.files import write_atomically
-from maxrr.workspace.damage import damaged
+from maxrr.files.erasing import IN_PLACE
+from maxrr.workspace.damage import content_of, damaged
 
 BLOCK = 256  # rows
-NOT_ELSEWHERE = getattr(os, "O_NOFOLLOW", 0)  # a link to a file outside is not ours to write to
 ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the head was fitted on; core
 
 Ints = NDArray[np.int64]
@@ -66,8 +66,8 @@ class Rows:
         return cls(file, layout, len(table), tuple(block_hashes(table, range(-(-len(table) // BLOCK)))))
 
     def write(self, folder: Path, table: Table) -> None:
-        """Write the file whole."""
-        write_atomically(folder / self.file, table.tobytes(), private=True)
+        """Write the file whole. Its name is flushed by whoever commits it."""
+        write_atomically(folder / self.file, table.tobytes(), private=True, flush_name=False)
 
     def append(self, folder: Path, table: Table) -> None:
         """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
@@ -98,14 +98,22 @@ class Rows:
             if changed:
                 os.fsync(descriptor)
 
+    def owes(self, folder: Path) -> bool:
+        """Whether there is something to erase."""
+        size = self.layout.row.itemsize
+        descriptor = os.open(folder / self.file, os.O_RDONLY)
+        try:
+            return os.fstat(descriptor).st_size > self.count * size or any(
+                any(os.pread(descriptor, length * size, first * size)) for first, length in stretches(self.erased)
+            )
+        finally:
+            os.close(descriptor)
+
     def read(self, folder: Path) -> Table:
         """The table, if it is the one that was written."""
         path = folder / self.file
         size = self.layout.row.itemsize
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise damaged(path, "it is missing") from None
+        content = content_of(path)
         if len(content) < self.count * size:
             raise damaged(path, f"it ends after {len(content):,} of {self.count * size:,} bytes")
         table: Table = np.frombuffer(bytearray(content[: self.count * size]), dtype=self.layout.row)
@@ -133,7 +141,7 @@ def block_hashes(table: Table, blocks: Iterable[int], erased: Ints | None = None
 @contextmanager
 def writable(path: Path) -> Iterator[int]:
     """A file to change in place. Whatever fails is said of it by name."""
-    descriptor = os.open(path, os.O_RDWR | NOT_ELSEWHERE)
+    descriptor = os.open(path, IN_PLACE)
     try:
         yield descriptor
     except OSError as error:

@@ -1,7 +1,10 @@
 """`Workspace`: a MaxRR in a folder. The same verbs, each durable: change in memory, commit, purge."""
 
 import copy
+import os
+import threading
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,8 +25,8 @@ from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import contents, root
-from maxrr.workspace.damage import WorkspaceError
+from maxrr.workspace import contents, ownership, root, seen
+from maxrr.workspace.damage import WorkspaceError, content_of
 from maxrr.workspace.status import Status, status_of
 from maxrr.workspace.store import Store
 
@@ -36,6 +39,10 @@ class Workspace:
 
     Use `create` for a new one and `open` for one that is there, best in a `with` block: until `close` nobody else can
     work in the folder.
+
+    Threads may share one. Predictions never wait: each is that of one committed state, the last one when it began.
+    Everything else is done one after the other. A process that was forked can predict with what it inherited, and must
+    open the folder again to change it.
 
     Examples
     --------
@@ -56,7 +63,13 @@ class Workspace:
     def __init__(self, store: Store, network: Network | None) -> None:
         self._store = store
         self._network = network
-        self._loaded: MaxRR | None = None
+        self._loaded: MaxRR | None = None  # replaced by one assignment, so that others can read it at any time
+        self._uncertain = False  # a commit failed: what counts is what the disk says
+        self._closed = False
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._unfinished = ""
+        INHERITED.add(self)
 
     # Opening and closing
 
@@ -67,17 +80,15 @@ class Workspace:
     ) -> Self:  # fmt: skip
         """Fit a model and keep it in a new folder.
 
-        An interrupted ranking goes on from where it was if this is called again. `source` is where the records come
-        from, in the caller's words: it is kept for `status`.
+        The folder is made, or empty: nothing of others is in it. An interrupted ranking goes on from where it was if
+        this is called again. `source` is where the records come from, in the caller's words: it is kept for `status`.
         """
         place = Path(folder)
-        if (place / root.NAME).exists():
-            raise WorkspaceError(f"there is a workspace in {place} already: open it, and fit it again")
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ownership.check_new(place)
+        ownership.make_private(place)
         workspace = cls(Store(place), None)
         try:
-            if (place / root.NAME).exists():
-                raise WorkspaceError(f"another process made a workspace in {place} just now: open it")
+            workspace._store.claim()
             workspace.fit(records, model, source=source, report=report)
         except BaseException:
             workspace.close()
@@ -97,17 +108,18 @@ class Workspace:
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
         read_only : bool
-            Change nothing: for predictions, plans and proofs. Several may read at once.
+            A snapshot, for predictions, plans and proofs: all is read at once, and nobody is kept out afterwards.
         wait : float
             Seconds to wait for another process that works in it.
         """
         place = Path(folder)
-        if not (place / root.NAME).exists():
-            root.Root.read(place)  # says what is wrong
+        if not os.path.lexists(place / root.NAME):
+            raise root.missing(place)
         workspace = cls(Store(place, read_only=read_only, wait=wait), network)
         try:
             workspace._store.open()
             workspace._load()
+            workspace._look_back()
         except BaseException:
             workspace.close()
             raise
@@ -115,8 +127,10 @@ class Workspace:
 
     def close(self) -> None:
         """Let others work in the folder."""
-        self._store.close()
-        self._loaded = None
+        with self._lock:
+            self._store.close()
+            self._closed = True
+            self._loaded = None
 
     def __enter__(self) -> Self:
         return self
@@ -134,7 +148,13 @@ class Workspace:
         source: Mapping[str, str] | None = None, report: Report | None = None,
     ) -> Self:  # fmt: skip
         """Fit again, as before or another model. Records that were forgotten here are refused, as by `MaxRR.fit`."""
-        self._check_writable()
+        with self._writing():
+            return self._fit(records, model, allow_copies, source, report)
+
+    def _fit(
+        self, records: Dataset, model: MaxRR | None, allow_copies: str | None, source: Mapping[str, str] | None,
+        report: Report | None,
+    ) -> Self:  # fmt: skip
         before = self._store.root
         if model is None:
             model = self._model
@@ -157,21 +177,25 @@ class Workspace:
 
     def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
         """As `MaxRR.predict`."""
-        return self._model.predict(X)
+        return self._snapshot().predict(X)
 
     def predict_proba(self, X: Dataset | ArrayLike, *, records: Dataset | None = None) -> NDArray[np.float64]:
         """As `MaxRR.predict_proba`. After `refit="influential"` it needs the raw records, once."""
-        with self._at_hand(records) as fitted:
-            self._fitted.derived["platt"] = fitted.platt()
-        return self._model.predict_proba(X)
+        model = self._snapshot()
+        if "platt" not in model._fitted.derived:
+            with self._lock:
+                model = self._model
+                with self._at_hand(records) as fitted:
+                    model._fitted.derived["platt"] = fitted.platt()
+        return model.predict_proba(X)
 
     def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
         """As `MaxRR.decision_function`."""
-        return self._model.decision_function(X)
+        return self._snapshot().decision_function(X)
 
     def score(self, X: Dataset | ArrayLike, y: ArrayLike | None = None) -> float:
         """As `MaxRR.score`."""
-        return self._model.score(X, y)
+        return self._snapshot().score(X, y)
 
     # Forgetting
 
@@ -180,7 +204,8 @@ class Workspace:
         core_policy: str | Technique = HEAD, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan`."""
-        return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
+        with self._lock:
+            return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
@@ -192,8 +217,7 @@ class Workspace:
         `records` are the raw ones that the model was fitted on. They are needed where the extractor is made again, and
         to fit the head on all retained records after it was fitted on influential ones alone.
         """
-        self._check_writable()
-        with self._at_hand(records) as fitted:
+        with self._writing(), self._at_hand(records) as fitted:
             request = look_up(fitted, ids, subjects, core_policy, refit)
             return forget(fitted, request, None, self._take_over, report)
 
@@ -202,26 +226,28 @@ class Workspace:
         core_policy: str | Technique = HEAD, records: Dataset | None = None, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.replace`, durable."""
-        self._check_writable()
-        with self._at_hand(records) as fitted:
+        with self._writing(), self._at_hand(records) as fitted:
             request, added = look_up_for_replacing(fitted, id, features, label, core_policy)
             return forget(fitted, request, added, self._take_over, report)
 
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
-        with self._at_hand(records) as fitted:
-            return prove(receipt, self.bundle(), fitted.holdings.retained())
+        with self._lock, self._at_hand(records) as fitted:
+            bundle, retained = self.bundle(), fitted.holdings.retained()
+        return prove(receipt, bundle, retained)
 
     def bundle(self) -> Bundle:
         """As `MaxRR.bundle`."""
-        return self._model.bundle()
+        with self._lock:
+            return self._model.bundle()
 
     # What is here
 
     @property
     def model(self) -> MaxRR:
         """A copy of the model in memory. What is done to it is not done to the workspace."""
-        return copy.deepcopy(self._model)
+        with self._lock:
+            return copy.deepcopy(self._model)
 
     def model_with(self, records: Dataset) -> MaxRR:
         """The same with the raw records in it, for what needs these."""
@@ -232,12 +258,13 @@ class Workspace:
     @property
     def model_hash_(self) -> str:
         """As `MaxRR.model_hash_`."""
-        return self._fitted.model_hash
+        return self._snapshot()._fitted.model_hash
 
     @property
     def manifest_(self) -> str:
         """As `MaxRR.manifest_`."""
-        return self._fitted.holdings.manifest
+        with self._lock:
+            return self._fitted.holdings.manifest
 
     @property
     def folder(self) -> Path:
@@ -252,7 +279,7 @@ class Workspace:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The names of all classes, by index."""
-        return self._fitted.holdings.class_names
+        return self._snapshot()._fitted.holdings.class_names
 
     def receipt_path(self, number: int) -> Path:
         """Where the receipt of a request is kept."""
@@ -260,22 +287,60 @@ class Workspace:
 
     def receipts(self) -> Iterator[Receipt]:
         """All receipts, from the first."""
-        for number in range(1, self._fitted.requests + 1):
-            yield Receipt.from_json(self.receipt_path(number).read_text(encoding="utf-8"))
+        with self._lock:
+            count = self._fitted.requests
+        for number in range(1, count + 1):
+            with self._lock:
+                content = (
+                    self._store.receipts[number - 1]
+                    if self._store.read_only
+                    else content_of(self._store.receipt_file(number))
+                )
+            yield Receipt.from_json(content.decode())
 
     def status(self) -> Status:
         """What is in the workspace."""
-        return status_of(self._fitted, self.folder, self.source)
+        with self._lock:
+            while True:
+                try:
+                    return status_of(self._fitted, self.folder, self.source)
+                except FileNotFoundError:  # of a snapshot, while somebody else works in the folder
+                    if not self._store.read_only or not self.folder.exists():
+                        raise
+
+    @property
+    def unfinished(self) -> str:
+        """What the last request could not do after its commit, such as erasing old bytes; nothing if all is done.
+
+        The next request finishes it, and so does whoever opens the workspace next.
+        """
+        return self._unfinished
+
+    @property
+    def older_than_seen(self) -> int:
+        """How many requests were carried out here once and are undone: somebody has put back an older copy."""
+        with self._lock:
+            assert self._store.root is not None
+            return max(0, self._store.then.receipts - len(self._store.root.receipts))
 
     # How it is kept
 
+    def _snapshot(self) -> MaxRR:
+        """The model that was committed last. Nobody changes it, and nobody is waited for."""
+        found = self._loaded
+        if found is None or self._uncertain:
+            with self._lock:
+                return self._model
+        return found
+
     @property
     def _model(self) -> MaxRR:
-        if not self._store.lock.release.alive:
+        """The model, for those who hold the lock."""
+        if self._closed:
             raise WorkspaceError(f"this workspace in {self._store.folder} was closed: open it again")
-        if self._loaded is None:  # a commit was interrupted: what counts is what the disk says
-            self._store.open()
-            self._load()
+        if self._uncertain:
+            self._check_process()
+            self._resolve()
         assert self._loaded is not None
         return self._loaded
 
@@ -283,9 +348,40 @@ class Workspace:
     def _fitted(self) -> Fitted:
         return self._model._fitted
 
-    def _check_writable(self) -> None:
-        if self._store.read_only:
-            raise WorkspaceError(f"{self._store.folder} was opened for reading only: nothing was changed")
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """For one thread, of the process that opened it, and not for those who only read."""
+        with self._lock:
+            if self._store.read_only:
+                raise WorkspaceError(f"{self._store.folder} was opened for reading only: nothing was changed")
+            if self._closed:
+                raise WorkspaceError(f"this workspace in {self._store.folder} was closed: open it again")
+            self._check_process()
+            yield
+            if self._unfinished:  # last: a caller may have made an error of warnings
+                warnings.warn(
+                    f"the request was carried out, but {self._unfinished}: it is finished when the workspace is next "
+                    "opened",
+                    stacklevel=4,
+                )
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise WorkspaceError(f"{self._store.folder} was opened in another process: open it again")
+
+    def _resolve(self) -> None:
+        """After a commit that failed: the state is what the disk says."""
+        self._store.recover()
+        if self._store.root is not None:
+            self._load()
+        self._uncertain = False
+
+    def _look_back(self) -> None:
+        """Say if the workspace once was further than this, and remember how far it is."""
+        assert self._store.root is not None
+        now = seen.Seen(self._store.root.state, len(self._store.root.receipts))
+        seen.warn_if_older(self.folder, now, self._store.then)
+        seen.keep(self._store.token, now)
 
     def _load(self) -> None:
         assert self._store.root is not None
@@ -326,25 +422,33 @@ class Workspace:
     def _commit(
         self, after: Fitted, receipt: Receipt | None, core: Core | None, network: dict[str, Any], source: dict[str, Any]
     ) -> None:
-        """Make a state durable, and only then the present one."""
-        before = self._store.root
+        """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = replace(after, holdings=replace(after.holdings, features=None))
-        self._loaded = None
         try:
             self._store.commit(kept, core, receipt, network, source)
+            self._take(kept, core)
         except BaseException:
+            self._uncertain = True
             with suppress(OSError, WorkspaceError):
-                self._store.recover()
+                self._resolve()
             raise
-        self._take(kept, core)
+        self._unfinished = ""
         try:
-            if before is None or receipt is None:
-                self._store.purge()
-            else:
-                self._store.sweep(before)
+            self._store.finish()
         except OSError as error:
-            warnings.warn(
-                f"the records are forgotten, but erasing them from {self.folder} failed ({error}): it is finished when "
-                "the workspace is next opened",
-                stacklevel=4,
-            )
+            self._unfinished = f"erasing old bytes from {self.folder} failed ({error})"
+        assert self._store.root is not None
+        seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
+
+
+INHERITED = weakref.WeakSet[Workspace]()
+
+
+def unlock_after_fork() -> None:
+    """A lock that another thread held at that moment would never be released: that thread is not in the child."""
+    for workspace in list(INHERITED):
+        workspace._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=unlock_after_fork)

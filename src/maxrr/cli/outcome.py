@@ -1,0 +1,92 @@
+"""What was done stays done: whatever fails after the commit is told as such, with an exit code of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maxrr.cli import show
+from maxrr.cli.exits import AFTERWARDS, Stop
+from maxrr.cli.run import in_words, silence
+
+if TYPE_CHECKING:
+    from maxrr.workspace.root import Root
+
+Done = Callable[[Path, "Root"], str]
+"""What was done to a workspace that is now in this state, in words."""
+
+
+@dataclass
+class Outcome:
+    """Whether the work of a command was committed, and what it could not do after that."""
+
+    done: str = ""
+    returned: bool = False  # the work came to its end, and what is left is to tell of it
+    unfinished: str = ""
+
+    @contextmanager
+    def work(self, folder: Path, undone: str, done: Done) -> Iterator[None]:
+        """The work itself, by one who keeps others out of the folder. Whoever interrupts it is told what it came to."""
+        before = state_of(folder)
+        try:
+            yield
+        except BaseException as error:
+            if (after := present(folder)) is not None and after.state != before:
+                self.done = done(folder, after)
+            elif isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(undone) from None
+            raise
+        if (after := present(folder)) is not None and after.state != before:
+            self.done, self.returned = done(folder, after), True
+
+
+@contextmanager
+def told() -> Iterator[Outcome]:
+    """All of a command that changes a workspace, its answer included."""
+    outcome = Outcome()
+    try:
+        yield outcome
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        if not outcome.done:
+            raise
+        raise Stop(AFTERWARDS, f"{outcome.done}, but the interruption came too late to stop it") from None
+    except (ValueError, OSError, ArithmeticError) as error:
+        if not outcome.done:
+            raise
+        if isinstance(error, OSError):
+            silence(sys.stdout)
+        what = "the answer could not be written" if outcome.returned else "something after it failed"
+        raise Stop(AFTERWARDS, f"{outcome.done}, but {what}: {in_words(error)}") from None
+    if outcome.unfinished:
+        raise Stop(
+            AFTERWARDS, f"{outcome.done}, but {outcome.unfinished}: it is finished when the workspace is next opened"
+        )
+
+
+def request_done(folder: Path, now: Root) -> str:
+    """That a request was carried out, and where its receipt is."""
+    path = folder / "receipts" / f"{len(now.receipts):06d}.json"
+    there = "" if path.exists() else ", once the workspace is opened again"
+    return f"the request was carried out, and its receipt is {show.near(path)}{there}"
+
+
+def state_of(folder: Path) -> int:
+    """How often something was committed to the workspace on the disk; 0 before the first fit."""
+    from maxrr.workspace.root import NAME, Root
+
+    return Root.read(folder).state if (folder / NAME).exists() else 0
+
+
+def present(folder: Path) -> Root | None:
+    """The state on the disk, if there is one that can be read."""
+    from maxrr.workspace.root import Root
+
+    try:
+        return Root.read(folder)
+    except (ValueError, OSError):
+        return None

@@ -1,0 +1,64 @@
+"""Whether what came out of a file is of the kinds that the program put in: text where a number was would fail later."""
+
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from maxrr.unlearning.state import Fitted
+
+LARGEST = 2**53  # of the whole numbers that a float can stand for
+PLAIN = (bool, int, float, str, dict, list, tuple)
+
+
+def check_kinds(fitted: Fitted) -> None:
+    """Refuse a state with numbers, words or truth values in each other's places, or labels for other classes."""
+    parts = [fitted, fitted.setting, fitted.setting.recipe, fitted.setting.environment, fitted.pace, fitted.choice]
+    for part in [*parts, *fitted.head.certificate_]:
+        check_fields(part)
+    names, labels = fitted.holdings.class_names, fitted.labels
+    if (
+        labels.shape != (len(names),)
+        or labels.dtype.hasobject
+        or not np.all(np.isin(fitted.head.classes_, range(len(names))))
+    ):
+        raise ValueError("its labels are not those of its classes")
+    if not (0.0 < fitted.setting.C < float("inf") and fitted.setting.seed >= 0 and fitted.setting.threads >= 1):
+        raise ValueError("its setting cannot be right")
+
+
+def check_fields(part: Any) -> None:
+    """Every plain field of a dataclass holds what its annotation says."""
+    if not is_dataclass(part):
+        return
+    hints = typing.get_type_hints(type(part))
+    for field in fields(part):
+        if not suits(getattr(part, field.name), hints[field.name]):
+            raise ValueError(f"its {field.name} cannot be {getattr(part, field.name)!r:.60}")
+
+
+def suits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a plain kind; kinds that are not plain are not looked at.
+
+    >>> suits(1, float), suits("1", int | None), suits(True, int), suits([1], dict[str, int])
+    (True, False, False, False)
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(suits(value, each) for each in arguments)
+    kind = origin or hint
+    if kind is types.NoneType:
+        return value is None
+    if kind not in PLAIN:
+        return True
+    if kind is float:
+        return isinstance(value, float) or (type(value) is int and abs(value) < LARGEST)
+    if kind is int:
+        return type(value) is int
+    if kind is dict and arguments:
+        return isinstance(value, dict) and all(suits(each, arguments[1]) for each in value.values())
+    if kind in (list, tuple) and arguments and (kind is list or arguments[-1] is ...):
+        return isinstance(value, kind) and all(suits(each, arguments[0]) for each in value)
+    return isinstance(value, kind)

@@ -1,0 +1,38 @@
+"""The names of a workspace's files. Each carries the token of the workspace: what does not, somebody else wrote.
+
+rows-<token>-<state>.bin, head-<token>-<start of its hash>.safetensors, receipt-<token>-<number>.json, …
+"""
+
+import re
+
+PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = (
+    "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json",
+)  # fmt: skip
+ROWS, RECEIPT, RANKING = "rows.bin", "receipt.json", "ranking"  # a receipt that is not handed out yet
+LEARNED = {ROWS, EXTRACTOR, HEAD}  # whose bytes say something about records
+ROOT, MARKER, LOCK, TURNSTILE, RECEIPTS = "workspace.json", ".maxrr", ".lock", ".turnstile", "receipts"
+TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
+
+
+def name_of(part: str, token: str, key: str | int) -> str:
+    """What the file with a part is called.
+
+    >>> name_of("rows.bin", "0123456789abcdef", 12), name_of("ranking", "0123456789abcdef", 0)
+    ('rows-0123456789abcdef-12.bin', 'ranking-0123456789abcdef-0')
+    """
+    stem, dot, suffix = part.partition(".")
+    return f"{stem}-{token}-{key}{dot}{suffix}"
+
+
+def part_of(name: str, token: str) -> str | None:
+    """The part that a file of this workspace holds, going by its name; None for what is not ours.
+
+    >>> part_of("rows-0123456789abcdef-12.bin", "0123456789abcdef"), part_of("rows-12.bin", "0123456789abcdef")
+    ('rows.bin', None)
+    """
+    for part in (*PARTS, ROWS, RECEIPT, RANKING):
+        key = "[0-9a-f]{16}" if part in PARTS else "0|[1-9][0-9]{0,17}"
+        stem, dot, suffix = part.partition(".")
+        if re.fullmatch(rf"{stem}-{token}-({key}){re.escape(dot + suffix)}", name, re.ASCII):
+            return part
+    return None

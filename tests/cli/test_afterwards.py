@@ -1,0 +1,177 @@
+"""What was done is not called a failure: exit code 6, and a line that says so and names the receipt."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.shell import Shell, kinds
+
+from maxrr.workspace import Workspace
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+
+
+def command(*arguments: object) -> str:
+    return " ".join(map(str, [sys.executable, "-m", "maxrr", *arguments]))
+
+
+def requests(folder: Path) -> int:
+    with Workspace.open(folder, read_only=True) as workspace:
+        return workspace.status().requests
+
+
+@needs_full
+@pytest.mark.parametrize("how", ["", "--json"])
+def test_an_answer_that_cannot_be_written(digits: Path, how: str) -> None:
+    one = kinds(digits)["free"][0]
+    done = subprocess.run(
+        command("unlearn", digits, "--ids", one, "--yes", how) + f" > {FULL}",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 6
+    (line,) = done.stderr.splitlines()
+    assert "the request was carried out, and its receipt is" in line
+    assert str(digits / "receipts" / "000001.json") in line
+    assert "the answer could not be written" in line
+    assert requests(digits) == 1
+
+
+@needs_full
+def test_nor_can_the_error(digits: Path) -> None:
+    one = kinds(digits)["free"][0]
+    done = subprocess.run(command("unlearn", digits, "--ids", one, "--yes") + f" > {FULL} 2>&1", shell=True)
+    assert (done.returncode, requests(digits)) == (6, 1)
+
+
+@needs_full
+def test_what_changes_nothing_fails_with_its_own_code(digits: Path) -> None:
+    done = subprocess.run(command("status", digits) + f" > {FULL}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, "No space left" in done.stderr) == (1, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has other pipes")
+def test_a_pipe_that_nobody_reads(digits: Path) -> None:
+    one = kinds(digits)["free"][0]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("unlearn", digits, "--ids", one, "--yes"), shell=True, stdout=writer, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writer)
+    assert (done.returncode, "the request was carried out" in done.stderr) == (6, True)
+    assert requests(digits) == 1
+
+
+def broken(*_: object) -> int:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("verb", ["unlearn", "replace", "fit"])
+def test_old_bytes_that_could_not_be_erased(
+    shell: Shell, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    one = kinds(digits)["influential"][0]
+    np.save(tmp_path / "new.npy", np.zeros((1, 8, 8)))
+    words = {
+        "unlearn": ("unlearn", digits, "--ids", one, "--yes"),
+        "replace": ("replace", digits, one, "--npy", tmp_path / "new.npy", "--yes"),
+        "fit": ("fit", "digits", "--core", "full", "--epochs", 1, "--out", digits),
+    }[verb]
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.workspace.store.overwrite", broken)
+        ended = shell(*words, code=6)
+    assert "could not be erased" in ended.err or "erasing" in ended.err
+    assert "it is finished when the workspace is next opened" in ended.err
+    assert ended.out, "the answer is given all the same"
+    said = "the model was fitted" if verb == "fit" else "the request was carried out"
+    assert said in ended.err
+    before = len(list(digits.glob("head-*")))
+    shell("status", digits)
+    assert (before, len(list(digits.glob("head-*")))) == (2, 1)
+
+
+def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    one = kinds(digits)["free"][0]
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.cli.answers.tell", interrupt)
+        ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
+    assert "carried out" in ended.err
+    assert "the interruption came too late to stop it" in ended.err
+    assert requests(digits) == 1
+
+
+def test_a_flush_that_fails_after_the_commit(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state counts, though the call that made it raised."""
+    one, replace = kinds(digits)["free"][0], os.replace
+
+    def flush_fails(source: str, to: str) -> None:
+        replace(source, to)
+        if str(to).endswith("workspace.json"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(to))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", flush_fails)
+        ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
+    assert "the request was carried out" in ended.err
+    assert "something after it failed" in ended.err
+    assert requests(digits) == 1
+
+
+def test_a_fit_whose_answer_is_interrupted(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.workspace.Workspace.score", interrupt)
+        ended = shell("fit", "digits", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws", code=6)
+    assert f"the model was fitted, and is in {tmp_path / 'ws'}" in ended.err
+    assert requests(tmp_path / "ws") == 0
+
+
+def test_what_fails_before_is_still_a_failure(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = kinds(digits)["free"][0]
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.workspace.root.Root.write", broken)
+        ended = shell("unlearn", digits, "--ids", one, "--yes", code=1)
+    assert "carried out" not in ended.err
+    assert requests(digits) == 0
+
+
+def test_a_folder_of_the_users_own_is_left_alone(shell: Shell, tmp_path: Path) -> None:
+    for name in ("receipts/2023.json", "ranking-7/thesis.tex", "rows-2024.bin"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+    ended = shell("fit", "digits", "--core", "full", "--epochs", 1, "--out", tmp_path, code=1)
+    assert "holds other files" in ended.err
+    assert sorted(path.read_text() for path in tmp_path.rglob("*") if path.is_file()) == ["mine"] * 3
+
+
+def test_a_workspace_without_its_root_is_not_fitted_over(shell: Shell, digits: Path) -> None:
+    shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
+    (digits / "workspace.json").unlink()
+    before = sorted(digits.rglob("*"))
+    for words in (("fit", "digits", "--epochs", 1, "--out", digits), ("status", digits)):
+        assert "workspace.json is damaged: it is missing" in shell(*words, code=1).err
+    assert sorted(digits.rglob("*")) == before
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_older_copy_is_warned_about(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(digits, tmp_path / "copy")
+    shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
+    for _ in range(2):
+        err = " ".join(shell("status", tmp_path / "copy").err.split())
+        assert "1 request was carried out after it was made" in err

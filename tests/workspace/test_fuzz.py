@@ -1,0 +1,130 @@
+"""`workspace.json` with anything else in any field, and the hash that belongs to it: damaged, or it works."""
+
+import contextlib
+import copy
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from tests.workspace.problems import contents, copied, kinds, table
+
+from maxrr.workspace import Workspace, WorkspaceError, root
+
+WRONG = (
+    None, True, -1, 0, 0.5, 10**30, float("nan"), float("-inf"), "", "../../precious", "a\0b", "\ud800", "<U9", [], {},
+    [None], ["../precious"], {"a": 1}, [[1]], "0" * 64,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def used(template, tmp_path_factory):
+    """A workspace with receipts, and something to erase."""
+    folder = copied(template("hash"), tmp_path_factory.mktemp("fuzz") / "outer" / "workspace")
+    with Workspace.open(folder) as workspace:
+        _, influential, free = kinds(workspace.model)
+        workspace.unlearn([influential[0], free[0]])
+        workspace.replace(free[1].item(), np.ones(5))
+    (folder.parent / "precious").write_bytes(b"precious")
+    return folder
+
+
+def places(body, path=()):
+    """Where something can be changed."""
+    if path:
+        yield path
+    inside = body.items() if isinstance(body, dict) else enumerate(body[:2]) if isinstance(body, list) else ()
+    for key, value in inside:
+        yield from places(value, (*path, key))
+
+
+def changed(body, path, value):
+    other = copy.deepcopy(body)
+    at = other
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return other
+
+
+def outside(folder):
+    return {name: content for name, content in contents(folder.parent).items() if not name.startswith(folder.name)}
+
+
+def works(folder):
+    """Whether everything can be asked that needs no change; errors of input are answers, too."""
+    with Workspace.open(folder) as workspace:
+        for act in (
+            lambda: workspace.predict(table().select(table().ids[:3])),
+            lambda: workspace.predict_proba(table().select(table().ids[:3])),
+            lambda: workspace.plan(table().ids[5:6]),
+            lambda: workspace.plan(table().ids[5:6], core_policy="retrain"),
+            workspace.status,
+            workspace.bundle,
+            lambda: list(workspace.receipts()),
+            lambda: workspace.unlearn(table().ids[5:6]),
+        ):
+            with contextlib.suppress(ValueError):
+                act()
+    return True
+
+
+def tried(folder, body):
+    """Write it with its hash, and open it."""
+    (folder / root.NAME).write_text(json.dumps({**body, "sha256": root.digest(body)}))
+    before = contents(folder)
+    try:
+        return works(folder)
+    except WorkspaceError:
+        assert contents(folder) == before, "touched before it was refused"
+        return False
+
+
+def test_any_field_with_any_other_value(used, tmp_path):
+    body = json.loads((used / root.NAME).read_text())
+    del body["sha256"]
+    (tmp_path / "outer").mkdir()
+    folder = copied(used, tmp_path / "outer" / "workspace")
+    (tmp_path / "outer" / "precious").write_bytes(b"precious")
+    before, cases, refused, wrong = outside(folder), 0, 0, []
+    for path in places(body):
+        for value in WRONG:
+            cases += 1
+            try:
+                if tried(folder, changed(body, path, value)):
+                    folder = copied(used, tmp_path / "outer" / "workspace")
+                else:
+                    refused += 1
+            except Exception as error:
+                wrong.append(f"{path} = {value!r:.30}: {error!r:.150}")
+                folder = copied(used, tmp_path / "outer" / "workspace")
+            assert outside(folder) == before, (path, value)
+    assert wrong == []
+    assert cases > 1000
+    assert refused > cases / 2
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "socket", "link"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_what_is_not_a_file_neither_hangs_nor_traces_back(used, tmp_path, kind, read_only):
+    import socket
+
+    for name in contents(used):
+        folder = copied(used, tmp_path / "workspace")
+        (folder / name).unlink()
+        if kind == "pipe":
+            os.mkfifo(folder / name)
+        elif kind == "folder":
+            (folder / name).mkdir()
+        elif kind == "link":
+            (folder / name).symlink_to(used / name)
+        else:
+            here = os.getcwd()
+            os.chdir((folder / name).parent)  # names of sockets are short
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind((folder / name).name)
+            os.chdir(here)
+        with pytest.raises(WorkspaceError, match=r"is damaged"):
+            Workspace.open(folder, read_only=read_only)
+        shutil.rmtree(folder)

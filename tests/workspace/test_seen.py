@@ -1,0 +1,149 @@
+"""An older copy in the place of a workspace is said to be one, on every opening, until it has caught up."""
+
+import json
+import os
+import shutil
+import stat
+import warnings
+
+import pytest
+from tests.workspace.problems import copied, kinds
+from tests.workspace.test_threads import Load
+
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, seen
+
+
+@pytest.fixture
+def restored(folder, tmp_path):
+    """A workspace with three requests, replaced by a copy from after the first."""
+    with Workspace.open(folder) as workspace:
+        free = kinds(workspace.model)[2]
+        workspace.unlearn(free[:1])
+        copied(folder, tmp_path / "copy")
+        for each in (1, 2):
+            workspace.unlearn(free[each : each + 1])
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "copy", folder)
+    return folder
+
+
+def said(folder, **options):
+    """What is said on opening it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.resetwarnings()  # as in a program that set no filters
+        warnings.simplefilter("always", OlderCopyWarning, append=True)
+        with Workspace.open(folder, **options) as workspace:
+            older = workspace.older_than_seen
+    return older, [str(each.message) for each in caught if each.category is OlderCopyWarning]
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_an_older_copy_is_said_to_be_one_every_time(restored, read_only):
+    for _ in range(3):
+        older, (words,) = said(restored, read_only=read_only)
+        assert older == 2
+        assert "2 requests were carried out after it was made" in words
+        assert "forgotten by then are back" in words
+        assert "from number 2 on" in words
+
+
+def test_until_it_has_caught_up(restored):
+    for missing in (2, 1, 0):
+        older, words = said(restored)
+        assert (older, len(words)) == (missing, bool(missing))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OlderCopyWarning)
+            with Workspace.open(restored) as workspace:
+                workspace.unlearn(kinds(workspace.model)[2][:1])
+
+
+def test_receipts_that_the_root_does_not_know_tell_it_too(folder, tmp_path, monkeypatch):
+    """Where only some of the files were put back, by somebody who has seen nothing."""
+    with Workspace.open(folder) as workspace:
+        _, _, free = kinds(workspace.model)
+        workspace.unlearn(free[:1])
+        copied(folder, tmp_path / "copy")
+        workspace.unlearn(free[1:2])
+    shutil.copytree(folder / "receipts", tmp_path / "copy" / "receipts", dirs_exist_ok=True)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nowhere"))
+    older, (words,) = said(tmp_path / "copy")
+    assert (older, "1 request was" in words) == (1, True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OlderCopyWarning)
+        with Workspace.open(tmp_path / "copy") as workspace:
+            with pytest.raises(WorkspaceError, match=r"000002\.json is there already, of a later state"):
+                workspace.unlearn(free[1:2])
+            (tmp_path / "copy" / "receipts" / "000002.json").unlink()
+            assert workspace.unlearn(free[1:2]).number == 2
+            assert workspace.older_than_seen == 0
+
+
+def test_a_fit_that_is_undone_is_told(folder, tmp_path, records):
+    shutil.copytree(folder, tmp_path / "copy")
+    with Workspace.open(folder) as workspace:
+        workspace.fit(records)
+    older, (words,) = said(tmp_path / "copy")
+    assert (older, "it was fitted again after it was made" in words) == (0, True)
+
+
+def test_who_follows_in_order_hears_nothing(folder):
+    for _ in range(3):
+        assert said(folder) == (0, [])
+        with Workspace.open(folder) as workspace:
+            workspace.unlearn(kinds(workspace.model)[2][:1])
+
+
+def test_what_is_kept_names_nobody_and_is_private(folder):
+    with Workspace.open(folder) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+        token = workspace._store.token
+    (path,) = seen.place().iterdir()
+    assert path.name == f"{token}.json"
+    assert json.loads(path.read_text()) == {"state": 2, "receipts": 1}
+    if os.name != "nt":
+        assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b"\xff", b'{"state": "9", "receipts": 4}', b"[" * 900, b"1" * 5000]
+)
+def test_what_cannot_be_read_is_as_nothing(folder, content):
+    with Workspace.open(folder) as workspace:
+        path = seen.place() / f"{workspace._store.token}.json"
+    path.write_bytes(content)
+    assert said(folder) == (0, [])
+    assert json.loads(path.read_text()) == {"state": 1, "receipts": 0}
+
+
+@pytest.mark.parametrize("where", ["file", "pipe", "relative", "nul"])
+def test_where_nothing_can_be_kept_nothing_fails(folder, tmp_path, monkeypatch, where):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    place = {"file": tmp_path / "file", "pipe": tmp_path / "pipes", "relative": "here", "nul": "/dev/null"}[where]
+    monkeypatch.setenv("XDG_STATE_HOME", str(place))
+    if where == "pipe":
+        seen.place().mkdir(parents=True)
+        with Workspace.open(folder) as workspace:
+            path = seen.place() / f"{workspace._store.token}.json"
+        path.unlink()
+        os.mkfifo(path)
+    with Workspace.open(folder) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert workspace.older_than_seen == 0
+    if where == "relative":
+        assert (tmp_path / "home" / ".local" / "state" / "maxrr" / "seen").is_dir()
+
+
+def test_readers_beside_somebody_who_goes_on_are_not_told_so(folder):
+    """What they have read is older than what the other does next, and no older copy."""
+
+    def read():
+        with Workspace.open(folder, read_only=True, wait=60.0) as workspace:
+            return workspace.older_than_seen
+
+    with Load(read, read, read) as load:
+        for _ in range(12):
+            with Workspace.open(folder, wait=60.0) as workspace:
+                workspace.unlearn(kinds(workspace.model)[2][:1])
+    assert (load.wrong, set(load.seen)) == ([], {0})
