@@ -26,11 +26,10 @@ def story() -> Story:
         ids = training.ids[rows]
         retained = retained.without(ids)
         plans = tuple(model.plan(ids, core_policy=policy) for policy in ("retrain", "head")[: 1 + (kind == "core")])
+        before = model.model_hash_
         receipt = model.unlearn(ids, core_policy="retrain")
-        again = fitted(retained).model_hash_
-        requests.append(
-            RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, model.model_hash_, again, model.score(test))
-        )
+        hashes = before, model.model_hash_, fitted(retained).model_hash_
+        requests.append(RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, *hashes, model.score(test)))
     verdict = Verdict("identical", "extractor and head", "identical", "", 0.0, [], "", ["when it was"], 6.25)
     return Story(
         "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,

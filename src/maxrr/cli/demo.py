@@ -118,6 +118,7 @@ def answered(
     from maxrr.report import RequestStory
 
     # Core records are retrained without, so that the bytes can be compared; the cheaper answer is shown beside it.
+    before = workspace.model_hash_
     policies = ("retrain", "head") if kind == "core" else ("retrain",)
     plans = tuple(workspace.plan(ids, core_policy=policy) for policy in policies)
     title = f"forgetting {len(ids)} {kind}"
@@ -125,10 +126,10 @@ def answered(
     receipt, seconds = timed(
         lambda: workspace.unlearn(ids, core_policy="retrain", records=records, report=titled(report, title))
     )
-    accuracy, changed = workspace.score(test), workspace.model_hash_
+    accuracy, hashes = workspace.score(test), (before, workspace.model_hash_)
     title = f"training again without {len(ids)} {kind}"
     again, again_seconds = timed(lambda: model_of(retained).fit(retained, report=titled(report, title)))
-    return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, changed, again.model_hash_, accuracy)
+    return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, *hashes, again.model_hash_, accuracy)
 
 
 def titled(report: Report, title: str) -> Report:

@@ -226,7 +226,7 @@ def same_bytes(story: Story) -> Html:
     rows = [
         (
             named(KINDS[request.kind], f"{len(request.rows)} {request.kind}"),
-            hashed(request.receipt.model_before, "again"),
+            hashed(request.before, "again"),
             hashed(request.model, KINDS[request.kind].style),
             hashed(request.retrained, KINDS[request.kind].style if request.same_bytes else "bad"),
             agreement(request.same_bytes),

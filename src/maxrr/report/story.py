@@ -27,8 +27,8 @@ class RequestStory:
         The one that was carried out first, then the alternatives.
     seconds, retrained_seconds : float
         Of forgetting, and of training again on the records that were left.
-    model, retrained : str
-        The hashes of the model afterwards, and of the one that training again gave.
+    before, model, retrained : str
+        The hashes of the model before and afterwards, and of the one that training again gave.
     accuracy : float
         On the test records, after the request.
     """
@@ -39,6 +39,7 @@ class RequestStory:
     receipt: Receipt
     seconds: float
     retrained_seconds: float
+    before: str
     model: str
     retrained: str
     accuracy: float
