@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
 
 
-def tell(receipt: Receipt, path: Path, *, json: bool) -> None:
-    """The receipt, where it is kept, and whether that is the end of it."""
+def tell(receipt: Receipt, path: Path, models: tuple[str, str], *, json: bool) -> None:
+    """The receipt, where it is kept, and whether that is the end of it. `models` are the hashes before and after."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
 
@@ -20,14 +20,14 @@ def tell(receipt: Receipt, path: Path, *, json: bool) -> None:
         show.json_text(receipt.to_json())
         return
     decided = sum(head.decided for head in receipt.heads)
-    same = receipt.model_before == receipt.model_after
+    before, after = models
     heads = count(len(receipt.heads), "head")
     pairs = [
         ("guarantee", receipt.guarantee),
         ("because", receipt.reason),
         ("that is", exactness(receipt)),
         ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
-        ("model", f"{receipt.model_before[:12]}… " + ("as before" if same else f"→ {receipt.model_after[:12]}…")),
+        ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
     ]
     if Guarantee(receipt.guarantee).exact:
         near = "" if receipt.bytes_claim == "identical" else " of the exact decision values"

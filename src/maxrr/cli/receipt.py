@@ -38,12 +38,12 @@ def present(file: File, json: Json = False) -> None:
         show.say(sentence)
     show.facts(
         [
-            ("model before", receipt.model_before),
-            ("model after", receipt.model_after),
-            ("records before", receipt.manifest_before),
-            ("records after", receipt.manifest_after),
-            ("receipt before", receipt.previous or "none"),
-            ("canonical form", str(receipt.form)),
+            ("model before, under the key", receipt.model_before),
+            ("model after, under the key", receipt.model_after),
+            ("records before, under the key", receipt.manifest_before),
+            ("records after, under the key", receipt.manifest_after),
+            ("hash of the receipt before", receipt.previous or "none"),
+            ("canonical form of the heads", str(receipt.form)),
         ]
     )
 

@@ -59,12 +59,14 @@ def run(
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
+            before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
                 records = raw_records(found, source, report) if again else None
                 receipt = found.replace(key, features, code, core_policy=str(policy), records=records, report=report)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
-        answers.tell(receipt, path, json=json)
+            models = before, found.model_hash_
+        answers.tell(receipt, path, models, json=json)
 
 
 def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> NDArray[Any]:

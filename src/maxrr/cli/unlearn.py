@@ -65,10 +65,12 @@ def run(
             if again:
                 check_network(found)
             confirm(plan, "Forget these records for good?", yes=yes, json=json)
+            before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 records = raw_records(found, source, report) if again else None
                 receipt = found.unlearn(
                     **request, core_policy=str(policy), refit=str(refit), records=records, report=report
                 )
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
-        answers.tell(receipt, path, json=json)
+            models = before, found.model_hash_
+        answers.tell(receipt, path, models, json=json)
