@@ -45,7 +45,7 @@ def main() -> None:
     model = MaxRR(network, HashCore(1 / 3, key="benchmark"), epochs=asked.epochs, device=asked.device)
     model.fit(training, report=Line())
     core = model.core_.ids
-    influential = np.setdiff1d(model.influential_, core)
+    influential = np.setdiff1d(model.influential_ids(), core)
     draw = np.random.default_rng(0).choice
     some_core, some_influential = (np.sort(draw(ids, asked.records, replace=False)) for ids in (core, influential))
     result: dict[str, Any] = {

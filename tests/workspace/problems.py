@@ -95,7 +95,7 @@ def with_replaced(dataset, id_, features, label=None):
 
 def receipt_facts(receipt):
     """All of a receipt but when, and how long it took."""
-    return {name: value for name, value in asdict(receipt).items() if name not in ("time", "seconds")}
+    return {name: value for name, value in asdict(receipt).items() if name not in ("time", "seconds", "previous")}
 
 
 def model_facts(model, dataset):

@@ -104,7 +104,7 @@ def shapers(
     import numpy as np
 
     core = np.isin(training.ids, model.core_.ids)
-    influential = np.isin(training.ids, model.influential_)
+    influential = np.isin(training.ids, model.influential_ids())
     signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
     return core, influential, margins

@@ -60,6 +60,7 @@ def tell(status: Status) -> None:
             ("classes", ", ".join(status.classes)),
             ("model", f"{status.model_hash[:12]}…"),
             ("exact", exact),
+            ("bytes claimed", f"{status.bytes_claim}; {status.decided} of {count(status.heads, 'head')} decided"),
             ("forgotten", f"{count(status.forgotten, 'record')} in {count(status.requests, 'request')}"),
             ("kept of these", status.held_about_forgotten),
             *(("let in", f"{entry['time'][:10]}: {count(entry['records'], 'record')} with values of forgotten ones: "

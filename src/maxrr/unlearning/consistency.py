@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 
 from maxrr.data import Dataset
 from maxrr.svm import EXACT
@@ -135,6 +136,11 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
         yield "it names another receipt before it than this model handed out"
 
 
+def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
+    """How the core was chosen, without what was counted then: another fit of the same records counts fewer."""
+    return {name: details.get(name) for name in ("kind", "fraction", "runs")}
+
+
 def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What a receipt of the present state says that is not so."""
     setting, choice = bundle.setting, bundle.choice
@@ -151,7 +157,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "C": setting.C,
         "environment": asdict(setting.environment),
         "core_depended_on": choice.depended_on,
-        "core_details": choice.details,
+        "core_details": lasting(choice.details),
         "core_left_in_extractor": len(bundle.left),
         "conditions": found,
         "unconditional": exact and not found,
@@ -160,8 +166,9 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
             for name, certificate in zip(heads, bundle.certificates, strict=True)
         ],
     }
+    said = {name: getattr(receipt, name) for name in facts} | {"core_details": lasting(receipt.core_details)}
     for name, value in facts.items():
-        if getattr(receipt, name) != value:
+        if said[name] != value:
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
         yield "the guarantee on the receipt is exact, and the head stands on influential records alone"

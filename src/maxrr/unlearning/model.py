@@ -200,8 +200,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The choice of the core, less the forgotten records."""
         return self._fitted.choice
 
-    @property
-    def influential_(self) -> NDArray[Any]:
+    def influential_ids(self) -> NDArray[Any]:
         """The ids of the records that shape the head, in order. Rows of `head_` stand in an order of their own."""
         fitted = self._fitted
         return np.sort(fitted.holdings.ids[fitted.head.support_])

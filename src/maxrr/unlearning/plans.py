@@ -85,7 +85,7 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
     technique = (callable(request.core_policy) and count > 0) or (fitted.technique and not request.retrains)
     left_then = 0 if request.retrains else fitted.left_in_extractor + count
     return Plan(
-        guarantee, why(guarantee, request, others, fitted),
+        guarantee, why(guarantee, request, others, fitted) + (instead(fitted, request) if added is not None else ""),
         conditions(fitted.choice, fitted.setting, left_then, technique) if guarantee.exact else [],
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=count, influential=others, neither=len(request.rows) - count - others,
@@ -143,6 +143,13 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
     if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
         found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
     return f"{found}: {MEANING[guarantee]}"
+
+
+def instead(fitted: Fitted, request: Request) -> str:
+    """What the record that takes the place of another shapes."""
+    if request.retrains and fitted.setting.decides_each:
+        return "; the new record takes its place in both, as in a fit of the corrected data"
+    return "; the new record shapes the head, and the extractor not before the next fit"
 
 
 def of_the_records(count: int) -> str:

@@ -37,6 +37,11 @@ class Setting:
     given: Mapping[str, str] = field(default_factory=dict)  # `maxrr.nets.given`: weights that were not trained here
     core: Core | None = None  # None where a way of the caller's own chose, and cannot be asked any more
 
+    @property
+    def decides_each(self) -> bool:
+        """Whether a record is core by itself, whatever others there are."""
+        return hasattr(self.core, "is_core")
+
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
         """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen."""
         rule = getattr(self.core, "is_core", None)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from maxrr.unlearning.forgetting import heads_of
+from maxrr.unlearning.receipts import claim_of
 from maxrr.unlearning.state import Fitted
 
 
@@ -25,6 +27,8 @@ class Status:
         What is still known of a forgotten record, and why.
     core_left_in_extractor : int
         Forgotten core records that the extractor was trained on: an audit is due.
+    heads, decided, bytes_claim : int, int, str
+        How many heads there are, how many of them are decided, and what that lets one claim, as on a receipt.
     conditions : list of str
         What exactness is conditional on; `unconditional` where there are none, and the head stands on all records.
     overrides : list of dict
@@ -44,6 +48,9 @@ class Status:
     held_about_forgotten: str
     core_left_in_extractor: int
     core_depended_on: str
+    heads: int
+    decided: int
+    bytes_claim: str
     conditions: list[str]
     unconditional: bool
     overrides: list[dict[str, Any]]
@@ -58,7 +65,7 @@ def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
     alive = fitted.holdings.alive
     influential = np.zeros(len(alive), dtype=bool)
     influential[fitted.head.support_] = True
-    count = len(fitted.oblivion.marks)
+    count, heads = len(fitted.oblivion.marks), heads_of(fitted)
     about = (
         "nothing was forgotten yet"
         if not count
@@ -72,6 +79,8 @@ def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
         free=int((~influential & ~fitted.core & alive).sum()), classes=list(fitted.head_classes),
         requests=fitted.requests, forgotten=count, held_about_forgotten=about,
         core_left_in_extractor=fitted.left_in_extractor, core_depended_on=fitted.choice.depended_on,
+        heads=len(heads), decided=sum(head.decided for head in heads),
+        bytes_claim=claim_of("approximate" if fitted.on_influential else "exact", heads),
         conditions=fitted.conditions, unconditional=not fitted.conditions and not fitted.on_influential,
         overrides=[asdict(override) for override in fitted.overrides], model_hash=fitted.model_hash,
         manifest=fitted.holdings.manifest,
