@@ -39,7 +39,7 @@ def entry(receipt: Receipt) -> dict[str, Any]:
     """A request in the list."""
     return {
         "number": receipt.number, "time": receipt.time, "guarantee": receipt.guarantee,
-        "records": len(receipt.record_marks), "model_after": receipt.model_after,
+        "records": receipt.requested, "model_after": receipt.model_after,
     }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def tell_requests(status: Status, receipts: list[Receipt]) -> None:
     if not status.requests:
         return
     rows = [
-        (str(receipt.number), receipt.time[:16].replace("T", " "), f"{len(receipt.record_marks):,}", receipt.guarantee)
+        (str(receipt.number), receipt.time[:16].replace("T", " "), f"{receipt.requested:,}", receipt.guarantee)
         for receipt in receipts
     ]
     caption = f"The receipts are in {show.near(status.folder)}/receipts."

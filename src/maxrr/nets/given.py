@@ -20,6 +20,7 @@ def given_weights(network: Network) -> dict[str, str]:
 
     Where layers start with plain zeros or ones, or a single value that is then trained, nothing was given.
 
+    >>> from torch import nn
     >>> network = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> given_weights(network)
     {}

@@ -137,7 +137,7 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
     elif fitted.on_influential and request.refit == RETAINED:
         found = "the head stood on influential records alone, and is fitted on all retained ones again"
     else:
-        found = f"{of_the_records(influential)} influential, none is core"
+        found = f"{of_the_records(influential) if influential else 'none of the records is'} influential, none is core"
         if fitted.flat:
             found += f" ({flat.counted(len(fitted.flat))})"
     if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
