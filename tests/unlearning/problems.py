@@ -101,7 +101,7 @@ def kinds(model, dataset):
 def train_again(model, records, core_ids):
     """An extractor from these core records alone, in another order than the model had them."""
     core = records.select(np.asarray(core_ids)[::-1])
-    classes = np.unique(records.labels)  # numbered as they are there
+    classes = np.unique(core.labels)  # numbered as they come among the core
     names = tuple(records.class_names[label] for label in classes)
     core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
     run = train(

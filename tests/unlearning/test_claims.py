@@ -24,7 +24,7 @@ from tests.unlearning.test_proof import handed_in, here, retrained  # noqa: F401
 from torch import nn
 
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
-from maxrr.data import Dataset
+from maxrr.data import DataError, Dataset
 from maxrr.nets import MLP
 from maxrr.report.receipts import in_words
 from maxrr.unlearning import Bundle, Receipt, prove
@@ -589,3 +589,171 @@ def test_a_twin_that_stayed_may_be_fitted_again():
     model = fresh(CORE, data).fit(twins)
     assert model.unlearn(data.ids[:1]).duplicates_left == 1
     model.fit(twins.without(data.ids[:1]))
+
+
+# What a reader of the code found
+
+
+def one_of_a_kind(labels):
+    """A table of 22 records whose last one is the only one of its class."""
+    data = table(count=22, classes=2)
+    rng = np.random.default_rng(3)
+    return rng.permutation(data.features), np.array([labels[code] for code in [0, 1] * 10 + [0, 2]])
+
+
+@pytest.mark.parametrize("labels", [("ant", "bee", "cat"), (3, 5, 9)])
+def test_replacing_the_only_record_of_a_class_keeps_the_class(labels):
+    features, y = one_of_a_kind(labels)
+    model = fresh(CORE, table(), MLP(5, 3, hidden=(6,))).fit(features, y)
+    new = np.full(5, 0.5, dtype=np.float32)
+    receipt = model.replace(21, new, core_policy="retrain")
+    assert model.classes_.tolist() == sorted(labels)
+    corrected = features.copy()
+    corrected[21] = new
+    never = fresh(CORE, table(), MLP(5, 3, hidden=(6,))).fit(corrected, y)
+    assert receipt.unconditional
+    assert (model.model_hash_, model.manifest_) == (never.model_hash_, never.manifest_)
+
+
+def test_a_class_without_core_records_vanishes(here):  # noqa: F811
+    """The extractor never knew it, and is the one of a fit on the rest."""
+    data = table()
+    outside = ~CORE.is_core(data.ids)
+    labels = np.where(data.labels == 0, np.where(outside, 0, 1), data.labels)  # class 0 is all outside the core
+    named = replace(data, labels=labels)
+    model = fresh(CORE, data).fit(named)
+    gone = data.ids[labels == 0]
+    receipt = model.unlearn(gone)
+    assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", True)
+    never = fresh(CORE, data).fit(named.without(gone))
+    assert model.model_hash_ == never.model_hash_
+    assert prove(receipt, model.bundle(), named.without(gone))
+
+
+def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: F811
+    model = table_model()
+    ids = kinds(model, table())[1][:1]
+    model.unlearn(ids, refit="influential")
+    again = model.unlearn(ids)
+    assert (again.guarantee, again.bytes_claim) == ("approximate-refit", "nothing")
+    verdict = prove(again, model.bundle(), table().without(ids))
+    assert (verdict.verdict, verdict.contradicted) == ("identical in part", [])
+
+
+@pytest.mark.parametrize("by", ["ids", "subjects"])
+@pytest.mark.parametrize("policy", ["head", "retrain"])
+def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, policy, here):  # noqa: F811
+    data = replace(table(), subjects=table().ids)  # everybody has one record
+    model = fresh(CORE, data).fit(data)
+    id_ = core_of(model)[0]
+    model.replace(id_, np.zeros(5), core_policy="head")
+    receipt = model.unlearn(**{by: [id_]}, core_policy=policy)
+    assert receipt.guarantee == ("exact-retrain" if policy == "retrain" else "approximate-refit")
+    assert not list(contradictions(receipt))
+    verdict = prove(receipt, model.bundle(), data.without([id_]))
+    assert verdict.contradicted == []
+    assert bool(verdict) == (policy == "retrain")
+
+
+def test_a_record_cannot_be_replaced_by_itself():
+    model = table_model()
+    id_ = table().ids[0]
+    with pytest.raises(DataError, match="just so already"):
+        model.replace(id_, table().features[0])
+    with pytest.raises(DataError, match="of bytes"):
+        model.replace(id_, np.zeros(5, dtype=np.uint8))
+
+
+def test_swapped_classes_and_a_core_of_another_kind_are_found(here):  # noqa: F811
+    receipt, bundle, retained = retrained()
+    from maxrr.unlearning.hashes import model_hash
+
+    names = (bundle.classes[1], bundle.classes[0], *bundle.classes[2:])
+    swapped = replace(bundle, classes=names)
+    swapped = replace(swapped, model_hash=model_hash(swapped.extractor, names, bundle.weights, bundle.intercepts))
+    verdict = prove(*handed_in(receipt, swapped), retained)
+    assert "the classes of the heads are not those of the records, or in another order" in verdict.contradicted
+    ranked = replace(bundle, setting=replace(bundle.setting, core=FrequencyCore(40)))
+    verdict = prove(*handed_in(receipt, ranked), retained)
+    assert not verdict
+    assert "conditions on the receipt is not what was found" in verdict.contradicted
+
+
+def test_buffers_that_are_not_stored_are_given_too():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(5, 4), nn.Linear(4, 3)
+            self.register_buffer("scale", torch.tensor([1.0, 2.0, 0.5, 3.0, 1.5]), persistent=False)
+
+        def forward(self, records):
+            return self.last(torch.relu(self.first(records * self.scale)))
+
+    model = fresh(CORE, table(), Scaled()).fit(table())
+    assert "'scale'" in model.plan(core_of(model)[:1], core_policy="retrain").conditions[0]
+
+
+def test_a_core_of_the_callers_own_is_a_condition():
+    class ById:
+        def is_core(self, ids):
+            return ids % 2 == 0
+
+        def choose(self, network, dataset, **_):
+            from maxrr.core import Choice
+
+            ids = np.sort(dataset.ids[self.is_core(dataset.ids)])
+            return Choice(ids, True, "ids decide", {"kind": "own", "k": len(ids)})
+
+    model = fresh(ById(), table()).fit(table())
+    receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    assert not receipt.unconditional
+    assert "on whose word it is that ids decide" in receipt.conditions[0]
+
+
+def test_values_are_compared_as_float32_whatever_they_are_near():
+    from maxrr.data.hashes import value_hashes
+
+    wide = np.array([[3.0000000000000004, 5.0], [1.1, 2.5]])
+    assert np.array_equal(value_hashes(wide), value_hashes(wide.astype(np.float32)))
+
+
+def test_of_forgotten_rows_not_even_the_place_is_known():
+    model = table_model()
+    ids = np.sort(table().ids)
+    model.unlearn(ids[5:7])
+    holdings = model._fitted.holdings
+    gone = set(np.flatnonzero(~holdings.alive).tolist())
+    assert not gone & set(holdings._living_order.tolist())
+    assert [name for name in vars(holdings) if "order" in name] == ["_living_order"]
+
+
+def test_copies_are_of_one_state():
+    """While another thread erases records."""
+    import pickle
+    import sys
+    import threading
+
+    data = table()
+    model = fresh(CORE, data, epochs=1).fit(data)
+    stop, copies = threading.Event(), []
+
+    def copy_it():
+        while not stop.is_set():
+            copies.append(copy.deepcopy(model) if len(copies) % 2 else pickle.loads(pickle.dumps(model)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread = threading.Thread(target=copy_it)
+    thread.start()
+    try:
+        for id_ in np.sort(data.ids)[:40]:
+            model.unlearn([id_])
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert len(copies) > 3
+    for found in copies:
+        holdings = found._fitted.holdings
+        assert not (holdings.ids[holdings.alive] == 0).any()
+        assert found.manifest_ == data.select(holdings.ids[holdings.alive]).content_hash()

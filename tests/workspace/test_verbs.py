@@ -394,7 +394,7 @@ def test_status_says_what_is_held_and_why(workspace, records):
     workspace.unlearn([core[0], influential[0], free[0]])
     status = workspace.status()
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
-    assert "three HMACs for each of 3 forgotten records" in status.held_about_forgotten
+    assert "three HMACs for each of 3 forgotten or replaced records" in status.held_about_forgotten
     assert (status.model_hash, status.manifest) == (workspace.model.model_hash_, workspace.model.manifest_)
     assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
 
@@ -464,3 +464,44 @@ def test_a_network_by_name_or_by_function(tmp_path, records):
         with Workspace.create(folder, MaxRR(network, HASHED, epochs=2, device="cpu"), records) as workspace:
             before = facts(workspace, records)
         assert reopened(folder, records) == before
+
+
+def test_a_network_that_brings_other_weights_along_is_refused(tmp_path, records):
+    """They would enter the next training as if they had been drawn."""
+
+    def plain():
+        return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
+
+    def pretrained():
+        network = plain()
+        with torch.no_grad():
+            network[0].weight.copy_(torch.arange(30.0).reshape(6, 5))
+        return network
+
+    folder = tmp_path / "workspace"
+    Workspace.create(folder, fresh(HASHED, records, plain), records).close()
+    with pytest.raises(WorkspaceError, match="brings along other weights"):
+        Workspace.open(folder, network=pretrained)
+    Workspace.open(folder, network=plain).close()
+
+
+def test_what_a_model_has_forgotten_stays_forgotten_in_its_workspace(tmp_path, records):
+    model = fresh(HASHED, records).fit(records)
+    model.unlearn(records.ids[:2])
+    with pytest.raises(ValueError, match="2 of the record ids were forgotten"):
+        Workspace.create(tmp_path / "one", model, records)
+    with Workspace.create(tmp_path / "two", model, records.without(records.ids[:2])) as workspace:
+        assert workspace.status().forgotten == 2
+        assert workspace.unlearn(records.ids[:1]).already_forgotten == 1
+    with Workspace.open(tmp_path / "two") as workspace:
+        assert [receipt.number for receipt in workspace.receipts()] == [1]
+
+
+class OwnHash(HashCore):
+    """Somebody's own."""
+
+
+def test_a_core_of_somebodys_own_class_can_be_opened_again(tmp_path, records):
+    Workspace.create(tmp_path / "ws", fresh(OwnHash(0.5, key="k"), records), records).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert "in a way of the caller's own" in workspace.status().conditions[0]

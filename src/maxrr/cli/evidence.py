@@ -29,10 +29,14 @@ def forgotten_records(
     """The records on a receipt, by their marks: from the place given, or from a source that still has them."""
     import numpy as np
 
-    from maxrr.unlearning.oblivion import id_mark
+    from maxrr.unlearning.oblivion import REPLACED, id_mark
 
     records = as_in_workspace(workspace, training if given is None else everything_in(workspace, given, report))
     wanted, key = set(receipt.record_marks), insides(workspace).key
+    if any(id_mark(key, id_, REPLACED).hex() in wanted for id_ in records.ids.tolist()):
+        raise Stop(
+            FAILED, f"receipt {receipt.number} is of a record that was replaced, and no audit of that is provided"
+        )
     found = np.array([id_mark(key, id_).hex() in wanted for id_ in records.ids.tolist()], dtype=bool)
     missing = len(wanted) - int(found.sum())
     if missing:

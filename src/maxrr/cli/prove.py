@@ -19,7 +19,7 @@ from maxrr.cli.sources import like, raw_records, word
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets.naming import NamedNetwork
-    from maxrr.unlearning import Receipt, Verdict
+    from maxrr.unlearning import Bundle, Receipt, Verdict
     from maxrr.workspace import Workspace
 
 DIFFERENT, FALSE = "different", "the receipt is false"
@@ -106,11 +106,28 @@ def from_file(
     with importing_from_here(network), show.progress() as report:
         records, _ = load(source, report=report)
         found = Bundle.load(bundle, network=None if network is None else network_in(bundle, network, records))
-        records = replace(records, ids=like(records.ids, found.ids)).select(found.ids)
+        records = retained(replace(records, ids=like(records.ids, found.ids)), found, source)
         report("training again in a fresh process", 0, 1)
         verdict = prove(handed, found, records)
         report("training again in a fresh process", 1, 1)
     answer(handed, verdict, json=json)
+
+
+def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
+    """The records that the model retains. All others of the source must be ones that it says it has forgotten."""
+    import numpy as np
+
+    from maxrr.unlearning.oblivion import Oblivion
+
+    others = records.ids[~np.isin(records.ids, bundle.ids)]
+    left_out = int((~Oblivion(bundle.marks).knows(bundle.key, others)).sum())
+    if left_out:
+        raise Stop(
+            UNPROVED,
+            f"{left_out:,} of the training records in {source} are neither retained nor forgotten by the model: it was "
+            "not fitted on this data, or somebody left them out. Without them the proof would be of other data",
+        )
+    return records.select(bundle.ids)
 
 
 def network_in(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:

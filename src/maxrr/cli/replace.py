@@ -39,7 +39,8 @@ def run(
 ) -> None:
     """Forget a record, and learn another in its place.
 
-    The new record shapes the head, and never the extractor before the next `maxrr fit`. Correct the record in your
+    The new record shapes the head. It shapes the extractor where that is trained again and the core is one by hash or
+    full; otherwise not before the next `maxrr fit`. Correct the record in your
     source as well: whatever is trained again from there expects it as it is now.
 
     Examples:

@@ -56,15 +56,15 @@ def value_hashes(features: NDArray[Any]) -> NDArray[np.uint8]:
     """
     found = []
     for _, block in blocks(features):
-        rows = np.ascontiguousarray(block).reshape(len(block), -1).astype(np.float64)
+        with np.errstate(over="ignore"):
+            numbers = np.ascontiguousarray(block).reshape(len(block), -1).astype("<f4") + np.float32(0.0)  # one zero
+        rows = numbers.astype(np.float64)
         scaled = np.rint(rows * 255.0)
         whole = (rows == np.rint(rows)) & (rows >= 0.0) & (rows <= 255.0)
         near = (np.abs(rows * 255.0 - scaled) <= 1e-3) & (scaled >= 0.0) & (scaled <= 255.0)
         as_they_are, as_parts = np.asarray(whole.all(axis=1)), np.asarray(near.all(axis=1))
         pixels = np.where(as_they_are[:, None], rows, scaled)
         pixels[pixels.max(axis=1) <= 1.0] *= 255.0  # black and white in ones
-        with np.errstate(over="ignore"):
-            numbers = np.where(rows == 0.0, 0.0, rows).astype("<f4")  # one zero, not two
         for row in range(len(rows)):
             if as_they_are[row] or as_parts[row]:
                 found.append(hashlib.sha256(b"pixels" + pixels[row].astype(np.uint8).tobytes()).digest())

@@ -7,7 +7,7 @@ from. So two networks of different seeds are compared: what is the same in both 
 import hashlib
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from maxrr.nets.runs import as_array
 from maxrr.nets.seeding import Network, begin
@@ -29,23 +29,27 @@ def given_weights(network: Network) -> dict[str, str]:
     ['0.weight', '0.bias']
     """
     one, other = (begin(network, seed) for seed in SEEDS)
-    trained = {name for name, weights in one.named_parameters() if weights.requires_grad}
-    drawn = other.state_dict()
+    drawn = tensors(other)
     return {
         name: hashlib.sha256(as_array(value.detach().contiguous()).tobytes()).hexdigest()
-        for name, value in one.state_dict().items()
-        if isinstance(value, Tensor) and same(value, drawn[name]) and says_something(value, name in trained)
+        for name, value in tensors(one).items()
+        if name in drawn and same(value, drawn[name]) and says_something(value)
     }
+
+
+def tensors(network: nn.Module) -> dict[str, Tensor]:
+    """All weights and buffers, also those that are not stored with the network."""
+    return {**dict(network.named_parameters()), **dict(network.named_buffers())}
 
 
 def same(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
-def says_something(value: Tensor, trained: bool) -> bool:
+def says_something(value: Tensor) -> bool:
     """Whether more than a plain start is in it."""
-    first = value.flatten()[:1]
+    first = value.detach().flatten()[:1]
     if not len(first):
         return False
-    plain = trained or bool(torch.isin(first, torch.tensor([0, 1], dtype=first.dtype)))
+    plain = value.requires_grad or bool(torch.isin(first, torch.tensor([0, 1], dtype=first.dtype)))
     return not (plain and bool((value == first).all()))

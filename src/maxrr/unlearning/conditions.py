@@ -9,6 +9,8 @@ from maxrr.unlearning.setting import Setting
 def conditions(choice: Choice, setting: Setting, left_in_extractor: int, technique: bool) -> list[str]:
     """One sentence for each condition; none where exactness holds as it is."""
     found = [] if choice.unconditional else [choice.depended_on]
+    if choice.unconditional and not setting.decides_each:
+        found.append(f"the core was chosen in a way of the caller's own, on whose word it is that {choice.depended_on}")
     if setting.given:
         found.append(
             f"{named(list(setting.given))} of the network {'was' if len(setting.given) == 1 else 'were'} given, and "

@@ -81,7 +81,7 @@ def choice_facts(choice: Choice) -> dict[str, Any]:
 
 def core_facts(core: Core | None) -> dict[str, Any] | None:
     """What is needed to choose a core again in the same way, but for its key; None for ways that are not ours."""
-    if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen):
+    if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen) or type(core) not in CORES.values():
         return None
     plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}
     return {"kind": type(core).__name__, **plain}

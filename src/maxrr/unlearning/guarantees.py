@@ -23,7 +23,7 @@ MEANING = {
         "the head is the one that a fit on the retained records gives; the extractor was not trained on the others"
     ),
     Guarantee.approximate: (
-        "the head no longer depends on the records, but the model is not the one that training without them gives: "
+        "the head is fitted without the records, but the model is not the one that training without them gives: "
         "an audit is due"
     ),
     Guarantee.retrain: "the extractor is trained again without the records, with the recorded seed, and then the head",

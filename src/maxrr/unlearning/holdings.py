@@ -49,12 +49,10 @@ class Holdings:
         )  # fmt: skip
 
     @cached_property
-    def _order(self) -> Ints:
-        return np.argsort(self.ids, kind="stable").astype(np.int64)
-
-    @cached_property
     def _living_order(self) -> Ints:
-        return self._order[self.alive[self._order]]
+        """The rows of the records that are there, in the order of their ids. Of others not even the place is kept."""
+        rows = np.flatnonzero(self.alive)
+        return rows[np.argsort(self.ids[rows], kind="stable")]
 
     def rows(self, ids: Ids) -> Ints:
         """Where the records with these ids stand, −1 for those that are not here."""
@@ -123,14 +121,14 @@ class Holdings:
         alive = self.alive.copy()
         alive[rows] = False
         lighter = replace(self, alive=alive)
-        gone = np.setdiff1d(self.present, lighter.present).tolist()
-        if gone:  # their names go, too: they may be those of people
-            names = [
-                f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)
-            ]
-            lighter = replace(lighter, class_names=tuple(names))
-        lighter.__dict__["_order"] = self._order  # found already, and the same
+        known = self._living_order
+        lighter.__dict__["_living_order"] = known[alive[known]]  # found already, but for these
         return lighter
+
+    def without_names(self, gone: Ints) -> "Holdings":
+        """The same without the names of classes that have no records left: they may be those of people."""
+        names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
+        return replace(self, class_names=tuple(names))
 
     def with_added(self, dataset: Dataset) -> "Holdings":
         """The same with more records, which get the rows after the last."""

@@ -20,9 +20,7 @@ def look_up(
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
-        people = np.unique(keys_of(subjects, "subject ids"))
-        rows = np.sort(fitted.holdings.of_subjects(people))
-        return Request(rows, rows[fitted.core[rows]], [], (), 0, core_policy, refit)
+        ids = fitted.holdings.ids[fitted.holdings.of_subjects(np.unique(keys_of(subjects, "subject ids")))]
     wanted = np.unique(keys_of(ids, "record ids"))
     found = fitted.holdings.rows(wanted)
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
@@ -46,7 +44,12 @@ def look_up_for_replacing(
     request = look_up(fitted, [id_], None, core_policy, RETAINED)
     if request.already_forgotten:
         raise ValueError(f"the record {id_!r} was forgotten: there is nothing to replace")
-    return request, rectified(fitted, request, features, label) if len(request.rows) else None
+    if not len(request.rows):
+        return request, None
+    added = rectified(fitted, request, features, label)
+    if np.array_equal(added.record_hashes(), fitted.holdings.hashes[request.rows]):
+        raise DataError(f"the record {id_!r} is just so already: there is nothing to replace")
+    return request, added
 
 
 def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any) -> Dataset:
@@ -55,6 +58,10 @@ def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any)
     given = np.asarray(features)
     if given.shape != holdings.shape:
         raise DataError(f"the new record has shape {given.shape}, but the model's records have {holdings.shape}")
+    if given.dtype == np.uint8 != holdings.dtype:
+        raise DataError(
+            f"the new record is of bytes, which networks divide by 255, but the model's are {holdings.dtype}"
+        )
     content = given.astype(holdings.dtype)
     if holdings.dtype.kind in "iu" and not np.array_equal(content, given):
         raise DataError(f"the new record does not fit into {holdings.dtype}, which the model's records are of")

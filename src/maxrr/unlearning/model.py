@@ -278,9 +278,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return lock_of(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        found: dict[str, Any] = dict(super().__getstate__())
-        found.pop("_own_lock", None)  # a copy gets its own
-        return found
+        """For copies and pickles, which are of one state, whatever another thread erases meanwhile."""
+        with self._lock:
+            found = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
+            return copy.deepcopy(found)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__getstate__())
+        return made
 
     @property
     def _fitted(self) -> Fitted:

@@ -27,7 +27,7 @@ class Plan:
     requested, core, influential, neither, unknown, already_forgotten : int
         Records asked for. Core ones are not counted among the influential again.
     duplicates_left : int
-        Other records with exactly the features of a requested one, which stay in the data.
+        Other records with the values of a requested one, which stay in the data.
     heads : int
         How many heads move to another optimum.
     trains, embeds : int
@@ -110,7 +110,7 @@ def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
     if request.touches_core or request.left_in_extractor:
         return Guarantee.approximate
     if not len(request.rows):
-        return Guarantee.untouched
+        return Guarantee.approximate if on_influential else Guarantee.untouched
     if request.refit == INFLUENTIAL:
         return Guarantee.approximate if heads or on_influential else Guarantee.untouched
     return Guarantee.refit if heads or on_influential else Guarantee.untouched
@@ -123,6 +123,8 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
         said = "every record asked for was forgotten before: nothing is left to do"
         if left:
             said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
+        if fitted.on_influential:
+            said += "; the head stands on influential records alone, and is not the one of a fit on all retained ones"
         return said
     if guarantee is Guarantee.untouched:
         found = "no requested record is core or influential"

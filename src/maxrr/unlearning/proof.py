@@ -186,6 +186,9 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     held = sum(id_mark(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
     if held:
         yield f"{held} of the retained records are among the forgotten ones"
+    names = tuple(dataset.class_names[label] for label in np.unique(dataset.labels).tolist())
+    if bundle.classes != names:
+        yield "the classes of the heads are not those of the records, or in another order"
     chosen = bundle.setting.core_ids(dataset.ids, bundle.choice.ids)
     if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"

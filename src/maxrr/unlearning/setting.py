@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice, Core
+from maxrr.core import Choice, Core, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
@@ -39,25 +39,25 @@ class Setting:
 
     @property
     def decides_each(self) -> bool:
-        """Whether a record is core by itself, whatever others there are."""
-        return hasattr(self.core, "is_core")
+        """Whether a record is core by itself, whatever others there are: by a rule of ours, to be asked again."""
+        return type(self.core) in (HashCore, FullCore)
 
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
         """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen."""
-        rule = getattr(self.core, "is_core", None)
-        return np.sort(ids[rule(ids)]) if rule is not None else np.intersect1d(chosen, ids)
+        if isinstance(self.core, HashCore | FullCore) and self.decides_each:
+            return np.sort(ids[self.core.is_core(ids)])
+        return np.intersect1d(chosen, ids)
 
     def extractor(self, records: Dataset, choice: Choice, report: Report | None = None) -> nn.Module:
         """The extractor, trained on those of the records that are core.
 
-        Classes are numbered as they come among the records that are there: so it does not matter whether a class that
-        has none left was ever known.
+        Classes are numbered as they come among the core: so it does not matter which others there are, or were.
         """
         if self.frozen:
             network = self.network if isinstance(self.network, nn.Module) else self.network()
             return copy.deepcopy(network).cpu().eval()
         core = records.select(np.intersect1d(choice.ids, records.ids))
-        classes = np.unique(records.labels)
+        classes = np.unique(core.labels)
         names = tuple(records.class_names[label] for label in classes.tolist())
         core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
         run = train(

@@ -151,11 +151,11 @@ def without(now: Fitted, request: Request, added: Dataset | None, report: Report
         left=now.left | {id_mark(now.key, id_, purpose) for id_ in core},
         derived={},
     )
-    then = replace(then, labels=without_names(now.labels, before.present, then.holdings.present))
     if not request.does_something:
         return then
     if added is not None:
         then = with_added(then, added)
+    then = without_names(then, np.setdiff1d(before.present, then.holdings.present))
     if request.makes_extractor:
         then = with_extractor(now, then, request, report)
     if request.makes_extractor or (added is not None and now.on_influential):
@@ -193,14 +193,13 @@ def with_added(then: Fitted, added: Dataset) -> Fitted:
     return replace(then, holdings=holdings, oblivion=oblivion)
 
 
-def without_names(labels: NDArray[Any], before: Ints, after: Ints) -> NDArray[Any]:
-    """What callers call the classes, less those that lost their last record."""
-    gone = np.setdiff1d(before, after)
+def without_names(then: Fitted, gone: Ints) -> Fitted:
+    """The same without the names of classes that lost their last record, ours and those of the caller."""
     if not len(gone):
-        return labels
-    kept = labels.copy()
-    kept[gone] = np.zeros(1, labels.dtype)[0]
-    return kept
+        return then
+    labels = then.labels.copy()
+    labels[gone] = np.zeros(1, labels.dtype)[0]
+    return replace(then, holdings=then.holdings.without_names(gone), labels=labels)
 
 
 def with_head(then: Fitted, report: Report | None) -> Fitted:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.core import Core
+from maxrr.nets.given import given_weights
+from maxrr.nets.naming import name_of
 from maxrr.nets.seeding import Network
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.facts import (
@@ -32,6 +34,7 @@ from maxrr.unlearning.holdings import Holdings
 from maxrr.unlearning.oblivion import Mark, Oblivion
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
+from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.damage import WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
@@ -163,6 +166,7 @@ def loaded(
             extractor = extractor_of(setting, facts["layers"], weights)
         except ValueError as error:
             raise WorkspaceError(f"the workspace was fitted with a network: {error}") from error
+        check_given(setting)
     if setting.frozen:  # what is used again is what was used, whatever the maker gives today
         setting = replace(setting, network=extractor)
     holdings = holdings_of(facts["records"], table)
@@ -190,6 +194,18 @@ def loaded(
 def same_layers(one: nn.Module, other: nn.Module) -> bool:
     """Whether the weights of one fit into the layers of the other."""
     return str(one) == str(other) and kinds(one.state_dict()) == kinds(other.state_dict())
+
+
+def check_given(setting: Setting) -> None:
+    """Refuse a network that brings along other weights than the fitted one: they would enter the next training."""
+    named = name_of(setting.network)
+    if setting.frozen or (named is not None and named.our_own):
+        return
+    if given_weights(setting.network) != dict(setting.given):
+        raise WorkspaceError(
+            "the network brings along other weights than the one that was fitted, such as frozen or pretrained ones: "
+            "name the network that was"
+        )
 
 
 class Unmade(nn.Module):

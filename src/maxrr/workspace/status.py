@@ -69,8 +69,8 @@ def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
     about = (
         "nothing was forgotten yet"
         if not count
-        else f"three HMACs for each of {count:,} forgotten records (of its id, of the record, of its values) "
-        "under the key of this workspace: they recognise a request for what is gone, and data that brings it "
+        else f"three HMACs for each of {count:,} forgotten or replaced records (of its id, of the record, of its "
+        "values) under the key of this workspace: they recognise a request for what is gone, and data that brings it "
         "back, and tell nothing to those who do not hold the record"
     )
     return Status(

@@ -23,6 +23,7 @@ from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.model import let_in
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
@@ -161,8 +162,13 @@ class Workspace:
             if model.core is None:
                 raise WorkspaceError("the core of this workspace was chosen in a way of your own: pass the model, too")
         fresh = clone(model)
+        own = vars(model).get("_state")
         if before is not None:
+            if isinstance(own, Fitted) and own.key != self._fitted.key:
+                let_in(own, records, allow_copies)  # what the model has forgotten elsewhere does not come back here
             fresh._state = self._fitted  # the key, and what was forgotten under it
+        elif isinstance(own, Fitted):
+            fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
         fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), report=report)
         after = fresh._fitted
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
