@@ -43,6 +43,19 @@ def test_an_answer_that_cannot_be_written(digits: Path, how: str) -> None:
     assert requests(digits) == 1
 
 
+@pytest.mark.parametrize("how", ["", "--json"])
+def test_an_output_that_is_closed(digits: Path, how: str) -> None:
+    one = kinds(digits)["free"][0]
+    asked = command("unlearn", digits, "--ids", one, "--yes", how)
+    done = subprocess.run(f"{asked} >&- <&-", shell=True, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, requests(digits)) == (6, 1)
+    (line,) = done.stderr.splitlines()
+    assert "the request was carried out" in line
+    told = subprocess.run(command("status", digits) + " >&-", shell=True, stderr=subprocess.PIPE, text=True)
+    assert (told.returncode, len(told.stderr.splitlines())) == (1, 1)
+    assert subprocess.run(command("unlearn", digits, "--ids", one) + " >&- 2>&- <&-", shell=True).returncode == 2
+
+
 @needs_full
 def test_nor_can_the_error(digits: Path) -> None:
     one = kinds(digits)["free"][0]

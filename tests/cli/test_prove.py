@@ -71,3 +71,15 @@ def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_pa
 
 def test_without_the_raw_records(shell: Shell, answered: Path) -> None:
     assert "nowhere.npz" in shell("prove", answered, 1, "--source", "nowhere.npz", code=1).err
+
+
+def test_a_bundle_is_written_over_nothing_but_a_bundle(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("precious")
+    assert "is not a bundle" in shell("bundle", answered, table, code=1).err
+    assert table.read_text() == "precious"
+    assert "in the workspace" in shell("bundle", answered, answered / "workspace.json", code=1).err
+    assert "in the workspace" in shell("export", answered, answered / "model.onnx", code=1).err
+    shell("status", answered)
+    for _ in range(2):
+        shell("bundle", answered, tmp_path / "b")

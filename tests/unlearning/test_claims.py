@@ -79,7 +79,7 @@ def test_a_network_that_is_drawn_and_trained_here_has_no_condition():
 
 
 def test_a_frozen_extractor_is_exact_on_its_owners_word():
-    model = fresh(Frozen(), table(), nn.Sequential(nn.Linear(5, 4), nn.ReLU())).fit(table())
+    model = fresh(Frozen(), table(), nn.Sequential(nn.Linear(5, 12), nn.Tanh())).fit(table())
     receipt = model.unlearn(table().ids[:2])
     assert receipt.guarantee.startswith("exact")
     assert not receipt.unconditional
@@ -371,7 +371,7 @@ def test_also_where_the_operator_says_that_he_handed_it_out(name, here):  # noqa
 def test_what_nobody_can_compare_is_said(here):  # noqa: F811
     receipt, bundle, retained = retrained()
     said = " ".join(prove(receipt, bundle, retained).not_compared)
-    assert "who asked, and how many of the records were core or influential" in said
+    assert "who asked, by which policy, and how many of the records were core or influential" in said
     assert "the state before the request" in said
     assert "when it was" in said
 
@@ -757,3 +757,37 @@ def test_copies_are_of_one_state():
         holdings = found._fitted.holdings
         assert not (holdings.ids[holdings.alive] == 0).any()
         assert found.manifest_ == data.select(holdings.ids[holdings.alive]).content_hash()
+
+
+def test_forgotten_values_do_not_come_back_by_replace():
+    model = table_model()
+    one, other = table().ids[:2]
+    gone = table().features[0].copy()
+    model.unlearn([one])
+    with pytest.raises(ValueError, match="exactly the values of forgotten"):
+        model.replace(other, gone)
+    with pytest.warns(UserWarning, match="are let in"):
+        model.replace(other, gone, allow_copies="twins")
+    assert [override.reason for override in model._fitted.overrides] == ["twins"]
+    model.replace(other, table().features[1])  # back to what it was
+    model.replace(other, np.zeros(5))
+
+
+def half_given():
+    """A function that loads most rows of a weight from elsewhere."""
+    network = MLP(5, 3, hidden=(12,))
+    first = next(layer for layer in network.modules() if isinstance(layer, nn.Linear))
+    with torch.no_grad():
+        first.weight[:11] = torch.arange(55.0).reshape(11, 5) / 55.0
+    return network
+
+
+def test_a_part_of_a_weight_that_was_given_is_a_condition():
+    model = fresh(CORE, table(), half_given).fit(table())
+    assert len(model.plan(core_of(model)[:1], core_policy="retrain").conditions) == 1
+
+
+def test_a_receipt_of_a_ranked_core_says_nothing_measured_on_the_records():
+    model = fresh(FrequencyCore(40, runs=2), table()).fit(table())
+    assert "worst_gap" in model.core_.details
+    assert model.unlearn(table().ids[:1]).core_details == {"kind": "frequency", "runs": 2}

@@ -505,3 +505,21 @@ def test_a_core_of_somebodys_own_class_can_be_opened_again(tmp_path, records):
     Workspace.create(tmp_path / "ws", fresh(OwnHash(0.5, key="k"), records), records).close()
     with Workspace.open(tmp_path / "ws") as workspace:
         assert "in a way of the caller's own" in workspace.status().conditions[0]
+
+
+def test_an_interruption_while_clearing_up_is_known(folder, records, monkeypatch):
+    """The request is done; that something is left to erase is said, and the next opening does it."""
+    with Workspace.open(folder) as workspace:
+        free = kinds(workspace.model)[2][:1]
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(workspace._store, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            workspace.unlearn(free)
+        assert "was interrupted, and old bytes may still be there" in workspace.unfinished
+        assert workspace.status().requests == 1
+    with Workspace.open(folder) as workspace:
+        assert workspace.unfinished == ""
+        assert workspace.status().requests == 1

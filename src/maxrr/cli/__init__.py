@@ -1,7 +1,9 @@
 """The `maxrr` command: one file a command, each importing what it needs when it runs."""
 
+import errno
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -64,8 +66,26 @@ def app(arguments: Sequence[str] | None = None) -> None:
         from maxrr.cli.plain import main
     else:
         from maxrr.cli.fancy import main
+    opened_streams()
     # A terminal that cannot show a sign shows a question mark, not an error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     main(COMMANDS, arguments, f"maxrr {importlib.import_module('maxrr').__version__}")
+
+
+class Closed(io.TextIOBase):
+    """In place of an output that the caller has closed: what is written to it does not arrive, and that is an error."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "the output is closed", "stdout")
+
+
+def opened_streams() -> None:
+    """Python has None for streams that were closed by the caller, as by `>&-`."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for as long as the process)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = Closed()

@@ -15,7 +15,7 @@ from maxrr.cli.command import Argument, Option
 from maxrr.cli.cores import core_of
 from maxrr.cli.exits import REFUSED, USAGE, Stop
 from maxrr.cli.opening import importing_from_here, insides, named_network
-from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Subject, Wait
+from maxrr.cli.options import WAIT, Copies, FromWhat, Id, Json, Label, Subject, Wait
 from maxrr.cli.outcome import state_of, told
 from maxrr.cli.sources import as_fitted, to_keep, word
 
@@ -74,13 +74,7 @@ def run(
         bool,
         Option("Leave out records that this workspace has forgotten, where it would refuse.", ("--skip-forgotten",)),
     ] = False,
-    allow_copies: Annotated[
-        str | None,
-        Option(
-            "Let records in that have the values of forgotten ones under other ids, because they are other people's: "
-            "the reason, which the workspace keeps."
-        ),
-    ] = None,
+    allow_copies: Copies = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -175,8 +169,8 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
         raise Stop(
             REFUSED,
             f"{len(gone):,} of the records were forgotten by this workspace, by their ids or, under others, by their "
-            "values, and must not come back: leave them out with --skip-forgotten. If they only look like forgotten "
-            "ones, and are other people's, say so with --allow-copies",
+            "values, and must not come back: leave them out with --skip-forgotten"
+            + ("" if copies else ". If they only have the same values, and are other people's, say so: --allow-copies"),
         )
     return records.without(gone)
 

@@ -39,6 +39,11 @@ Network = Annotated[
 ]  # fmt: skip
 
 # Requests
+Copies = Annotated[
+    str | None,
+    Option("Let records in that have the values of forgotten ones under other ids, because they are other people's: "
+           "the reason, which the workspace keeps."),
+]  # fmt: skip
 Ids = Annotated[list[str] | None, Option("Record ids, with commas between them; may be repeated.")]
 IdsFile = Annotated[str | None, Option("A file with a record id on each line; - is standard input.")]
 Subjects = Annotated[list[str] | None, Option("All records about this subject; may be repeated.")]

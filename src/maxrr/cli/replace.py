@@ -11,7 +11,7 @@ from maxrr.cli.consent import confirm
 from maxrr.cli.exits import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.inputs import Kind, from_image, from_npy
 from maxrr.cli.opening import check_network, insides, opened
-from maxrr.cli.options import WAIT, CorePolicy, Folder, Json, Network, Policy, Source, Wait, Yes
+from maxrr.cli.options import WAIT, Copies, CorePolicy, Folder, Json, Network, Policy, Source, Wait, Yes
 from maxrr.cli.outcome import request_done, told
 from maxrr.cli.requests import as_in, refusal
 from maxrr.cli.sources import raw_records
@@ -31,6 +31,7 @@ def run(
     npy: Annotated[Path | None, Option("An .npy file with the new record.")] = None,
     label: Annotated[str | None, Option("The name of its class, if that changes, too.")] = None,
     policy: CorePolicy = Policy.HEAD,
+    allow_copies: Copies = None,
     source: Source = None,
     yes: Yes = False,
     network: Network = None,
@@ -64,7 +65,10 @@ def run(
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
                 records = raw_records(found, source, report) if again else None
-                receipt = found.replace(key, features, code, core_policy=str(policy), records=records, report=report)
+                receipt = found.replace(
+                    key, features, code, core_policy=str(policy), allow_copies=allow_copies, records=records,
+                    report=report,
+                )  # fmt: skip
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answers.tell(receipt, path, models, json=json)

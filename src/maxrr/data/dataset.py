@@ -1,7 +1,6 @@
 """Records known by their ids, never by their row numbers."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import checks, hashes
 from maxrr.data.checks import DataError
+from maxrr.data.once import once
 
 Ids = NDArray[Any]
 """Record or subject ids: int64, or strings."""
@@ -92,7 +92,7 @@ class Dataset:
         """The shape of one record."""
         return self.features.shape[1:]
 
-    @cached_property
+    @once
     def _order(self) -> NDArray[np.int64]:
         """Row numbers in the order of the ids."""
         return np.argsort(self.ids, kind="stable").astype(np.int64)

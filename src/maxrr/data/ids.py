@@ -1,14 +1,13 @@
 """What records are called where their source does not say."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import DataError, MissingIdsError, blocks
-from maxrr.data.hashes import framed
+from maxrr.data.checks import DataError, MissingIdsError
+from maxrr.data.hashes import value_hashes
 
 IdsFrom = Literal["content", "rows"]
 DIGITS = 20  # hexadecimal: among a billion records two that differ share them with a probability of a millionth
@@ -44,8 +43,8 @@ def made_ids(parts: Sequence[NDArray[Any]], ids_from: str | None) -> list[NDArra
 def content_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """An id from the numbers of each record: the same wherever it stands, and in whichever type they are stored.
 
-    It is the beginning of the SHA-256 of the record's shape and of its numbers as little-endian float64. Equal records
-    cannot be told apart: they are counted in the order in which they stand, with -2, -3 and so on behind the id.
+    It is the beginning of the hash by which forgotten values are recognised, `maxrr.data.hashes.value_hashes`. Equal
+    records cannot be told apart: they are counted in the order in which they stand, with -2, -3 and so on behind.
 
     >>> content_ids([np.array([[1.0], [2.0], [1.0]])]).tolist()
     ['60466e01ce85ba31ae6f', 'ce6c4f768009312f7472', '60466e01ce85ba31ae6f-2']
@@ -53,11 +52,8 @@ def content_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     seen: dict[str, int] = {}
     ids = []
     for part in parts:
-        shape = framed(*(str(size).encode() for size in part.shape[1:]))
-        for _, block in blocks(part):
-            numbers = block.astype("<f8").reshape(len(block), -1) + 0.0  # no negative zeros: they are the same numbers
-            for row in numbers:
-                digest = hashlib.sha256(shape + row.tobytes()).hexdigest()[:DIGITS]
-                seen[digest] = seen.get(digest, 0) + 1
-                ids.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
+        for value in value_hashes(part):
+            digest = value.tobytes().hex()[:DIGITS]
+            seen[digest] = seen.get(digest, 0) + 1
+            ids.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
     return np.array(ids, dtype=np.str_)

@@ -26,6 +26,8 @@ def write_atomically(
         Among others when the disk is full; the message then names `path` and says so.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "Is there already, and is not a file: nothing was written", str(path))
     temporary = path.parent / f".maxrr-{secrets.token_hex(8)}.tmp"  # short: `path` may have the longest name allowed
     try:
         with open(temporary, "xb", opener=for_owner if private else None) as file:

@@ -33,7 +33,7 @@ def given_weights(network: Network) -> dict[str, str]:
     return {
         name: hashlib.sha256(as_array(value.detach().contiguous()).tobytes()).hexdigest()
         for name, value in tensors(one).items()
-        if name in drawn and same(value, drawn[name]) and says_something(value)
+        if name in drawn and says_something(value, drawn[name])
     }
 
 
@@ -42,14 +42,12 @@ def tensors(network: nn.Module) -> dict[str, Tensor]:
     return {**dict(network.named_parameters()), **dict(network.named_buffers())}
 
 
-def same(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
-
-
-def says_something(value: Tensor) -> bool:
-    """Whether more than a plain start is in it."""
-    first = value.detach().flatten()[:1]
-    if not len(first):
+def says_something(value: Tensor, other: Tensor) -> bool:
+    """Whether more than a plain start is the same in both, be it in a part of them."""
+    if value.shape != other.shape:
+        return True
+    common = value.detach()[(value == other).detach()]
+    if not common.numel():
         return False
-    plain = value.requires_grad or bool(torch.isin(first, torch.tensor([0, 1], dtype=first.dtype)))
-    return not (plain and bool((value == first).all()))
+    plain = value.requires_grad or bool(torch.isin(common[:1], torch.tensor([0, 1], dtype=common.dtype)))
+    return not (plain and bool((common == common[0]).all()))

@@ -2,23 +2,22 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
 from maxrr.data import Dataset
 from maxrr.svm import EXACT
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.oblivion import class_mark, commitment
-from maxrr.unlearning.receipts import NOTHING, HeadProof, Receipt, claim_of, rounded_up
+from maxrr.unlearning.receipts import NOTHING, VERSION, HeadProof, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN
 
 HASH = re.compile("[0-9a-f]{64}")
 
 NOT_COMPARED = (
-    "who asked, and how many of the records were core or influential: they are gone",
+    "who asked, by which policy, and how many of the records were core or influential: they are gone",
     "the state before the request",
     "when it was, how long it took, its reason in words, and how many duplicates stayed",
 )
@@ -80,8 +79,10 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     if exact and receipt.core_left_in_extractor and not receipt.conditions:
         yield "forgotten records remain in the extractor, and it names no condition"
     yield from contradictions_of_heads(receipt)
-    if not is_moment(receipt.time):
-        yield f"{receipt.time!r} is no time"
+    if not is_moment(receipt.time) or not receipt.seconds >= 0.0:
+        yield f"{receipt.time!r} is no time, or {receipt.seconds} seconds are none"
+    if receipt.version != VERSION:
+        yield f"it is of version {receipt.version}"
 
 
 def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
@@ -134,11 +135,6 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
         yield "it names another receipt before it than this model handed out"
 
 
-def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
-    """How the core was chosen, without what was counted then: another fit of the same records counts fewer."""
-    return {name: details.get(name) for name in ("kind", "fraction", "runs")}
-
-
 def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What a receipt of the present state says that is not so."""
     setting, choice = bundle.setting, bundle.choice
@@ -164,9 +160,8 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
             for name, certificate in zip(heads, bundle.certificates, strict=True)
         ],
     }
-    said = {name: getattr(receipt, name) for name in facts} | {"core_details": lasting(receipt.core_details)}
     for name, value in facts.items():
-        if said[name] != value:
+        if getattr(receipt, name) != value:
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
         yield "the guarantee on the receipt is exact, and the head stands on influential records alone"

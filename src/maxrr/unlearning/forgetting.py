@@ -11,7 +11,7 @@ from maxrr.svm import FORM
 from maxrr.unlearning import flat, state
 from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, class_mark, id_mark
 from maxrr.unlearning.plans import Plan, make_plan
-from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of
+from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of, lasting
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 
@@ -67,7 +67,7 @@ def make_receipt(
         guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim=claim_of(plan.guarantee.value, heads), form=FORM,
         unconditional=exact and not after.conditions, conditions=after.conditions if exact else [],
-        core_depended_on=before.choice.depended_on, core_details=dict(before.choice.details),
+        core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
         influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,

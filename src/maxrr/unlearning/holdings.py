@@ -6,7 +6,6 @@ samples) keeps its place, and forgetting costs no copy of the others.
 
 import hmac
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import DataError, Dataset
 from maxrr.data.hashes import content_hash, framed, key_bytes, value_hashes
+from maxrr.data.once import once
 
 Ids = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -48,7 +48,7 @@ class Holdings:
             np.ones(len(dataset), dtype=bool), dataset.columns,
         )  # fmt: skip
 
-    @cached_property
+    @once
     def _living_order(self) -> Ints:
         """The rows of the records that are there, in the order of their ids. Of others not even the place is kept."""
         rows = np.flatnonzero(self.alive)
@@ -92,7 +92,7 @@ class Holdings:
         found = zip(self.ids[rows].tolist(), names, self.contents[rows], strict=True)
         return frozenset((str(id_), name, content.tobytes()) for id_, name, content in found)
 
-    @cached_property
+    @once
     def present(self) -> Ints:
         """The classes that have records, by number."""
         return np.flatnonzero(np.bincount(self.labels[self.alive], minlength=len(self.class_names)))
@@ -110,7 +110,7 @@ class Holdings:
         whole = {digest.tobytes() for digest in self.contents[rows]}
         return sum(digest.tobytes() in whole for digest in self.contents[alike])
 
-    @cached_property
+    @once
     def manifest(self) -> str:
         """One hash for all records that are there: that of the dataset of them."""
         names = tuple(self.class_names[label] for label in self.present.tolist())

@@ -33,7 +33,7 @@ from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.holdings import Holdings, shuffled
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
-from maxrr.unlearning.oblivion import Oblivion
+from maxrr.unlearning.oblivion import REPLACED, Oblivion, id_mark
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.plans import Plan, make_plan
@@ -255,7 +255,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, report: Report | None = None,
+        core_policy: str | Technique = HEAD, allow_copies: str | None = None, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
@@ -263,11 +263,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the core is decided for each record by itself (`HashCore`, `FullCore`), it enters the core as well if its id
         says so, and the model is the one that fitting the corrected data gives. With a core that was ranked it does not
         enter before the next `fit`: the model is the one that an extractor on the same core, without the record, and
-        heads on all records give.
+        heads on all records give. The values of a forgotten record are refused, as by `fit`.
         """
         with self._lock:
             request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
-            return forget(self._fitted, request, added, self._take_over, report)
+            return forget(with_let_in(self._fitted, added, allow_copies), request, added, self._take_over, report)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
@@ -342,6 +342,19 @@ def let_in(before: Fitted, dataset: Dataset, reason: str | None) -> tuple[Overri
         )
     warnings.warn(f"{copies:,} records with the values of forgotten ones are let in under other ids", stacklevel=4)
     return (Override(datetime.now(UTC).isoformat(timespec="seconds"), copies, reason),)
+
+
+def with_let_in(fitted: Fitted, added: Dataset | None, reason: str | None) -> Fitted:
+    """The same state, which remembers why a record was let in that has values of a forgotten one.
+
+    That a record becomes again what it was before it was replaced needs no reason.
+    """
+    if added is None:
+        return fitted
+    own = {id_mark(fitted.key, id_, REPLACED) for id_ in added.ids.tolist()}
+    others = Oblivion(frozenset(mark for mark in fitted.oblivion.marks if mark.id not in own))
+    overrides = let_in(replace(fitted, oblivion=others), added, reason)
+    return replace(fitted, overrides=fitted.overrides + overrides) if overrides else fitted
 
 
 def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:

@@ -13,6 +13,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -208,6 +209,11 @@ def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparabl
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
             return pool.submit(rebuild, setting, bundle.choice, dataset, fitted_on, given, stored).result()
+        except BrokenProcessPool as error:
+            raise ValueError(
+                "the fresh process ended before it began. If your script defines the network, it is run again there: "
+                "put what it does under `if __name__ == '__main__':`, or define the network in a module"
+            ) from error
         finally:
             pool.shutdown(cancel_futures=True)
 

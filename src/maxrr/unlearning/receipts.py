@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
@@ -60,6 +60,11 @@ def claim_of(guarantee: str, heads: Sequence[HeadProof]) -> str:
     if all(head.decided for head in heads):
         return "identical"
     return f"within {rounded_up(max(head.error for head in heads))}"
+
+
+def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
+    """How a core was chosen, without what was counted and measured then: that depends on who was there."""
+    return {name: details[name] for name in ("kind", "fraction", "runs") if name in details}
 
 
 def power_of_ten(value: float) -> float:

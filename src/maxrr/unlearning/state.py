@@ -7,7 +7,6 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from torch import nn
 
 from maxrr.core import Choice
 from maxrr.data import Dataset
+from maxrr.data.once import once
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.unlearning.conditions import conditions
@@ -71,7 +71,7 @@ class Fitted:
         """What exactness is conditional on."""
         return conditions(self.choice, self.setting, self.left_in_extractor, self.technique)
 
-    @cached_property
+    @once
     def core(self) -> Bools:
         """Which rows are core records."""
         rows = self.holdings.rows(self.choice.ids)
@@ -79,12 +79,12 @@ class Fitted:
         mask[rows[rows >= 0]] = True
         return mask
 
-    @cached_property
+    @once
     def head_classes(self) -> tuple[str, ...]:
         """The names of the classes that the head tells apart."""
         return tuple(self.holdings.class_names[label] for label in self.codes)
 
-    @cached_property
+    @once
     def spoken_for(self) -> tuple[str, ...]:
         """For each head the name of the class that it tells from the rest; two classes share one, the second's."""
         return self.head_classes if len(self.head_classes) > 2 else self.head_classes[1:]
@@ -99,12 +99,12 @@ class Fitted:
         """Extractor and head, as receipts name them."""
         return commitment(self.key, b"model", self.model_hash)
 
-    @cached_property
+    @once
     def flat(self) -> tuple[str, ...]:
         """The classes whose heads have weights of zero."""
         return tuple(name for name, w in zip(self.spoken_for, self.head.coef_, strict=True) if not w.any())
 
-    @cached_property
+    @once
     def model_hash(self) -> str:
         """Over extractor and head."""
         return model_hash(self.extractor.state_dict(), self.head_classes, self.head.coef_, self.head.intercept_)

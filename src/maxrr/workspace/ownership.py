@@ -92,9 +92,9 @@ def is_ours(path: Path, marker: Marker | None) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """A folder for us alone: a new one, or an empty one that is taken over."""
+    """A folder for us alone: a new one, or one that is taken over, which holds nothing of others."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name != "nt" and not any(folder.iterdir()) and folder.stat().st_mode & OTHERS:
+    if os.name != "nt" and folder.stat().st_uid == os.getuid() and folder.stat().st_mode & OTHERS:
         folder.chmod(0o700)
 
 

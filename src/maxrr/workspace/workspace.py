@@ -23,7 +23,7 @@ from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import forget
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
-from maxrr.unlearning.model import let_in
+from maxrr.unlearning.model import let_in, with_let_in
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
@@ -229,12 +229,13 @@ class Workspace:
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, records: Dataset | None = None, report: Report | None = None,
+        core_policy: str | Technique = HEAD, allow_copies: str | None = None, records: Dataset | None = None,
+        report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.replace`, durable."""
         with self._writing(), self._at_hand(records) as fitted:
             request, added = look_up_for_replacing(fitted, id, features, label, core_policy)
-            return forget(fitted, request, added, self._take_over, report)
+            return forget(with_let_in(fitted, added, allow_copies), request, added, self._take_over, report)
 
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
@@ -442,7 +443,10 @@ class Workspace:
         try:
             self._store.finish()
         except OSError as error:
-            self._unfinished = f"erasing old bytes from {self.folder} failed ({error})"
+            self._unfinished = f"clearing up in {self.folder} failed ({error}), and old bytes may still be there"
+        except BaseException:
+            self._unfinished = f"clearing up in {self.folder} was interrupted, and old bytes may still be there"
+            raise
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
 
