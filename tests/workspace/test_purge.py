@@ -132,7 +132,7 @@ def test_a_purge_that_failed_is_finished_by_the_next_request(workspace, records,
     wanted = needles(workspace.model, records, free[0].item())
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", broken)
-        with pytest.warns(UserWarning, match=r"erasing old bytes .* failed"):
+        with pytest.warns(UserWarning, match=r"clearing up in .* failed"):
             workspace.unlearn(free[:1])
     assert found(wanted, workspace.folder)
     workspace.unlearn(free[1:2])
@@ -181,7 +181,7 @@ def test_a_purge_that_failed_is_told_after_the_memory_was_cleared(workspace, rec
     free = kinds(workspace.model)[2]
     wanted = needles(workspace.model, records, free[0].item())
     monkeypatch.setattr(os, "pwrite", broken)
-    with pytest.raises(UserWarning, match=r"the request was carried out, but erasing old bytes .* failed"):
+    with pytest.raises(UserWarning, match=r"the request was carried out, but clearing up in .* failed"):
         workspace.unlearn(free[:1])
     monkeypatch.undo()
     assert holds_bytes(workspace, wanted.values()) == []
