@@ -125,6 +125,15 @@ class Holdings:
         lighter.__dict__["_living_order"] = known[alive[known]]  # found already, but for these
         return lighter
 
+    def without_records(self) -> "Holdings":
+        """The same without the raw records, as a disk holds it."""
+        bare = replace(self, features=None)
+        known = {
+            name: self.__dict__[name] for name in ("_living_order", "present", "manifest") if name in self.__dict__
+        }
+        bare.__dict__.update(known)  # found already, and the same
+        return bare
+
     def without_names(self, gone: Ints) -> "Holdings":
         """The same without the names of classes that have no records left: they may be those of people."""
         names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]

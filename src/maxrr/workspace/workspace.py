@@ -430,7 +430,8 @@ class Workspace:
         self, after: Fitted, receipt: Receipt | None, core: Core | None, network: dict[str, Any], source: dict[str, Any]
     ) -> None:
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
-        kept = replace(after, holdings=replace(after.holdings, features=None))
+        kept = replace(after, holdings=after.holdings.without_records())
+        kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
         try:
             self._store.commit(kept, core, receipt, network, source)
             self._take(kept, core)
