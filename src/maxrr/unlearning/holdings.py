@@ -128,10 +128,8 @@ class Holdings:
     def without_records(self) -> "Holdings":
         """The same without the raw records, as a disk holds it."""
         bare = replace(self, features=None)
-        known = {
-            name: self.__dict__[name] for name in ("_living_order", "present", "manifest") if name in self.__dict__
-        }
-        bare.__dict__.update(known)  # found already, and the same
+        for name in {"_living_order", "present", "manifest"} & self.__dict__.keys():
+            bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
 
     def without_names(self, gone: Ints) -> "Holdings":
