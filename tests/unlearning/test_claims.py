@@ -791,3 +791,12 @@ def test_a_receipt_of_a_ranked_core_says_nothing_measured_on_the_records():
     model = fresh(FrequencyCore(40, runs=2), table()).fit(table())
     assert "worst_gap" in model.core_.details
     assert model.unlearn(table().ids[:1]).core_details == {"kind": "frequency", "runs": 2}
+
+
+def test_forgotten_values_in_columns_that_changed_places():
+    data, names = table(), ("a", "b", "c", "d", "e")
+    model = fresh(CORE, data, epochs=1).fit(replace(data, columns=names))
+    model.unlearn(data.ids[:2])
+    turned = replace(data, ids=data.ids + 1, features=data.features[:, ::-1].copy(), columns=names[::-1])
+    with pytest.raises(ValueError, match="2 of the records have exactly the values"):
+        model.fit(turned)

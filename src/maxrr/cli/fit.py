@@ -172,6 +172,8 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
             "values, and must not come back: leave them out with --skip-forgotten"
             + ("" if copies else ". If they only have the same values, and are other people's, say so: --allow-copies"),
         )
+    if len(gone):
+        show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")
     return records.without(gone)
 
 

@@ -49,10 +49,11 @@ def tell(status: Status) -> None:
 
     source = status.source.get("name", "not known")
     exact = f"without conditions: {status.core_depended_on}"
-    if status.conditions:
+    if status.bytes_claim == "nothing":
+        alone = [] if status.core_left_in_extractor else ["the head stands on influential records alone"]
+        exact = f"no: {'; '.join(status.conditions or alone)}"
+    elif status.conditions:
         exact = f"on {count(len(status.conditions), 'condition')}: {'; '.join(status.conditions)}"
-    elif not status.unconditional:
-        exact = "no: the head stands on influential records alone"
     show.facts(
         [
             ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),

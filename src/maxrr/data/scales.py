@@ -7,7 +7,7 @@ from maxrr.data.checks import blocks
 from maxrr.data.dataset import Dataset
 
 APART = 100.0  # a network's first weights are as large for one column as for another: beyond this one drowns the rest
-ADVICE = "scale the columns, such as to a mean of 0 and a standard deviation of 1"
+ADVICE = "scale the columns to about 1, by constants that do not depend on the records"
 
 
 def unevenness(records: Dataset) -> str:

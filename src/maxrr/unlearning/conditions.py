@@ -13,10 +13,8 @@ def conditions(choice: Choice, setting: Setting, left_in_extractor: int, techniq
         found.append(f"the core was chosen in a way of the caller's own, on whose word it is that {choice.depended_on}")
     if setting.given:
         found.append(
-            f"{named(list(setting.given))} of the network {'was' if len(setting.given) == 1 else 'were'} given, and "
-            "neither drawn from the seed nor trained here from the start: on the word of whoever gave "
-            f"{'it' if len(setting.given) == 1 else 'them'} that the records had no part in "
-            f"{'it' if len(setting.given) == 1 else 'them'}"
+            f"{named(list(setting.given))} of the network were given, and neither drawn from the seed nor trained here "
+            "from the start: on the word of whoever gave them that the records had no part in them"
         )
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")

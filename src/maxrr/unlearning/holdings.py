@@ -69,7 +69,10 @@ class Holdings:
             raise DataError("the records do not say whom they are about: they have no subject ids")
         without = [subject for subject in subjects.tolist() if not (self.alive & (self.subjects == subject)).any()]
         if without:
-            raise DataError(f"no record is about {', '.join(repr(subject) for subject in without[:5])}")
+            raise DataError(
+                f"no record is about {', '.join(repr(subject) for subject in without[:5])}; records that were "
+                "forgotten before are asked for by their ids"
+            )
         return np.flatnonzero(self.alive & np.isin(self.subjects, subjects))
 
     def retained(self) -> Dataset:

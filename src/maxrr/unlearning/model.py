@@ -326,6 +326,10 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 def let_in(before: Fitted, dataset: Dataset, reason: str | None) -> tuple[Override, ...]:
     """Refuse records that bring back what was forgotten; values under other ids are let in if there is a reason."""
+    known, own = before.holdings.columns, dataset.columns
+    if known is not None and own is not None and own != known and set(own) == set(known):
+        order = [own.index(name) for name in known]
+        dataset = replace(dataset, features=dataset.features[:, order], columns=known)
     returning = before.oblivion.returning(before.key, dataset, before.holdings.held())
     same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
     if same:

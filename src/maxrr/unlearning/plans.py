@@ -151,6 +151,8 @@ def instead(fitted: Fitted, request: Request) -> str:
     """What the record that takes the place of another shapes."""
     if request.retrains and fitted.setting.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
+    if fitted.setting.decides_each and not request.touches_core:
+        return "; the new record shapes the head alone"
     return "; the new record shapes the head, and the extractor not before the next fit"
 
 
@@ -171,7 +173,10 @@ def refusal(request: Request, classes_left: list[str], classes_fitted: list[str]
     """
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
-        return f"no record has id {some}: check the ids; nothing else of the request is done either"
+        return (
+            f"no record has id {some}: check the ids (records for testing are in no model); nothing else of the "
+            "request is done either"
+        )
     if len(request.rows) == 0 and not request.already_forgotten:
         return "the request names no records"
     if request.touches_core and request.core_policy == REFUSE:

@@ -67,6 +67,11 @@ class Fitted:
         return len(self.left)
 
     @property
+    def nothing_remains(self) -> bool:
+        """Whether extractor and head are those of the retained records alone, on whatever conditions."""
+        return not (self.left or self.technique or self.on_influential)
+
+    @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
         return conditions(self.choice, self.setting, self.left_in_extractor, self.technique)

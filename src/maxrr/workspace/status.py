@@ -80,7 +80,7 @@ def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
         requests=fitted.requests, forgotten=count, held_about_forgotten=about,
         core_left_in_extractor=fitted.left_in_extractor, core_depended_on=fitted.choice.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("approximate" if fitted.on_influential else "exact", heads),
+        bytes_claim=claim_of("exact" if fitted.nothing_remains else "approximate", heads),
         conditions=fitted.conditions, unconditional=not fitted.conditions and not fitted.on_influential,
         overrides=[asdict(override) for override in fitted.overrides], model_hash=fitted.model_hash,
         manifest=fitted.holdings.manifest,
