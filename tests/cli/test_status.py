@@ -83,7 +83,7 @@ HEAD = {"class_mark": "0" * 64, "decided": True, "error": 1e-15}
         ({"records_after": 1}, "1419 fewer"),
         ({"model_after": "abc"}, "64 hexadecimal digits"),
         ({"guarantee": "exact-untouched"}, "untouched"),
-        ({"guarantee": "exact-retrain"}, "exact-retrain with policy 'head' and 0 core"),
+        ({"guarantee": "exact-retrain"}, "exact-retrain with policy 'head'"),
         ({"guarantee": "approximate-refit"}, "approximate"),
         ({"bytes_claim": "within 3.2e-12"}, "claims 'within 3.2e-12', and its heads carry 'identical'"),
         ({"heads": []}, "no head"),

@@ -31,7 +31,7 @@ def test_a_wide_column_is_named(monkeypatch):
     assert "times as much as column '" in said
     assert "scale the columns" in said
     assert unevenness(table(EVEN * [1, 1e-3, 1], columns=None)).endswith(
-        "times as much as column 1: scale the columns, such as to a mean of 0 and a standard deviation of 1"
+        "times as much as column 1: scale the columns to about 1, by constants that do not depend on the records"
     )
 
 
