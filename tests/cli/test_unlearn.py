@@ -38,7 +38,7 @@ def test_the_plan_is_what_is_done(shell: Shell, digits: Path, kind: str, policy:
     assert receipt.guarantee == guarantee
     assert (receipt.records_before, receipt.records_after) == (1420, 1417)
     assert (receipt.model_before == receipt.model_after) == (model_of(digits) == before)
-    said = [guarantee, receipt.reason, receipt.model_before[:12], str(digits / "receipts" / "000001.json")]
+    said = [guarantee, receipt.reason, before[:12], model_of(digits)[:12], str(digits / "receipts" / "000001.json")]
     assert [words for words in said if words not in done.out] == []
     assert ("An audit is due" in done.out) == (guarantee == "approximate-refit")
 

@@ -47,7 +47,7 @@ def content_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     records cannot be told apart: they are counted in the order in which they stand, with -2, -3 and so on behind.
 
     >>> content_ids([np.array([[1.0], [2.0], [1.0]])]).tolist()
-    ['60466e01ce85ba31ae6f', 'ce6c4f768009312f7472', '60466e01ce85ba31ae6f-2']
+    ['cba91d7ebb8b92eaa325', 'dca31754bd8d861460e7', 'cba91d7ebb8b92eaa325-2']
     """
     seen: dict[str, int] = {}
     ids = []

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
-import safetensors.torch
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -83,6 +81,8 @@ class Bundle:
 
     def save(self, path: str | Path) -> None:
         """Write it to a file that only its owner can read."""
+        import safetensors.torch  # here, because machines that only measure do without
+
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
         for name in ("weights", "intercepts", "features"):
             tensors[name] = torch.from_numpy(np.ascontiguousarray(getattr(self, name)))
@@ -132,6 +132,8 @@ class Bundle:
 
 def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What a file says and holds, if it may be a bundle."""
+    import safetensors
+
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError(f"{path} is not a bundle: it is not a file")
     try:
