@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from maxrr.nets import training
+from maxrr.nets.pinning import pinned
 from maxrr.nets.recipe import Run
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import DRAWS, begin, drawing
 from maxrr.nets.task import Progress, Task
-from maxrr.nets.threads import threads_of_torch
 
 _stops: WeakSet[threading.Event] = WeakSet()
 
@@ -57,7 +57,7 @@ def run_alongside(
 
     _stops.add(stop)
     waiting, ahead = deque[Future[Run]](), iter(seeds)
-    with threads_of_torch(task.threads):
+    with pinned(task.threads):
         pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(task.threads,))
         try:
             while True:

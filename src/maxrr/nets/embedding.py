@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
+from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensor, chosen_device, ready
-from maxrr.nets.threads import threads_of_torch
 from maxrr.progress import Report
 from maxrr.svm.threads import cores
 
@@ -114,7 +114,7 @@ def in_turn(
     workers = cores()
     waiting, ahead = deque[Future[NDArray[Any]]](), iter(firsts)
     with (
-        threads_of_torch(1),
+        pinned(1),
         ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool,
     ):
         while True:

@@ -1,0 +1,87 @@
+"""What a process did before does not change the bytes that it computes."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from tests.nets.problems import table
+
+from maxrr.data import Dataset
+from maxrr.nets import MLP, LeNet5, embed, split, train
+from maxrr.nets.pinning import pinned
+
+
+def images():
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 3
+    features = rng.random((120, 1, 12, 12)).astype(np.float32) + labels[:, None, None, None]
+    return Dataset(features, labels, ("a", "b", "c"), np.arange(120))
+
+
+def computed():
+    """The bytes of a trained network, and of its features."""
+    run = train(LeNet5((1, 12, 12), 3), images(), 0, epochs=2, device="cpu", threads=1)
+    weights = [value.numpy().tobytes() for value in run.network.state_dict().values()]
+    return weights, embed(split(run.network)[0], images(), device="cpu").tobytes()
+
+
+def in_bfloat16():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch says that it goes on without oneDNN
+        train(MLP(6, 3).bfloat16(), table(), 0, epochs=1, device="cpu")
+
+
+def without_onednn():
+    torch.backends.mkldnn.set_flags(False)
+
+
+def with_more_threads():
+    torch.set_num_threads(torch.get_num_threads() + 1)
+
+
+@pytest.fixture
+def restored():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+    torch.backends.mkldnn.set_flags(True)
+
+
+@pytest.mark.parametrize("before", [in_bfloat16, without_onednn, with_more_threads])
+def test_what_was_before_does_not_matter(before, restored):
+    expected = computed()
+    before()
+    settings = torch.get_num_threads(), torch.backends.mkldnn.set_flags(None, None, None, None)[0]
+    assert computed() == expected
+    assert (torch.get_num_threads(), torch.backends.mkldnn.set_flags(None, None, None, None)[0]) == settings
+
+
+def test_with_another_number_of_threads_one_waits():
+    before, entered = torch.get_num_threads(), []
+    inside, leave = threading.Event(), threading.Event()
+
+    def same():
+        with pinned(1):
+            torch.set_num_threads(1)
+            inside.set()
+            leave.wait(10)
+
+    def another():
+        with pinned(2), pinned(3):  # who is inside does not wait for himself
+            entered.append("another")
+
+    threads = threading.Thread(target=same), threading.Thread(target=another)
+    with pinned(1):
+        threads[0].start()
+        assert inside.wait(10)
+    threads[1].start()
+    threads[1].join(0.2)
+    assert threads[1].is_alive()
+    assert entered == []
+    leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert entered == ["another"]
+    assert torch.get_num_threads() == before
