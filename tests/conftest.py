@@ -4,6 +4,12 @@ import os
 import tempfile
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a failure is the change's own; `make long` draws others.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("others", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # Before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")

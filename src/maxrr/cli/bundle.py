@@ -8,7 +8,7 @@ from typing import Annotated
 from maxrr.cli import show
 from maxrr.cli.command import Argument
 from maxrr.cli.exits import FAILED, Stop
-from maxrr.cli.opening import check_network, opened
+from maxrr.cli.opening import check_network, check_outside, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
 from maxrr.cli.status import size
 
@@ -32,7 +32,8 @@ def run(
     """
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        check_target(file, found.folder)
+        check_outside(file, found)
+        check_free(file)
         found.bundle().save(file)
         model = found.model_hash_
     if json:
@@ -41,12 +42,10 @@ def run(
         show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")
 
 
-def check_target(file: Path, folder: Path) -> None:
-    """Refuse to write over anything but an earlier bundle, or into the workspace."""
+def check_free(file: Path) -> None:
+    """Refuse to write over anything but an earlier bundle."""
     from maxrr.unlearning.bundles import content_of
 
-    if file.resolve().is_relative_to(folder.resolve()):
-        raise Stop(FAILED, f"{file} is in the workspace, which holds its own files alone: write it elsewhere")
     if file.exists():
         try:
             content_of(file)

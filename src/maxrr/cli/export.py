@@ -8,8 +8,7 @@ from typing import Annotated
 
 from maxrr.cli import show
 from maxrr.cli.command import Argument
-from maxrr.cli.exits import FAILED, Stop
-from maxrr.cli.opening import check_network, insides, opened
+from maxrr.cli.opening import check_network, check_outside, insides, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
 from maxrr.cli.sources import raw_records
 from maxrr.cli.status import size
@@ -36,8 +35,7 @@ def run(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        if file.resolve().is_relative_to(found.folder.resolve()):
-            raise Stop(FAILED, f"{file} is in the workspace, which holds its own files alone: write it elsewhere")
+        check_outside(file, found)
         if insides(found).on_influential:  # probabilities are of all retained records
             with show.progress() as report:
                 model = found.model_with(raw_records(found, source, report))

@@ -73,6 +73,12 @@ def check_network(workspace: Workspace) -> None:
         raise Stop(FAILED, f"this needs the network of the workspace{extractor.maker}: name it with --network")
 
 
+def check_outside(file: Path, workspace: Workspace) -> None:
+    """Refuse to write a file into the folder of the workspace."""
+    if file.resolve().is_relative_to(workspace.folder.resolve()):
+        raise Stop(FAILED, f"{file} is in the workspace, which holds its own files alone: write it elsewhere")
+
+
 def insides(workspace: Workspace) -> Fitted:
     """What the model is: the types of ids, the key, the marks of what was forgotten."""
     return workspace._fitted

@@ -62,7 +62,7 @@ def ids_from(workspace: Workspace) -> Any:
 
 def names_of_columns(workspace: Workspace) -> tuple[str, ...] | None:
     """What the columns of a table are called that the workspace was fitted on."""
-    return getattr(insides(workspace).holdings, "columns", None)
+    return insides(workspace).holdings.columns
 
 
 def as_fitted(workspace: Workspace, records: Dataset) -> Dataset:

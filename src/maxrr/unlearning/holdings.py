@@ -140,9 +140,8 @@ class Holdings:
         names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
         return replace(self, class_names=tuple(names))
 
-    def with_added(self, dataset: Dataset) -> "Holdings":
+    def with_added(self, more: "Holdings") -> "Holdings":
         """The same with more records, which get the rows after the last."""
-        more = Holdings.of(dataset)
         subjects = None
         if self.subjects is not None and more.subjects is not None:
             subjects = np.concatenate([self.subjects, more.subjects])

@@ -191,8 +191,8 @@ def with_extractor(now: Fitted, then: Fitted, request: Request, report: Report |
 
 def with_added(then: Fitted, added: Dataset) -> Fitted:
     """More records in the holdings. One that becomes what it was before has not lost that."""
-    holdings = then.holdings.with_added(added)
     new = Holdings.of(added)
+    holdings = then.holdings.with_added(new)
     back = {mark.record for mark in marks(then.key, new.ids, new.hashes, new.contents, REPLACED)}
     oblivion = Oblivion(frozenset(mark for mark in then.oblivion.marks if mark.record not in back))
     return replace(then, holdings=holdings, oblivion=oblivion)

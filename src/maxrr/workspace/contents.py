@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maxrr.core import Core
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.seeding import Network
@@ -109,16 +108,16 @@ def forgotten_bytes(fitted: Fitted) -> bytes:
     return b"".join(b"".join(mark) for mark in sorted(fitted.oblivion.marks))
 
 
-def secret_bytes(fitted: Fitted, core: Core | None) -> bytes:
+def secret_bytes(fitted: Fitted) -> bytes:
     """The model's key, and that of the core."""
-    return json.dumps({"key": fitted.key.hex(), "core": core_key(core)}).encode()
+    return json.dumps({"key": fitted.key.hex(), "core": core_key(fitted.setting.core)}).encode()
 
 
-def facts_of(fitted: Fitted, core: Core | None) -> dict[str, Any]:
+def facts_of(fitted: Fitted) -> dict[str, Any]:
     """All else."""
     setting, choice, holdings = fitted.setting, fitted.choice, fitted.holdings
     return {
-        "core": core_facts(core),
+        "core": core_facts(setting.core),
         "setting": setting_facts(setting),
         "choice": choice_facts(choice),
         "records": {
@@ -138,18 +137,10 @@ def facts_of(fitted: Fitted, core: Core | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A model from its files, and the core that it would choose if it were fitted again."""
-
-    fitted: Fitted
-    core: Core | None
-
-
 def loaded(
     facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], receipts: Sequence[str],
     network: Network | None,
-) -> Loaded:  # fmt: skip
+) -> Fitted:  # fmt: skip
     """The model that the files hold. The caller has checked their hashes.
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
@@ -188,7 +179,7 @@ def loaded(
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
     )  # fmt: skip
-    return Loaded(fitted, core)
+    return fitted
 
 
 def same_layers(one: nn.Module, other: nn.Module) -> bool:

@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from maxrr.core import Core
 from maxrr.files import enter, flush_folder, overwrite, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.contents import Loaded
 from maxrr.workspace.damage import NO_FILE, WorkspaceError, check_folder, content_of, damaged
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import (
@@ -143,14 +141,14 @@ class Store:
                 ) from None
         return found
 
-    def load(self, network: Network | None) -> Loaded:
+    def load(self, network: Network | None) -> Fitted:
         """The model that was read."""
         assert self.root is not None
         facts = self.root.facts
         try:
             found = contents.loaded(facts, self.table, self.parts, self.root.receipts, network)
-            check_kinds(found.fitted)
-            model_hash, manifest = found.fitted.model_hash, found.fitted.holdings.manifest
+            check_kinds(found)
+            model_hash, manifest = found.model_hash, found.holdings.manifest
         except WorkspaceError:
             raise
         except Exception as error:  # whatever comes of content that is not ours
@@ -203,7 +201,7 @@ class Store:
         self.finish()
 
     def commit(
-        self, fitted: Fitted, core: Core | None, receipt: Receipt | None, network: dict[str, Any],
+        self, fitted: Fitted, receipt: Receipt | None, network: dict[str, Any],
         source: dict[str, Any],
     ) -> None:  # fmt: skip
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
@@ -217,13 +215,13 @@ class Store:
             receipts.append(hashlib.sha256(content).hexdigest())
             staged = name_of(RECEIPT, self.token, len(receipts))
             self.check_free(self.receipt_path(len(receipts)), content)
-        files = self.write_parts(fitted, core)
+        files = self.write_parts(fitted)
         rows, table = self.write_rows(fitted, state)
         if staged is not None:
             (self.folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
             write_atomically(self.folder / staged, content, flush_name=False)
         flush_folder(self.folder)  # every name, before the one that counts
-        facts = {**network, **contents.facts_of(fitted, core), "source": source}
+        facts = {**network, **contents.facts_of(fitted), "source": source}
         after = Root(self.token, state, files, rows, receipts, staged, facts)
         after.write(self.folder)
         self.finished = False
@@ -239,12 +237,12 @@ class Store:
                 "try again. Nothing was changed"
             )
 
-    def write_parts(self, fitted: Fitted, core: Core | None) -> dict[str, str]:
+    def write_parts(self, fitted: Fitted) -> dict[str, str]:
         """The parts that are not in a file yet; the names and hashes of all."""
         files = {}
         made = {
             EXTRACTOR: contents.extractor_bytes(fitted), HEAD: contents.head_bytes(fitted),
-            FORGOTTEN: contents.forgotten_bytes(fitted), SECRETS: contents.secret_bytes(fitted, core),
+            FORGOTTEN: contents.forgotten_bytes(fitted), SECRETS: contents.secret_bytes(fitted),
         }  # fmt: skip
         for part, content in made.items():
             digest = hashlib.sha256(content).hexdigest()

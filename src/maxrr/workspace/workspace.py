@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from maxrr.core import Core
 from maxrr.data import Dataset
 from maxrr.nets.seeding import Network
 from maxrr.progress import Report
@@ -174,7 +173,7 @@ class Workspace:
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
         network, self._network = self._network, fresh.network
         try:
-            self._commit(after, None, fresh.core, network_facts(after.setting, after.extractor), notes)
+            self._commit(after, None, network_facts(after.setting, after.extractor), notes)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network = network  # nothing was committed
@@ -394,13 +393,12 @@ class Workspace:
         assert self._store.root is not None
         named = named_in(self._store.root.facts)
         network = named if self._network is None and named is not None and named.our_own else self._network
-        found = self._store.load(network)
-        self._take(found.fitted, found.core)
+        self._take(self._store.load(network))
 
-    def _take(self, fitted: Fitted, core: Core | None) -> None:
+    def _take(self, fitted: Fitted) -> None:
         setting = fitted.setting
         model = MaxRR(
-            setting.network, core, C=setting.C, seed=setting.seed, epochs=setting.recipe.epochs,  # type: ignore[arg-type]
+            setting.network, setting.core, C=setting.C, seed=setting.seed, epochs=setting.recipe.epochs,  # type: ignore[arg-type]
             batch_size=setting.recipe.batch_size, lr=setting.recipe.lr, device=setting.device, threads=setting.threads,
         )  # fmt: skip
         model._state = fitted
@@ -424,17 +422,15 @@ class Workspace:
                 "that it was given, with other weights"
             )
         network = {name: facts[name] for name in ("network", "layers")}
-        self._commit(after, receipt, self._model.core, network, facts["source"])
+        self._commit(after, receipt, network, facts["source"])
 
-    def _commit(
-        self, after: Fitted, receipt: Receipt | None, core: Core | None, network: dict[str, Any], source: dict[str, Any]
-    ) -> None:
+    def _commit(self, after: Fitted, receipt: Receipt | None, network: dict[str, Any], source: dict[str, Any]) -> None:
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = replace(after, holdings=after.holdings.without_records())
         kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
         try:
-            self._store.commit(kept, core, receipt, network, source)
-            self._take(kept, core)
+            self._store.commit(kept, receipt, network, source)
+            self._take(kept)
         except BaseException:
             self._uncertain = True
             with suppress(OSError, WorkspaceError):
