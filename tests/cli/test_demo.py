@@ -181,7 +181,7 @@ def test_a_model_trained_otherwise_has_other_bytes(
 def test_the_workspace_of_an_earlier_demo_makes_room(
     story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(demo, "EPOCHS", 20)
+    monkeypatch.setattr(demo, "EPOCHS", 4)
     monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
     for _ in range(2):
         demo.check_free(tmp_path)

@@ -81,7 +81,7 @@ def test_added_records_are_wanted_as_they_are_now():
     records = table()
     holdings = Holdings.of(records)
     new = changed(records.select(holdings.ids[[7]]), 1)
-    held = bare(holdings).without(np.array([7])).with_added(new)
+    held = bare(holdings).without(np.array([7])).with_added(Holdings.of(new))
     assert held.features is None
     features = records.features.copy()
     features[records.rows(new.ids)] = new.features
