@@ -2,7 +2,9 @@
 
 from maxrr.audit.auditing import audit
 from maxrr.audit.evidence import ATTACKS
+from maxrr.audit.planning import AuditPlan, plan_audit
+from maxrr.audit.pools import ShadowPool
 from maxrr.audit.results import AuditReport
 from maxrr.audit.verdicts import Verdict
 
-__all__ = ["ATTACKS", "AuditReport", "Verdict", "audit"]
+__all__ = ["ATTACKS", "AuditPlan", "AuditReport", "ShadowPool", "Verdict", "audit", "plan_audit"]

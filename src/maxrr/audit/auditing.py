@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from maxrr.audit import distances, signals
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
-from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
+from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
+from maxrr.audit.numbers import FEWEST, Numbers
+from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others
+from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others, Targeted
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
-from maxrr.audit.shadows import BEFORE, RETRAINED, Shadows, View, shadow_seeds
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
-from maxrr.audit.verdicts import TOLERANCE, decide
+from maxrr.audit.verdicts import TOLERANCE, Power, decide, is_found, p_of_first
 from maxrr.data import Dataset
 from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
@@ -31,7 +34,6 @@ from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, Receipt, flat
 from maxrr.unlearning.oblivion import id_mark
 
-FEWEST = 8  # shadow models
 POINTS = 200  # of a curve that is kept
 TIMES = 200  # that records are drawn anew for an interval
 MOST_EXPOSED = 10
@@ -40,9 +42,9 @@ COMPARED = 2_000  # test records on which models are held against each other
 
 def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
-    attacks: Sequence[str] = ("threshold", *STRONG), shadows: int = 64, platt: Platt = "retained",
+    attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64, platt: Platt = "retained",
     core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
-    report: Report | None = None,
+    pool: ShadowPool | None = None, report: Report | None = None,
 ) -> AuditReport:  # fmt: skip
     """Try to tell from a model that it once had the records which it says it has forgotten.
 
@@ -60,9 +62,11 @@ def audit(
     test : Dataset
         Records that no model saw.
     attacks
-        Of "threshold" (the paper's), "lira", "rmia", "lira-offline", "loss", "entropy" and "modified-entropy".
+        Of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where that
+        may have seen the records), "lira-offline", "loss", "entropy" and "modified-entropy". LiRA decides; where it is
+        not asked for, the first.
     shadows : int
-        Models to train: half with the records, half without.
+        Models to train: two fifths with the records, the others without. Choose it beforehand (`plan_audit`).
     platt
         What probabilities are fitted on: "retained" records, as the model does; "held-out", every other test record; or
         retained ones "cross-validated". The paper does not say.
@@ -74,10 +78,47 @@ def audit(
     folder : optional
         Where to keep what models say, to go on after an interruption. It is deleted at the end, unless something else
         is in it. Networks that saw the records are never written.
+    pool : optional
+        Extractors to share with other audits of this model.
     report : optional
-        Called as the work goes on.
+        Called as the work goes on, with how many models are made of how many.
     """
     started = time.perf_counter()
+    check_options(attacks, shadows, platt)
+    case = make_case(model, receipt, forgotten, test, platt=platt, core_as_members=core_as_members)
+    chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
+    if not chosen:
+        raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
+    place = None if folder is None else Path(folder) / digest(case)
+    maker = Shadows(case, device, place, report, pool)
+    views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
+    numbers, done = Numbers.of(case, shadows), 0
+    for kinds, seeds in numbers.wanted(case):
+        for _, kind, view in maker.views(kinds, seeds):
+            views[kind].append(view)
+            if kind == kinds[-1]:
+                done += 1
+                tell(report, done, numbers)
+    targets = {"after": maker.own(model), **maker.rebuilt()}
+    tell(report, numbers.networks, numbers)
+    found = judged(case, views, targets, chosen)
+    if place is not None:
+        shutil.rmtree(place)
+        with suppress(OSError):  # where something else is in it
+            place.parent.rmdir()
+    environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
+    return AuditReport(
+        receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
+        records=len(case.forgotten), core_touched=case.touches_core, with_records=numbers.with_records,
+        retrained=numbers.retrained, **found,
+        head_distance=head_distance_of(case),
+        assumed=assumptions(case), environment=asdict(environment),
+        time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
+    """Refuse, before anything is trained, what cannot be done."""
     if isinstance(attacks, str) or len(set(attacks)) < len(attacks):
         raise ValueError(f"attacks are a list of different names, not {attacks!r}")
     unknown = [attack for attack in attacks if attack not in ATTACKS]
@@ -87,31 +128,11 @@ def audit(
         raise ValueError(f"an audit takes {FEWEST} shadow models or more, not {shadows}")
     if platt not in PLATT:
         raise ValueError(f"Platt scaling is fitted on one of {', '.join(PLATT)}; not on {platt!r}")
-    case = make_case(model, receipt, forgotten, test, platt=platt, core_as_members=core_as_members)
-    place = None if folder is None else Path(folder) / digest(case)
-    maker = Shadows(case, device, place, report)
-    count = shadows // 2
-    seeds = shadow_seeds(case.fitted.setting.seed, shadows - count)
-    views: dict[str, list[View]] = {BEFORE: [], RETRAINED: []}
-    for first, last, kinds in ((0, count, (BEFORE, RETRAINED)), (count, len(seeds), (RETRAINED,))):
-        for _, kind, view in maker.views(kinds, seeds[first:last]):
-            views[kind].append(view)
-            if report is not None:
-                report("shadow models", sum(map(len, views.values())), shadows)
-    targets = {"after": maker.own(model), **maker.rebuilt()}
-    found = judged(case, views[BEFORE], views[RETRAINED], targets, list(attacks))
-    if place is not None:
-        shutil.rmtree(place)
-        with suppress(OSError):  # where something else is in it
-            place.parent.rmdir()
-    environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
-    return AuditReport(
-        receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
-        records=len(case.forgotten), with_records=len(views[BEFORE]), retrained=len(views[RETRAINED]), **found,
-        head_distance=head_distance_of(case),
-        assumed=assumptions(case), environment=asdict(environment),
-        time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
-    )  # fmt: skip
+
+
+def tell(report: Report | None, done: int, numbers: Numbers) -> None:
+    if report is not None:
+        report("models", done, numbers.networks)
 
 
 def digest(case: Case) -> str:
@@ -125,33 +146,61 @@ def labels_of(case: Case) -> Labels:
     return Labels(case.forgotten.labels, case.retained.labels[case.sample], case.test.labels)
 
 
-def judged(
-    case: Case, with_records: list[View], retrained: list[View], targets: dict[str, View], attacks: list[str]
-) -> dict[str, Any]:
+def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
     """All that a report says of the attacks."""
     labels = labels_of(case)
-    evidence = Evidence(with_records, retrained, labels)
+    remembering, retrained = views[KEPT] if case.touches_core else views[BEFORE], views[RETRAINED]
+    evidence = Evidence(remembering, retrained, labels)
     models = {name: Seen.of(view, labels) for name, view in targets.items()}
     scores = {attack: {name: evidence.scores(attack, model) for name, model in models.items()} for attack in attacks}
     findings = {
         attack: {name: finding(attack, evidence, of_model) for name, of_model in of_attack.items()}
         for attack, of_attack in scores.items()
     }
-    deciding = [attack for attack in attacks if attack in STRONG] or attacks
-    alike = np.array([evidence.statistics(attack, scores[attack]["after"]) for attack in deciding]).T
-    knowing = np.array([
-        [evidence.statistics(attack, evidence.scores(attack, model, number))[0] for attack in deciding]
-        for number, model in enumerate(evidence.with_records)
-    ])  # fmt: skip
-    per_null = (len(with_records) + len(retrained)) / len(retrained)
+    deciding = deciding_of(attacks)
+    mine = scores[deciding]["after"]
+    theirs = in_their_place(evidence, deciding, evidence.remembering)
+    whole = theirs
+    if case.touches_core:
+        whole = in_their_place(evidence, deciding, [Seen.of(view, labels) for view in views[BEFORE]])
+    statistics = partial(evidence.statistics, deciding)
     return {
-        "verdict": decide(alike[0], alike[1:], knowing, deciding, per_null), "findings": findings,
+        "verdict": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
+        "findings": findings,
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
-        "by_class": by_class(case, scores[deciding[0]]["after"]),
-        "exposed": most_exposed(case, scores[deciding[0]]["after"]),
+        "by_class": by_class(case, mine),
+        "exposed": most_exposed(case, mine),
+        "targeted": targeted(evidence, deciding, mine, theirs),
         "distances": distances_of(targets["after"], retrained),
-        "others": others(labels, with_records, retrained, targets),
+        "others": others(labels, views[BEFORE], retrained, targets),
     }  # fmt: skip
+
+
+def deciding_of(attacks: Sequence[str]) -> str:
+    """The attack that the verdict is about: said before, whatever comes out."""
+    return "lira" if "lira" in attacks else attacks[0]
+
+
+def in_their_place(evidence: Evidence, attack: str, models: Sequence[Seen]) -> list[Floats]:
+    """Scores as for the audited model, with each of these in its place. None is scored by one on its own extractor."""
+    return [evidence.scores(attack, model, number) for number, model in enumerate(models)]
+
+
+def targeted(evidence: Evidence, attack: str, mine: Floats, theirs: Sequence[Floats]) -> Targeted | None:
+    """The same test on the tenth of the records that leave most behind.
+
+    These are told by shadow models: the surer a likelihood ratio is that models without a record are without it, the
+    lower it is there. The audited model counts as one of those, so that the choice does not single it out.
+    """
+    count = mine.shape[1] // 10
+    if count < 1 or attack not in ("lira", "features"):
+        return None
+
+    def statistics(scores: Floats) -> Floats:
+        return evidence.statistics(attack, scores[:, np.argsort(scores.mean(axis=0), kind="stable")[:count]])
+
+    found = sum(is_found(statistics(one)) for one in theirs)
+    return Targeted(count, p_of_first(statistics(mine))[0], Power.of(found, len(theirs)))
 
 
 def finding(attack: str, evidence: Evidence, scores: Floats) -> Finding:
@@ -191,12 +240,14 @@ def by_class(case: Case, scores: Floats) -> dict[str, float]:
 def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
     """The forgotten records that stand out most in the audited model."""
     p_values = rank_p_value(scores[0], scores[1:], tolerance=TOLERANCE)
+    largest = np.repeat(scores[1:].max(axis=1)[:, None], scores.shape[1], axis=1)
+    corrected = rank_p_value(scores[0], largest, tolerance=TOLERANCE)
     order = np.lexsort((-scores[0], p_values))[:MOST_EXPOSED]
     key, ids = case.fitted.key, case.forgotten.ids.tolist()
     return [
         Exposed(
             id_mark(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
-            float(scores[0, row]), float(p_values[row]),
+            float(scores[0, row]), float(p_values[row]), float(corrected[row]),
         )
         for row in order
     ]  # fmt: skip
@@ -261,16 +312,14 @@ def assumptions(case: Case) -> list[str]:
     """What a reader should know before he believes the verdict."""
     found = [
         "the test records come from where the training records come from",
-        "shadow models are trained by the recorded recipe, from other seeds",
+        "shadow models are trained by the recorded recipe, from seeds of their own",
+        "the records were not chosen by what this very model makes of them: nobody looked at it first",
     ]
-    if case.fitted.setting.frozen:
-        found.append(
-            "the extractor is frozen, so nothing is drawn in training: shadow models leave out other records instead, "
-            "and a proof says more than an audit"
-        )
+    if not case.touches_core:
+        found.append("no extractor saw the records, so that only the head was attacked")
     earlier = case.fitted.left_in_extractor - len(case.receipt.core_marks)
     if earlier > 0:
         found.append(f"the extractor also saw {earlier:,} core records forgotten by other requests, which shadows lack")
-    if not case.fitted.choice.unconditional and not case.fitted.setting.frozen:
+    if not case.fitted.choice.unconditional:
         found.append("the core is given: that the ranking saw the records is not looked for")
     return found

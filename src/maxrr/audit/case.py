@@ -72,6 +72,11 @@ def make_case(
     """
     fitted = model._fitted
     gone = forgotten.in_order()
+    if fitted.setting.frozen:
+        raise DataError(
+            "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
+            "rank this one among: a proof compares with that one"
+        )
     check_forgotten(fitted, receipt, gone)
     retained = fitted.holdings.retained()
     check_test(fitted, gone, test)

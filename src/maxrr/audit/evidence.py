@@ -1,6 +1,6 @@
 """Scores of all models by all attacks: the audited model in one row with the retrained ones, so that all are alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,8 @@ from maxrr.audit.shadows import View
 from maxrr.audit.threshold import Threshold
 
 STRONG = ("lira", "rmia")
-ATTACKS = ("threshold", *STRONG, "lira-offline", "loss", "entropy", "modified-entropy")
+ON_FEATURES = ("features", "probe")  # of extractors that may have seen the records
+ATTACKS = ("threshold", *STRONG, *ON_FEATURES, "lira-offline", "loss", "entropy", "modified-entropy")
 LARGEST_LOSS = 1e3  # above all losses that there are: a threshold may be infinite, scores may not
 
 Ints = NDArray[np.int64]
@@ -40,6 +41,8 @@ class Seen:
     test_losses: Floats
     entropies: Floats
     modified_entropies: Floats
+    relearned: Floats | None = None
+    probe: Floats | None = None
 
     @classmethod
     def of(cls, view: View, labels: Labels) -> "Seen":
@@ -48,6 +51,7 @@ class Seen:
             signals.cross_entropy(view.forgotten, labels.forgotten),
             signals.cross_entropy(view.retained, labels.retained), signals.cross_entropy(view.test, labels.test),
             signals.entropy(view.forgotten), signals.modified_entropy(view.forgotten, labels.forgotten),
+            view.relearned, view.probe,
         )  # fmt: skip
 
     @property
@@ -57,33 +61,43 @@ class Seen:
         return np.asarray(min(threshold, LARGEST_LOSS) - self.losses)
 
 
+def of_features(values: Floats | None) -> Floats:
+    if values is None:
+        raise ValueError("no extractor saw the records: their features have nothing to give away")
+    return values
+
+
+BY_OTHERS = ("lira", "lira-offline", "rmia", "features")
+ALONE: dict[str, Callable[[Seen], Floats]] = {
+    "threshold": lambda model: model.beyond_threshold,
+    "probe": lambda model: of_features(model.probe),
+    "loss": lambda model: -model.losses,
+    "entropy": lambda model: -model.entropies,
+    "modified-entropy": lambda model: -model.modified_entropies,
+}
+
+
 class Evidence:
-    """Views of models that had the records and of models retrained without them.
+    """Views of models that remember the records and of models retrained without them.
 
     Every attack gives scores (models × forgotten records), higher for members: of one model in question, in row 0, and
     of the retrained ones, each scored by all the others.
     """
 
-    def __init__(self, with_records: Sequence[View], retrained: Sequence[View], labels: Labels) -> None:
+    def __init__(self, remembering: Sequence[View], retrained: Sequence[View], labels: Labels) -> None:
         self.labels = labels
-        self.with_records = [Seen.of(view, labels) for view in with_records]
+        self.remembering = [Seen.of(view, labels) for view in remembering]
         self.retrained = [Seen.of(view, labels) for view in retrained]
 
     def scores(self, attack: str, target: Seen, without: int | None = None) -> Floats:
-        """Of a model in question and of the retrained ones. `without` is one of those with the records to leave out,
-        for when it is itself in question.
+        """Of a model in question and of the retrained ones. `without` is one of those that remember to leave out, for
+        when it, or another on the same extractor, is itself in question.
         """
         rows = [target, *self.retrained]
-        if attack in ("lira", "lira-offline", "rmia"):
-            seen = [model for number, model in enumerate(self.with_records) if number != without]
+        if attack in BY_OTHERS:
+            seen = [model for number, model in enumerate(self.remembering) if number != without]
             return self.beside_others(attack, [*rows, *seen], len(rows))
-        if attack == "threshold":
-            return np.stack([model.beyond_threshold for model in rows])
-        if attack == "loss":
-            return -np.stack([model.losses for model in rows])
-        if attack == "entropy":
-            return -np.stack([model.entropies for model in rows])
-        return -np.stack([model.modified_entropies for model in rows])
+        return np.stack([ALONE[attack](model) for model in rows])
 
     def beside_others(self, attack: str, models: list[Seen], unseen: int) -> Floats:
         """Scores of the first models, which did not see the records, by all others."""
@@ -93,6 +107,9 @@ class Evidence:
             p_x = np.exp(-np.stack([model.losses for model in models]))
             p_z = np.exp(-np.stack([model.test_losses for model in models]))
             return rmia_leave_one_out(p_x, member, p_z)[:unseen]
+        if attack == "features":
+            return lira_leave_one_out(np.stack([of_features(model.relearned) for model in models]), member, "online",
+                                      "common")[:unseen]  # fmt: skip
         # Some models are surer of everything than others, which says nothing about these records.
         logits = np.stack([model.logits - model.level for model in models])
         if attack == "lira":

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maxrr.audit.distances import Beside
-from maxrr.audit.verdicts import Verdict
+from maxrr.audit.verdicts import Power, Verdict
+from maxrr.files import parse_json
 
-VERSION = 1
+VERSION = 2
 
 Pair = tuple[float, float]
 
@@ -63,12 +64,26 @@ class Finding:
 
 @dataclass(frozen=True)
 class Exposed:
-    """One of the forgotten records, by its mark on the receipt, and how far it stands out in the audited model."""
+    """One of the forgotten records, by its mark on the receipt, and how far it stands out in the audited model.
+
+    `p_value` is for this record alone, `corrected` for the most exposed of so many: how often a retrained model has any
+    record that stands out as far.
+    """
 
     mark: str
     class_name: str
     score: float
     p_value: float
+    corrected: float
+
+
+@dataclass(frozen=True)
+class Targeted:
+    """The deciding attack on those records alone that leave most behind, as told by the shadow models."""
+
+    records: int
+    p_value: float
+    power: Power
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,12 @@ class AuditReport:
 
     Attributes
     ----------
+    core_touched : bool
+        Whether some of the records were core, so that extractors may remember them.
+    with_records, retrained : int
+        Shadow models trained with the records, and without.
+    targeted : Targeted or None
+        What is found of the most exposed records; None where there are too few for that.
     findings
         By attack, then by model: "before" the request, "after" it, "retrained" without the records under the recorded
         seed, and retrained on "all" retained records, core or not.
@@ -113,6 +134,7 @@ class AuditReport:
     guarantee: str
     model_hash: str
     records: int
+    core_touched: bool
     with_records: int
     retrained: int
     verdict: Verdict
@@ -120,6 +142,7 @@ class AuditReport:
     claimed_unlearned: dict[str, float]
     by_class: dict[str, float]
     exposed: list[Exposed]
+    targeted: Targeted | None
     distances: dict[str, Beside]
     head_distance: float | None
     others: Others
@@ -133,10 +156,49 @@ class AuditReport:
         """As text."""
         return json.dumps(asdict(self) | {"words": str(self.verdict)}, indent=2, ensure_ascii=False)
 
+    @classmethod
+    def from_json(cls, text: str) -> "AuditReport":
+        """What `to_json` wrote, to draw its page again."""
+        facts = parse_json(text)
+        if not isinstance(facts, dict) or facts.get("version") != VERSION:
+            raise ValueError(f"this is no report of an audit, or one of another version than {VERSION}")
+        facts.pop("words", None)
+        try:
+            return cls(**facts | read_parts(facts))
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"the report is damaged: {error}") from error
+
     def __str__(self) -> str:
         found = self.verdict
         return (
             f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the {self.records:,} "
-            f"record{'s' * (self.records != 1)}; of {found.power.models} models that had them, "
-            f"{found.power.flagged} are found"
+            f"record{'s' * (self.records != 1)}; of models that kept {'them' if self.records != 1 else 'it'}, "
+            f"{found.power} are found"
         )
+
+
+def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a report that are more than a number or a text."""
+    verdict, targeted, others = facts["verdict"], facts["targeted"], facts["others"]
+    powers = {name: Power(**verdict[name]) for name in ("power", "at_most")}
+    return {
+        "verdict": Verdict(**verdict | powers | {"chance": tuple(verdict["chance"])}),
+        "findings": {
+            attack: {model: read_finding(found) for model, found in models.items()}
+            for attack, models in facts["findings"].items()
+        },
+        "exposed": [Exposed(**one) for one in facts["exposed"]],
+        "targeted": None if targeted is None else Targeted(**targeted | {"power": Power(**targeted["power"])}),
+        "distances": {
+            name: Beside(**one | {"quantiles": tuple(one["quantiles"])}) for name, one in facts["distances"].items()
+        },
+        "others": Others(**others | {"exposed_range": tuple(others["exposed_range"])}),
+    }  # fmt: skip
+
+
+def read_finding(found: dict[str, Any]) -> Finding:
+    curve = found["curve"]
+    if curve is not None:
+        pairs = ("auc_interval", "auc_of_retrained", "tpr_at_1_interval", "tpr_at_01_interval")
+        curve = Curve(**curve | {name: tuple(curve[name]) for name in pairs})
+    return Finding(found["statistic"], found["p_value"], curve)

@@ -8,9 +8,9 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.audit.case import Case, side_by_side
+from maxrr.audit.pools import ShadowPool
+from maxrr.audit.probing import margins, membership
 from maxrr.audit.threshold import folds_of, platt_by
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
@@ -28,26 +30,49 @@ from maxrr.nets.seeding import stream
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.unlearning import MaxRR, flat
+from maxrr.unlearning.setting import numbered
 
 Floats = NDArray[np.float64]
 SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
+PROBED = 2_000  # core records, and as many test records, that a probe for membership learns from
 AT_ONCE = 32  # networks that are trained together, and lost together when interrupted
 
-BEFORE, RETRAINED, ON_ALL = "before", "retrained", "all"
+BEFORE = "before"  # with the records in extractor and head
+KEPT = "kept"  # with the records in the extractor, and a head fitted again without them
+RETRAINED = "retrained"  # without the records
+ON_ALL = "all"  # the same with an extractor that saw all the others, core or not
+
+Purpose = Literal["with", "without", "pilot with", "pilot without"]
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a model says: probabilities (records × classes) of the forgotten, of the sample of retained, of the test."""
+    """What a model says, and what its extractor does.
+
+    Attributes
+    ----------
+    forgotten, retained, test
+        Probabilities (records × classes) of the forgotten records, of the sample of retained ones, of the test records.
+    relearned, probe
+        One number for each forgotten record, where extractors may have seen it (`maxrr.audit.probing`): its margin in a
+        head on the same extractor that is fitted with it; what a probe for membership says of its features.
+    """
 
     forgotten: Floats
     retained: Floats
     test: Floats
+    relearned: Floats | None = None
+    probe: Floats | None = None
 
 
-def shadow_seeds(seed: int, count: int) -> list[int]:
-    """Seeds of shadow models, none of them the model's own. More are the same ones and then some."""
-    numbers: list[int] = stream(seed, SHADOWS).generate_state(count, np.uint64).tolist()
+def shadow_seeds(seed: int, count: int, purpose: Purpose = "without") -> list[int]:
+    """Seeds of shadow models, none of them the model's own. More are the same ones and then some.
+
+    No two purposes share a seed: a retrained model with a twin among those that had the records would be scored by
+    that twin, and the audited model by none.
+    """
+    number = get_args(Purpose).index(purpose)
+    numbers: list[int] = stream(seed, SHADOWS, number).generate_state(count, np.uint64).tolist()
     return numbers
 
 
@@ -60,10 +85,16 @@ class Shadows:
     device : optional
     folder : optional
         Where views are kept, to go on from there after an interruption. They hold probabilities, no records.
+    pool : optional
+        Extractors that other audits of the same model have trained.
     """
 
-    def __init__(self, case: Case, device: str | None, folder: Path | None, report: Report | None) -> None:
+    def __init__(
+        self, case: Case, device: str | None, folder: Path | None, report: Report | None,
+        pool: ShadowPool | None = None,
+    ) -> None:  # fmt: skip
         self.case = case
+        self.pool = pool
         self.device = device
         self.folder = folder
         self.report = report
@@ -75,7 +106,7 @@ class Shadows:
     # Whole models
 
     def views(self, kinds: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[int, str, View]]:
-        """Each kind of model for each seed. Where no forgotten record was core, all kinds share an extractor."""
+        """Each kind of model for each seed. Where no forgotten record was core, kinds of a seed share an extractor."""
         with_them = [kind for kind in kinds if kind != RETRAINED or not self.case.touches_core]
         without_them = [kind for kind in kinds if kind not in with_them]
         for group, core in ((with_them, self.case.core_before), (without_them, self.case.core_after)):
@@ -93,53 +124,60 @@ class Shadows:
                 yield from ((seed, kind, self.read(seed, kind)) for kind in kinds)
                 continue
             _, extractor = next(trained)
-            for kind, view in self.seen(extractor, kinds, seed):
+            for kind, view in self.seen(extractor, kinds):
                 self.keep(seed, kind, view)
                 yield seed, kind, view
 
     def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
-        """Trained on these core records, one for each seed; the model's own where it is frozen."""
+        """Trained on these core records, one for each seed."""
         setting = self.case.fitted.setting
-        if setting.frozen:
-            yield from ((seed, self.case.fitted.extractor) for seed in seeds)
-            return
-        records = self.case.everything.select(core)
-        runs = train_by(setting.recipe, setting.network, records, seeds, device=self.device, report=self.report)
-        for run in runs:
-            yield run.seed, split(run.network)[0]
+        records = numbered(self.case.everything.select(core))
+        pool = self.pool if np.array_equal(core, self.case.core_after) else None  # none that saw the forgotten
+        known = {} if pool is None else pool.known(setting, records)
+        left = [seed for seed in seeds if seed not in known]
+        runs = train_by(setting.recipe, setting.network, records, left, device=self.device, report=self.report)
+        trained = iter(runs) if left else iter(())
+        for seed in seeds:
+            if seed not in known:
+                extractor = split(next(trained).network)[0]
+                if pool is None:
+                    yield seed, extractor
+                    continue
+                known[seed] = extractor
+            yield seed, known[seed]
 
-    def seen(self, extractor: nn.Module, kinds: Sequence[str], seed: int) -> Iterator[tuple[str, View]]:
+    def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
         """What models on this extractor say: with the forgotten records in the head, or without."""
         everything = self.case.everything
         features = self.features(extractor, everything)
         test = self.features(extractor, self.tested)
-        gone = everything.rows(self.case.forgotten.ids)
-        present = np.setdiff1d(np.arange(len(everything)), self.left_out(seed))
+        gone, rows = everything.rows(self.case.forgotten.ids), np.arange(len(everything))
+        kept = np.setdiff1d(rows, gone)
+        whole = self.fit(features, everything, rows) if BEFORE in kinds or self.case.touches_core else None
+        probed = self.probed(whole, features, test)
         if BEFORE in kinds:
-            svm = self.fit(features, everything, present)
-            yield BEFORE, self.view(svm, features, everything, present, test)
-        kept = np.setdiff1d(present, gone)
+            assert whole is not None
+            yield BEFORE, replace(self.view(whole, features, everything, rows, test), **probed)
         if any(kind != BEFORE for kind in kinds):
-            svm = (
-                svm.without(np.flatnonzero(np.isin(present, gone)))
-                if BEFORE in kinds
-                else self.fit(features, everything, kept)
-            )
-            view = self.view(svm, features, everything, kept, test)
+            svm = self.fit(features, everything, kept) if whole is None else whole.without(gone)
+            view = replace(self.view(svm, features, everything, kept, test), **probed)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
 
-    def left_out(self, seed: int) -> NDArray[np.int64]:
-        """Rows that a shadow does without, none for the model's own seed.
-
-        With a frozen extractor nothing is drawn but these: as many retained records as were forgotten, so that heads
-        differ from each other at all.
-        """
-        setting = self.case.fitted.setting
-        if not setting.frozen or seed == setting.seed:
-            return np.empty(0, dtype=np.int64)
-        rows = self.case.everything.rows(self.case.retained.ids)
-        count = min(len(self.case.forgotten), len(rows) // 10)
-        return np.random.default_rng(stream(seed, SHADOWS)).choice(rows, count, replace=False)
+    def probed(self, whole: LinearSVM | None, features: Any, test: Any) -> dict[str, Floats]:
+        """What features give away of the forgotten records, if the extractor may have seen these."""
+        case = self.case
+        if whole is None or not case.touches_core:
+            return {}
+        everything = case.everything
+        gone = everything.rows(case.forgotten.ids)
+        core = everything.rows(case.core_after)
+        members = core[np.random.default_rng(0).permutation(len(core))[:PROBED]]
+        apart = test[self.held :][:PROBED]
+        sides = [(in_memory(features[part]), everything.labels[part]) for part in (members, gone)]
+        others = in_memory(apart), case.test.labels[:PROBED]
+        mine = margins(scores(whole, features[gone]), everything.labels[gone], whole.classes_)
+        level = float(np.mean(margins(scores(whole, apart), others[1], whole.classes_)))
+        return {"relearned": mine - level, "probe": membership(sides[0], others, sides[1])}
 
     def view(self, svm: LinearSVM, features: Any, everything: Dataset, fitted_on: NDArray[np.int64], test: Any) -> View:
         """What a head says of the records, by Platt scaling."""
@@ -194,6 +232,17 @@ class Shadows:
 
     def own(self, model: MaxRR) -> View:
         """What the audited model says."""
+        return replace(self.said(model), **self.probed_own())
+
+    def probed_own(self) -> dict[str, Floats]:
+        if not self.case.touches_core:
+            return {}
+        everything, extractor = self.case.everything, self.case.fitted.extractor
+        features, test = self.features(extractor, everything), self.features(extractor, self.tested)
+        return self.probed(self.fit(features, everything, np.arange(len(everything))), features, test)
+
+    def said(self, model: MaxRR) -> View:
+        """Its probabilities."""
         case, fitted = self.case, self.case.fitted
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
         if case.platt == "retained":  # which is what the model does itself
@@ -209,11 +258,9 @@ class Shadows:
         """By the recorded seed: the model before, the one retrained without the records, and one on all the rest."""
         case, seed = self.case, self.case.fitted.setting.seed
         found = {kind: view for _, kind, view in self.views((BEFORE, RETRAINED), [seed])}
-        if case.fitted.setting.frozen:
-            return {**found, ON_ALL: found[RETRAINED]}
         if not self.kept(seed, ON_ALL):
             ((_, extractor),) = self.extractors(case.retained.ids, [seed])
-            ((_, view),) = self.seen(extractor, [RETRAINED], seed)
+            ((_, view),) = self.seen(extractor, [RETRAINED])
             self.keep(seed, ON_ALL, view)
             return {**found, ON_ALL: view}
         return {**found, ON_ALL: self.read(seed, ON_ALL)}
@@ -231,19 +278,24 @@ class Shadows:
         if self.folder is None:
             return
         content = io.BytesIO()
-        np.savez(content, **{part.name: getattr(view, part.name) for part in fields(view)})
+        said = {part.name: getattr(view, part.name) for part in fields(view)}
+        np.savez(content, **{name: values for name, values in said.items() if values is not None})
         write_atomically(self.path(seed, kind), content.getvalue(), private=True)
 
     def read(self, seed: int, kind: str) -> View:
         path = self.path(seed, kind)
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                return View(stored["forgotten"], stored["retained"], stored["test"])
-        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, OSError, EOFError) as error:
+                return View(**{name: stored[name] for name in stored.files})
+        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the model is made again") from error
 
 
 def scores(svm: LinearSVM, features: Any) -> Floats:
     """Decision values in main memory."""
-    found = svm.decision_function(features)
-    return np.asarray(found.cpu() if isinstance(found, torch.Tensor) else found, dtype=np.float64)
+    return in_memory(svm.decision_function(features))
+
+
+def in_memory(values: Any) -> Floats:
+    """From wherever they are."""
+    return np.asarray(values.cpu() if isinstance(values, torch.Tensor) else values, dtype=np.float64)

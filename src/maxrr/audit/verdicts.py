@@ -1,18 +1,18 @@
-"""The rule that gives the verdict.
+"""The rule that gives the verdict. Nothing in it is chosen after looking at the audited model.
 
-1. Every strong attack (LiRA, RMIA; or what was asked for, where neither was) gives a model one number, larger if it
-   finds more of the records. The audited model and the models retrained without the records are standardised
-   together, and a model's oddity is the largest of its numbers: one test, not one for each attack.
-2. p is the rank of the audited model's oddity among theirs. Four fifths of the error go to odd on the side of
-   remembering, one fifth to the other: an attack far below chance is a trace, too.
+1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model one number, larger
+   if it finds more of the records.
+2. p is the rank of the audited model's number among those of models retrained without the records. A model that
+   remembers has a large one. From `BOTH_SIDES` retrained models on, a fifth of the allowed error goes to the other
+   side: to be found far less than after retraining is a trace, too. With fewer that side could never show anything, so
+   it is not tested.
 3. p at or below `ALPHA`: residual influence found.
-4. Fewer retrained models than could ever show anything, or so few that the 95 % interval of p holds `ALPHA`: not enough
-   evidence.
-5. Otherwise: indistinguishable at this power, where power is the share of models *with* the records that the same test
-   finds.
+4. Otherwise, fewer retrained models than could ever show anything, or a test that finds less than `WORTH` of the models
+   which do remember: not enough evidence.
+5. Otherwise: indistinguishable at this power.
 """
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +22,11 @@ from maxrr.audit.ranks import rank_p_value, shadows_needed
 from maxrr.audit.roc import interval
 
 ALPHA = 0.05
-TRACES = 0.8  # the share of ALPHA for models that remember
-MANY_TIMES = 20  # as many shadow models are the most that anybody is told to train
+TRACES = 0.8  # the share of ALPHA for models that remember, where both sides are tested
+WORTH = 0.8  # the power from which on it means something that nothing was found
 TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
+FEWEST = shadows_needed(ALPHA)  # retrained models that can show anything
+BOTH_SIDES = shadows_needed(ALPHA * (1.0 - TRACES) * (1.0 + 1e-9))
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"
 NOT_ENOUGH = "not enough evidence"
@@ -40,6 +42,13 @@ class Power:
     low: float
     high: float
 
+    @classmethod
+    def of(cls, flagged: int, models: int) -> "Power":
+        return cls(flagged, models, flagged / models, *interval(flagged, models))
+
+    def __str__(self) -> str:
+        return f"{self.flagged} of {self.models}"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -48,69 +57,82 @@ class Verdict:
     Attributes
     ----------
     words : str
+    attack : str
+        The attack that decides.
     p_value : float
-        The chance that a retrained model looks as odd as the audited one.
-    p_interval : tuple of float
-        What so few retrained models leave open of it.
+        How often an honest retraining looks at least so much as if it remembered, at most.
+    as_odd : int
+        Of the retrained models so many do.
+    chance : tuple of float
+        What so few leave open of the chance that a retrained model does: the 95 % interval for `as_odd` of them.
+    other_side : float
+        The p-value of remembering as *little* as the audited model.
+    both_sides : bool
+        Whether there are enough models for that to count.
     power : Power
-        How many models that had the records the same test finds.
-    more_shadows : int
-        About how many more shadow models would decide; 0 if it is decided.
-    strongest : str
-        The attack that deviates most.
+        How many models the same test finds of those that the question is about: where the records were core, an
+        extractor that saw them below a head fitted again; else, a head that kept them.
+    at_most : Power
+        The same for models that kept the records in all their parts: more cannot be hoped for.
     """
 
     words: str
+    attack: str
     p_value: float
-    p_interval: tuple[float, float]
+    as_odd: int
+    chance: tuple[float, float]
+    other_side: float
+    both_sides: bool
     power: Power
-    more_shadows: int
-    strongest: str
+    at_most: Power
 
     def __str__(self) -> str:
-        return f"{self.words} (needs about {self.more_shadows} more shadow models)" if self.more_shadows else self.words
+        return f"{self.words} ({self.reason})" if self.words == NOT_ENOUGH else self.words
+
+    @property
+    def reason(self) -> str:
+        """Why there is not enough evidence."""
+        if self.p_value > ALPHA and self.power.rate < WORTH:
+            return f"nothing found, but the same test finds {self.power} models that kept the records"
+        return f"{FEWEST} retrained models are the fewest that can show anything"
 
 
-def deviations(statistics: Floats) -> Floats:
-    """How far each model is from all, in standard deviations, for each attack: (models × attacks)."""
-    spread = statistics.std(axis=0, ddof=1)
-    tiny = 1e-9 * (1.0 + np.abs(statistics).max(axis=0))  # models that are the same differ by rounding
-    differ = spread > tiny
-    return np.asarray(np.where(differ, (statistics - statistics.mean(axis=0)) / np.where(differ, spread, 1.0), 0.0))
+def p_of_first(statistics: Floats) -> tuple[float, float, int]:
+    """The p-value of the first model among the others; that of the other side; how many others have as much."""
+    first, rest = float(statistics[0]), statistics[1:]
+    # Models that are the same differ by rounding.
+    near = TOLERANCE * float(np.std(statistics, ddof=1)) + 1e-9 * (1.0 + float(np.abs(statistics).max()))
+    high, low = rank_p_value(first, rest, tolerance=near), rank_p_value(-first, -rest, tolerance=near)
+    p = min(1.0, high / TRACES, low / (1.0 - TRACES)) if len(rest) >= BOTH_SIDES else high
+    return p, low, int(np.count_nonzero(rest >= first - near))
 
 
-def p_of_first(statistics: Floats) -> tuple[float, int]:
-    """The p-value of the first model among the others, and which attack deviates most."""
-    apart = deviations(statistics)
-    high, low = apart.max(axis=1), -apart.min(axis=1)
-    p_high = rank_p_value(float(high[0]), high[1:], tolerance=TOLERANCE)
-    p_low = rank_p_value(float(low[0]), low[1:], tolerance=TOLERANCE)
-    return min(1.0, p_high / TRACES, p_low / (1.0 - TRACES)), int(np.abs(apart[0]).argmax())
+def is_found(statistics: Floats) -> bool:
+    """Whether the first model would be called one that remembers."""
+    return p_of_first(statistics)[0] <= ALPHA + 1e-12
 
 
-def decide(audited: Floats, retrained: Floats, with_records: Floats, attacks: list[str], per_null: float) -> Verdict:
+def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Verdict:
     """The verdict on a model.
 
     Parameters
     ----------
-    audited : (attacks,)
-    retrained, with_records : (models, attacks)
-        Statistics of models trained without the records, and with them.
-    per_null : float
-        How many shadow models there are for each retrained one.
+    attack
+        The one that decides.
+    audited : (1 + retrained models,)
+        Its numbers for the audited model and for the retrained ones.
+    remembering, before
+        The same with other models in the place of the audited one: such as the question is about, and such as kept the
+        records in all their parts.
     """
-    count, needed = len(retrained), shadows_needed(ALPHA * TRACES)
-    p, strongest = p_of_first(np.vstack([audited, retrained]))
-    flagged = sum(p_of_first(np.vstack([one, retrained]))[0] <= ALPHA for one in with_records)
-    low, high = interval(min(count, round(p * (1 + count)) - 1), count)
-    words, more = INDISTINGUISHABLE, 0
-    if count < needed:
-        words, more = NOT_ENOUGH, math.ceil((needed - count) * per_null)
-    elif p <= ALPHA:
+    count = len(audited) - 1
+    p, other_side, as_odd = p_of_first(audited)
+    power, at_most = (Power.of(sum(map(is_found, models)), len(models)) for models in (remembering, before))
+    words = INDISTINGUISHABLE
+    if p <= ALPHA + 1e-12:
         words = FOUND
-    elif low <= ALPHA:
-        # The interval of p shrinks with the root of the number of models, until it leaves ALPHA outside.
-        shrunk = count * ((p - low) / (p - ALPHA)) ** 2
-        words, more = NOT_ENOUGH, max(1, math.ceil((min(shrunk, MANY_TIMES * count) - count) * per_null))
-    found = Power(flagged, len(with_records), flagged / len(with_records), *interval(flagged, len(with_records)))
-    return Verdict(words, p, (low, high), found, more, attacks[strongest])
+    elif count < FEWEST or power.rate < WORTH:
+        words = NOT_ENOUGH
+    return Verdict(
+        words, attack, p, as_odd, interval(as_odd, count), other_side, count >= BOTH_SIDES, power, at_most
+    )  # fmt: skip

@@ -15,6 +15,7 @@ from maxrr.cli import (
     exits,
     export,
     fit,
+    page,
     plan,
     predict,
     prove,
@@ -41,6 +42,7 @@ COMMANDS = Group(
         "prove": prove.run,
         "bundle": bundle.run,
         "audit": audit.run,
+        "page": page.run,
         "predict": predict.run,
         "status": status.run,
         "receipt": Group(

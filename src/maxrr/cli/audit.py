@@ -17,7 +17,8 @@ from maxrr.cli.prove import receipt_of
 from maxrr.cli.sources import sides
 
 if TYPE_CHECKING:
-    from maxrr.audit import AuditReport, Verdict
+    from maxrr.audit import AuditPlan, AuditReport, Verdict
+    from maxrr.audit.numbers import Numbers
 
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
 
@@ -31,9 +32,17 @@ def run(
                "too. The workspace's own source, if it still has them, if not given."),
     ] = None,
     attack: Annotated[
-        str, Option("With commas between them: threshold, lira, rmia, lira-offline, loss, entropy, modified-entropy.")
-    ] = "threshold,lira,rmia",
-    shadows: Annotated[int, Option("Models to train, half with the records and half without.")] = 64,
+        str,
+        Option("With commas between them: threshold, lira, rmia, features, probe, lira-offline, loss, entropy, "
+               "modified-entropy. LiRA decides; where it is not asked for, the first."),
+    ] = "threshold,lira,rmia,features,probe",
+    shadows: Annotated[
+        int, Option("Models to train, two fifths with the records, the others without. Choose it beforehand: --plan.")
+    ] = 64,
+    plan: Annotated[
+        bool,
+        Option("Do not audit: say by a pilot of 24 models how many it takes to find anything, and end.", ("--plan",)),
+    ] = False,
     platt: Annotated[
         Platt,
         Option("What probabilities are fitted on: the retained records, every other test record, or the retained ones "
@@ -66,11 +75,14 @@ def run(
 
     Examples:
 
+        maxrr audit ws/ 2 --plan
         maxrr audit ws/ 2
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
-    from maxrr.audit import audit
+    from maxrr.audit import audit, plan_audit
+    from maxrr.audit.case import make_case
+    from maxrr.audit.numbers import Numbers
 
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
@@ -85,6 +97,12 @@ def run(
             unseen = test_records(found, held_out, test, report)
             model = found.model_with(training)
         # Others may work in the workspace from here on.
+        if plan:
+            tell_plan(plan_audit(model, handed, gone, unseen, device=device, report=report), json)
+            return
+        numbers = Numbers.of(make_case(model, handed, gone, unseen), shadows)
+        if not json:
+            show.say(cost(numbers))
         attacks = [name.strip() for name in attack.split(",") if name.strip()]
         try:
             result = audit(
@@ -100,6 +118,31 @@ def run(
         tell(result, page)
     if code := exit_code(result.verdict):
         raise Stop(code)
+
+
+def cost(numbers: Numbers) -> str:
+    """What is going to be done, before it is."""
+    return (
+        f"Training {numbers.networks} networks: {numbers.with_records} with the records, {numbers.retrained} without, "
+        f"and {numbers.networks - numbers.with_records - numbers.retrained} again with the recorded seed."
+    )
+
+
+def tell_plan(found: AuditPlan, json: bool) -> None:
+    """How many shadow models it takes."""
+    from dataclasses import asdict
+
+    if json:
+        show.json(asdict(found) | {"shadows": found.shadows})
+        return
+    rows = [(str(number), str(found.networks[number]), f"{power:.0%}") for number, power in found.power.items()]
+    columns = ("shadow models", "networks to train", "power to be expected")
+    show.table(columns, rows, numbers=columns, caption="How often an audit finds a model that kept the records.")
+    if found.shadows is None:
+        show.say("The records leave so little behind that an audit can hardly say anything: where the guarantee is "
+                 "exact, prove the receipt instead.")  # fmt: skip
+    else:
+        show.say(f"Audit with --shadows {found.shadows}. The audited model was not looked at.")
 
 
 def exit_code(verdict: Verdict) -> int:
@@ -133,16 +176,15 @@ def tell(result: AuditReport, page: Path) -> None:
     from maxrr.audit.verdicts import FOUND
     from maxrr.report.words import count, duration
 
-    verdict, power = result.verdict, result.verdict.power
-    low, high = verdict.p_interval
+    verdict = result.verdict
     said = show.Bad(str(verdict)) if verdict.words == FOUND else str(verdict)
     show.facts(
         [
             ("receipt", f"{result.receipt}, {result.guarantee}, {count(result.records, 'record')}"),
             ("verdict", said),
-            ("p", f"{verdict.p_value:.2g} among {result.retrained} models retrained without them; "
-                  f"they leave open {low:.2g} to {high:.2g}"),
-            ("power", f"of {power.models} models that had them, the same test finds {power.flagged}"),
+            ("p", f"{verdict.p_value:.2g} by {verdict.attack}: {verdict.as_odd} of {result.retrained} models retrained "
+                  "without them look as much as if they remembered"),
+            ("power", power_of(result)),
             ("took", duration(result.seconds)),
         ]
     )  # fmt: skip
@@ -150,6 +192,17 @@ def tell(result: AuditReport, page: Path) -> None:
     caption = "Scores of the record." if result.records == 1 else "AUC: 0.5 is chance."
     show.table(("attack", *numbers), rows(result), numbers=numbers, caption=caption)
     show.say(f"The report: {show.near(page)}, and for programs {show.near(page.with_suffix('.json'))}.")
+
+
+def power_of(result: AuditReport) -> str:
+    """What the same test finds of models that did not forget."""
+    found = result.verdict
+    if not result.core_touched:
+        return f"the same test finds {found.power} models that kept them in the head"
+    return (
+        f"the same test finds {found.power} models with an extractor that saw them below a head fitted again, and "
+        f"{found.at_most} that kept them in all parts"
+    )
 
 
 def rows(result: AuditReport) -> list[tuple[str, ...]]:

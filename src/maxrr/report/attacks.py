@@ -3,7 +3,6 @@
 from functools import partial
 
 from maxrr.audit import AuditReport
-from maxrr.audit.evidence import STRONG
 from maxrr.audit.results import Curve, Finding
 from maxrr.audit.verdicts import ALPHA
 from maxrr.report.charts import Group, bar, strip
@@ -14,6 +13,7 @@ from maxrr.report.words import capitalised, count, p_value, percent
 
 NAMES = {
     "threshold": "the paper's threshold attack", "lira": "LiRA", "rmia": "RMIA", "lira-offline": "offline LiRA",
+    "features": "LiRA on features", "probe": "the membership probe",
     "loss": "loss", "entropy": "entropy", "modified-entropy": "modified entropy",
 }  # fmt: skip
 ASKS = {
@@ -25,6 +25,10 @@ ASKS = {
     "Nearly as strong, with fewer models.",
     "lira-offline": "How unusual is it to be so sure of this very record, for a model that did not have it? LiRA "
     "without the models that had it.",
+    "features": "Does the extractor still know the record? On each extractor a head is fitted with the record, and its "
+    "margin there is looked at as LiRA does: a head that is fitted again forgets, features may not.",
+    "probe": "A linear probe learns to tell core records, which the extractor saw, from test records by their features, "
+    "and is asked about the forgotten ones.",
     "loss": "A baseline: a small loss speaks for a member.",
     "entropy": "A baseline: a clear-cut prediction speaks for a member, whether it is right or not.",
     "modified-entropy": "A baseline: a clear-cut prediction speaks for a member if it is right.",
@@ -42,8 +46,8 @@ PREFIX = 12  # digits of a mark that are shown
 
 
 def curves(report: AuditReport) -> Html:
-    """The ROC curves of the attack that deviates most."""
-    attack = report.verdict.strongest
+    """The ROC curves of the attack that decides."""
+    attack = report.verdict.attack
     found = {name: curve for name in MODELS if (curve := report.findings[attack][name].curve)}
     order = sorted(found, key=lambda name: name == "after")  # the curve that the page is about lies on top
     chart = partial(
@@ -73,8 +77,8 @@ def attacks(report: AuditReport) -> Html:
     """A table for each attack."""
     lead = "A score of the record, higher for a member, and its rank among the retrained models."
     note = (
-        "The p of a line is that attack's alone, from both sides. The verdict is one test over all strong attacks "
-        "together."
+        "The p of a line is that attack's alone, from both sides. The verdict is by one of them, the one on top of "
+        "this page: of so many p-values some are small by chance."
     )
     of_attack = of_one
     if report.records > 1:
@@ -154,16 +158,28 @@ def claimed(report: AuditReport) -> Html:
 
 def records(report: AuditReport) -> Html:
     """The forgotten records by class, and those that stand out most."""
-    attack = next((name for name in report.findings if name in STRONG), next(iter(report.findings)))
+    attack = report.verdict.attack
     rows = [
-        (tag("code", one.mark[:PREFIX]), one.class_name, score(one.score), p_value(one.p_value))
+        (
+            tag("code", one.mark[:PREFIX]), one.class_name, score(one.score), p_value(one.p_value),
+            p_value(one.corrected),
+        )
         for one in report.exposed
-    ]
-    headings = ("mark on the receipt", "class", "score", "p of this record")
+    ]  # fmt: skip
+    headings = ("mark on the receipt", "class", "score", "p of this record", "p as one of all")
     lead = f"By {NAMES[attack]}, in the audited model. A mark is tied to a record's id by the key of the model alone."
     if report.records > 1:
-        lucky = round(ALPHA * report.records)
-        lead += f" Of {report.records:,} records about {max(lucky, 1)} would have a p of {ALPHA} or less by chance."
+        lead += (
+            f" The p of a record by itself is {ALPHA} or less for one in twenty by chance; the other says how often a "
+            "retrained model has any record that stands out as far."
+        )
+    if report.targeted is not None:
+        found = report.targeted
+        lead += (
+            f" The {count(found.records, 'record')} that leave most behind in models which had them, taken together: "
+            f"p = {p_value(found.p_value)}, and {found.power} models that kept them are found. This is no part of the "
+            "verdict."
+        )
     return section(
         "Whose records stand out",
         lead,

@@ -1,7 +1,7 @@
 """The page of an audit: the verdict, what it rests on, and what each attack found."""
 
 from maxrr.audit import AuditReport
-from maxrr.audit.verdicts import ALPHA, FOUND, INDISTINGUISHABLE, TRACES
+from maxrr.audit.verdicts import ALPHA, BOTH_SIDES, FEWEST, FOUND, INDISTINGUISHABLE, TRACES, WORTH
 from maxrr.report.attacks import NAMES, PREFIX, attacks, beside, claimed, curves, records
 from maxrr.report.charts import strip
 from maxrr.report.markup import Html, tag, together
@@ -37,7 +37,7 @@ def headline(report: AuditReport) -> str:
 
 def opening(report: AuditReport) -> Html:
     verdict, power = report.verdict, report.verdict.power
-    low, high = verdict.p_interval
+    low, high = verdict.chance
     lead = together(
         f"Receipt {report.receipt} says that {count(report.records, 'record')} were forgotten, as "
         if report.records > 1
@@ -49,15 +49,15 @@ def opening(report: AuditReport) -> Html:
     facts = [
         (
             f"p = {p_value(verdict.p_value)}",
-            f"the chance that a retrained model looks as odd; {report.retrained} of them leave open "
-            f"{p_value(low)} to {p_value(high)}",
+            f"the rank of the audited model: {verdict.as_odd} of {count(report.retrained, 'retrained model')} look at "
+            f"least as much as if they remembered, which leaves open a chance of {percent(low)} to {percent(high)}",
         ),
         (
-            f"{power.flagged} of {power.models}",
-            "models that had the records are found by the same test: its power, "
-            f"{percent(power.low)} to {percent(power.high)}",
+            str(power),
+            f"models that {kept(report)} are found by the same test: its power, {percent(power.low)} to "
+            f"{percent(power.high)}" + ceiling(report),
         ),
-        strongest(report),
+        deciding(report),
         claim(report),
     ]
     return hero(headline(report), lead, facts)
@@ -68,27 +68,41 @@ def outcome(report: AuditReport) -> str:
     verdict, power = report.verdict, report.verdict.power
     if verdict.words == FOUND:
         return "It stands out: something tells it from a model that never had the records."
+    if verdict.words != INDISTINGUISHABLE and report.retrained < FEWEST:
+        return f"So few cannot decide: {FEWEST} are the fewest that can show anything."
     if verdict.words != INDISTINGUISHABLE:
-        return f"So few cannot decide: the audit needs about {count(verdict.more_shadows, 'more shadow model')}."
-    if power.rate < 0.5:
         return (
-            f"It does not stand out. But of {power.models} models that had the records the same test finds "
-            f"{power.flagged}: there was little to be found, and the verdict says as little."
+            f"It does not stand out. But of {power.models} models that {kept(report)} the same test finds "
+            f"{power.flagged}: there was little to be found, or the attacks are too weak, and this says as little."
         )
-    return f"It does not stand out, and {power.flagged} of {power.models} models that had the records would."
+    return f"It does not stand out, and {power} models that {kept(report)} would."
 
 
-def strongest(report: AuditReport) -> tuple[str, str]:
-    """The attack that deviates most, in one number."""
-    attack = report.verdict.strongest
+def kept(report: AuditReport) -> str:
+    """What the models do that power is counted on."""
+    them = "them" if report.records > 1 else "it"
+    if report.core_touched:
+        return f"have an extractor which saw {them}, below a head fitted again,"
+    return f"kept {them} in the head"
+
+
+def ceiling(report: AuditReport) -> str:
+    """What could be hoped for at most."""
+    if not report.core_touched:
+        return ""
+    return f"; of models that kept {'them' if report.records > 1 else 'it'} in all parts, {report.verdict.at_most}"
+
+
+def deciding(report: AuditReport) -> tuple[str, str]:
+    """The attack that decides, in one number."""
+    attack = report.verdict.attack
     found = report.findings[attack]["after"]
     if found.curve is None:
-        return f"p = {p_value(found.p_value)}", f"by {NAMES[attack]} alone, which deviates most"
+        return f"{found.statistic:.3g}".replace("-", "−"), f"the score by {NAMES[attack]}, which decides"
     low, high = found.curve.auc_of_retrained
     return (
         f"{found.curve.auc:.2f}",
-        f"AUC of {NAMES[attack]}, which deviates most; models retrained without the records have {low:.2f} to "
-        f"{high:.2f}",
+        f"AUC of {NAMES[attack]}, which decides; models retrained without the records have {low:.2f} to {high:.2f}",
     )
 
 
@@ -107,7 +121,7 @@ def claim(report: AuditReport) -> tuple[str, str]:
 
 def alone(report: AuditReport) -> Html:
     """A single record has a rank among models, and no curve."""
-    low, high = map(p_value, report.verdict.p_interval)
+    low, high = map(percent, report.verdict.chance)
     return section(
         "One record, one p-value",
         "A curve needs many records. What one record can show is its rank: how many models that never had it treat it "
@@ -115,7 +129,7 @@ def alone(report: AuditReport) -> Html:
         tag(
             "div",
             tag("strong", f"p = {p_value(report.verdict.p_value)}"),
-            tag("span", f"95 % interval {low} to {high}, {count(report.retrained, 'retrained model')}"),
+            tag("span", f"{report.verdict.as_odd} of {count(report.retrained, 'retrained model')}: {low} to {high}"),
             class_="centre",
         ),
     )  # fmt: skip
@@ -171,26 +185,29 @@ def others(report: AuditReport) -> Html:
 
 
 def rule(report: AuditReport) -> Html:
-    strong = " and ".join(NAMES[attack] for attack in ("lira", "rmia"))
     steps = (
-        f"Every strong attack ({strong}; the ones asked for, where neither was) gives a model one number, larger if it "
-        "finds more of the records. The audited and the retrained models are scored alike, each by all the others.",
-        "A model's oddity is the largest of its numbers, in standard deviations: one test, however many attacks.",
-        f"p is the rank of the audited model's oddity among theirs. {percent(TRACES)} of the allowed error go to "
-        f"models that remember, {percent(1.0 - TRACES)} to models in which attacks find less than in retrained ones: "
-        "that is a trace, too.",
+        "One attack decides, and it was settled beforehand which: LiRA, or the first that was asked for, where LiRA "
+        "was not. It gives each model one number, larger if it finds more of the records. The audited and the retrained "
+        "models are scored alike, each by all the others.",
+        "p is the rank of the audited model's number among theirs. "
+        + (
+            f"{percent(TRACES)} of the allowed error go to models that remember, {percent(1.0 - TRACES)} to models in "
+            f"which the attack finds less than in retrained ones: that is a trace, too."
+            if report.verdict.both_sides
+            else f"Only remembering counts: that the attack finds far less than in retrained models could be shown by "
+            f"{BOTH_SIDES} of them or more. By these {report.retrained} its p is {p_value(report.verdict.other_side)}."
+        ),
         f"p at most {ALPHA}: residual influence found. An honest retraining is called so in at most {percent(ALPHA)} "
         "of audits.",
-        "Too few retrained models to show anything, or so few that the interval of p contains that bound: not enough "
-        "evidence.",
-        "Otherwise: indistinguishable from retraining at this power. Power is the share of models that had the records "
-        "which the same test finds.",
+        f"Otherwise, fewer than {FEWEST} retrained models, or a test that finds less than {percent(WORTH)} of the "
+        "models which kept the records: not enough evidence.",
+        "Otherwise: indistinguishable from retraining at this power.",
     )
     return section(
         "How the verdict is reached, and what it rests on",
-        f"{count(report.with_records, 'model')} with the records and {report.retrained} without were made for this, "
-        "and erased. The comparison is always with retraining, never with test records: hard records look odd in a "
-        "retrained model, too.",
+        f"{count(report.with_records, 'model')} with the records and {report.retrained} without, from seeds of their own, were "
+        "made for this, and erased. The comparison is always with retraining, never with test records: hard records "
+        "look odd in a retrained model, too.",
         tag("ol", *(tag("li", step) for step in steps)),
         tag("h3", "Assumed"),
         tag("ul", *(tag("li", f"{capitalised(text)}.") for text in report.assumed)),

@@ -57,11 +57,8 @@ class Setting:
             network = self.network if isinstance(self.network, nn.Module) else self.network()
             return copy.deepcopy(network).cpu().eval()
         core = records.select(np.intersect1d(choice.ids, records.ids))
-        classes = np.unique(core.labels)
-        names = tuple(records.class_names[label] for label in classes.tolist())
-        core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
         run = train(
-            self.network, core, self.seed, epochs=self.recipe.epochs, batch_size=self.recipe.batch_size,
+            self.network, numbered(core), self.seed, epochs=self.recipe.epochs, batch_size=self.recipe.batch_size,
             lr=self.recipe.lr, device=self.device, threads=self.threads, report=report,
         )  # fmt: skip
         return split(run.network)[0]
@@ -74,3 +71,10 @@ class Setting:
         """The head, fitted on the features of these records. Whoever takes it over warns if it is flat."""
         with flat.quietly():
             return LinearSVM(C=self.C).fit(features, records.labels)
+
+
+def numbered(core: Dataset) -> Dataset:
+    """Core records as extractors are trained on them: classes are numbered as they come among these."""
+    classes = np.unique(core.labels)
+    names = tuple(core.class_names[label] for label in classes.tolist())
+    return replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)

@@ -1,0 +1,36 @@
+"""How many models an audit makes, said before it makes them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from maxrr.audit.case import Case
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Purpose, shadow_seeds
+
+FEWEST = 8  # shadow models
+SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Shadow models by kind, and all networks that are trained: theirs, and those made again with the recorded seed."""
+
+    with_records: int
+    retrained: int
+    networks: int
+
+    @classmethod
+    def of(cls, case: Case, shadows: int) -> "Numbers":
+        with_records = round(SHARE * shadows)
+        again = 3 if case.touches_core else 2  # before the request, without the records, and on all others
+        return cls(with_records, shadows - with_records, shadows + again)
+
+    def wanted(self, case: Case, pilot: bool = False) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+        """The kinds of models to make, and from which seeds. A pilot has seeds of its own."""
+        seed = case.fitted.setting.seed
+        remembering = (BEFORE, KEPT) if case.touches_core else (BEFORE,)
+        kinds: list[tuple[tuple[str, ...], int, Purpose]] = [
+            (remembering, self.with_records, "pilot with" if pilot else "with"),
+            ((RETRAINED,), self.retrained, "pilot without" if pilot else "without"),
+        ]
+        for made, count, purpose in kinds:
+            yield made, shadow_seeds(seed, count, purpose)

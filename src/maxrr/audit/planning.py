@@ -1,0 +1,123 @@
+"""How many shadow models an audit should have, decided before the audited model is looked at.
+
+To look at the verdict and then train more models until it suits makes any p-value worthless. So the number comes from a
+pilot: some models with the records and some without, from seeds that no audit uses. How far apart the deciding attack
+puts the two gives the power to be expected of any number of models.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from maxrr.audit.auditing import labels_of
+from maxrr.audit.case import make_case
+from maxrr.audit.checks import Floats
+from maxrr.audit.evidence import Evidence
+from maxrr.audit.numbers import Numbers
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
+from maxrr.audit.verdicts import ALPHA, FEWEST, WORTH
+from maxrr.data import Dataset
+from maxrr.progress import Report
+from maxrr.unlearning import MaxRR, Receipt
+
+PILOT = 24
+OFFERED = (32, 64, 100, 164, 256)
+DRAWS = 20_000
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """What audits of a request can be expected to find.
+
+    Attributes
+    ----------
+    records : int
+        Of the request.
+    apart : float
+        By how many standard deviations of retrained models those that kept the records stand out in the pilot.
+    power : dict
+        By number of shadow models, how often an audit would find a model that kept the records.
+    networks : dict
+        By number of shadow models, how many networks are trained for it.
+    """
+
+    records: int
+    apart: float
+    power: dict[int, float]
+    networks: dict[int, int]
+
+    @property
+    def shadows(self) -> int | None:
+        """The fewest whose power makes 'nothing found' worth something; None where none of these do."""
+        return next((count for count, power in self.power.items() if power >= WORTH), None)
+
+    def __str__(self) -> str:
+        found = "; ".join(f"{count}: {power:.0%}" for count, power in self.power.items())
+        said = (
+            f"{self.shadows} shadow models" if self.shadows else "more than an audit can have: the records leave little"
+        )
+        return f"{said} (power by shadow models: {found})"
+
+
+def plan_audit(
+    model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, pilot: int = PILOT,
+    device: str | None = None, report: Report | None = None,
+) -> AuditPlan:  # fmt: skip
+    """How many shadow models an audit of this receipt needs. The audited model itself is not looked at.
+
+    Parameters
+    ----------
+    model, receipt, forgotten, test
+        As for `audit`.
+    pilot : int
+        Models to train for it, half of them with the records. None is used by an audit.
+    device, report : optional
+        As for `audit`.
+    """
+    if pilot < 8:
+        raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
+    case = make_case(model, receipt, forgotten, test)
+    maker = Shadows(case, device, None, report)
+    views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
+    numbers, done = Numbers(pilot // 2, pilot - pilot // 2, pilot), 0
+    for kinds, seeds in numbers.wanted(case, pilot=True):
+        for _, kind, view in maker.views(kinds, seeds):
+            views[kind].append(view)
+            if kind == kinds[-1]:
+                done += 1
+                if report is not None:
+                    report("models", done, pilot)
+    evidence = Evidence(views[KEPT] if case.touches_core else views[BEFORE], views[RETRAINED], labels_of(case))
+    apart = separation(evidence)
+    return AuditPlan(
+        len(case.forgotten), apart,
+        {count: expected_power(apart, Numbers.of(case, count).retrained) for count in OFFERED},
+        {count: Numbers.of(case, count).networks for count in OFFERED},
+    )  # fmt: skip
+
+
+def separation(evidence: Evidence) -> float:
+    """How far models that remember lie above retrained ones, in standard deviations of the latter.
+
+    Each is scored by all others, fewer than an audit has: on the side of too little.
+    """
+    found = [evidence.statistics("lira", evidence.scores("lira", model, number))
+             for number, model in enumerate(evidence.remembering)]  # fmt: skip
+    gaps = [float((one[0] - one[1:].mean()) / (one[1:].std(ddof=1) or np.inf)) for one in found]
+    return float(np.median(gaps))
+
+
+def expected_power(apart: float, retrained: int) -> float:
+    """How often a normal number so far above others is among the largest of them, as the rank test asks.
+
+    >>> expected_power(0.0, 19), expected_power(9.0, 19)
+    (0.05, 1.0)
+    """
+    allowed = int(ALPHA * (retrained + 1) + 1e-9)  # ranks from the top that are found
+    if retrained < FEWEST:
+        return 0.0
+    drawn: Floats = np.random.default_rng(0).normal(size=(DRAWS, retrained))
+    bar: NDArray[np.float64] = np.partition(drawn, retrained - allowed, axis=1)[:, retrained - allowed]
+    return round(float(np.mean(ndtr(apart - bar))), 2)
