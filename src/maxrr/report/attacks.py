@@ -27,8 +27,8 @@ ASKS = {
     "without the models that had it.",
     "features": "Does the extractor still know the record? On each extractor a head is fitted with the record, and its "
     "margin there is looked at as LiRA does: a head that is fitted again forgets, features may not.",
-    "probe": "A linear probe learns to tell core records, which the extractor saw, from test records by their features, "
-    "and is asked about the forgotten ones.",
+    "probe": "A linear probe learns to tell core records, which the extractor saw, from test records by their "
+    "features, and is asked about the forgotten ones.",
     "loss": "A baseline: a small loss speaks for a member.",
     "entropy": "A baseline: a clear-cut prediction speaks for a member, whether it is right or not.",
     "modified-entropy": "A baseline: a clear-cut prediction speaks for a member if it is right.",

@@ -187,8 +187,8 @@ def others(report: AuditReport) -> Html:
 def rule(report: AuditReport) -> Html:
     steps = (
         "One attack decides, and it was settled beforehand which: LiRA, or the first that was asked for, where LiRA "
-        "was not. It gives each model one number, larger if it finds more of the records. The audited and the retrained "
-        "models are scored alike, each by all the others.",
+        "was not. It gives each model one number, larger if it finds more of the records. The audited and the "
+        "retrained models are scored alike, each by all the others.",
         "p is the rank of the audited model's number among theirs. "
         + (
             f"{percent(TRACES)} of the allowed error go to models that remember, {percent(1.0 - TRACES)} to models in "
@@ -205,9 +205,9 @@ def rule(report: AuditReport) -> Html:
     )
     return section(
         "How the verdict is reached, and what it rests on",
-        f"{count(report.with_records, 'model')} with the records and {report.retrained} without, from seeds of their own, were "
-        "made for this, and erased. The comparison is always with retraining, never with test records: hard records "
-        "look odd in a retrained model, too.",
+        f"{count(report.with_records, 'model')} with the records and {report.retrained} without, from their own seeds, "
+        "were made for this, and erased. The comparison is always with retraining, never with test records: hard "
+        "records look odd in a retrained model, too.",
         tag("ol", *(tag("li", step) for step in steps)),
         tag("h3", "Assumed"),
         tag("ul", *(tag("li", f"{capitalised(text)}.") for text in report.assumed)),
