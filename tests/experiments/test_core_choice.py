@@ -104,6 +104,12 @@ def test_every_candidate_is_measured_and_the_contenders_reported(lab, measured):
                 total = np.add(np.add(core["free"], core["exact"]), core["approximate"])
                 assert total == pytest.approx(1.0)
     json.dumps(found, allow_nan=False)
+    choice = found["choice"]
+    assert found["said"][0] == (
+        f"Chosen on the validation records: the middle at {choice['share']:g} of the runs, {choice['size']} of the "
+        "records."
+    )
+    assert found["said"][1] == f"Against it as the default: {'; '.join(found['objections']) or 'nothing'}."
 
 
 def test_middles_are_around_their_shares(stages, monkeypatch):

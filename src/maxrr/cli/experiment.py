@@ -93,6 +93,8 @@ def tell(part: Json, profile: Profile) -> None:
     else:
         numbers = ("ours", "paper", "difference")
         show.table(("", " ", *numbers, "verdict"), rows, numbers=numbers)
+    for sentence in part.get("said", ()):
+        show.say(sentence)
 
 
 def write(folder: Path) -> Path:

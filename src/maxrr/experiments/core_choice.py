@@ -112,11 +112,12 @@ def core_choice(lab: Lab) -> Json:
         for words, k in sizes.items()
     }
     differences = leads(reported, sizes)
+    against = objections(differences, sizes[choice["size"]], at_home)
     return results.finish({
         "part": PART, "title": "A core chosen on validation records", "runs": stages.reporting.profile.trials,
         "records": records, "ranking": ranking["count_by_number_of_runs"], "choice": choice,
         "validation": rows(validation, sizes), "cells": rows(reported, sizes), "points": points(reported, sizes),
-        "differences": differences, "objections": objections(differences, sizes[choice["size"]], at_home),
+        "differences": differences, "objections": against, "said": said(choice, against, at_home),
     })  # fmt: skip
 
 
@@ -177,6 +178,13 @@ def carried_over(lab: Lab) -> Json:
             "there first, without --data"
         ) from None
     return choice
+
+
+def said(choice: Json, against: list[str], at_home: bool) -> list[str]:
+    """What came out, in sentences."""
+    where = "Chosen on the validation records" if at_home else "Chosen on other data"
+    first = f"{where}: the middle at {choice['share']:g} of the runs, {choice['size']} of the records."
+    return [first, f"Against it as the default: {'; '.join(against) or 'nothing'}."]
 
 
 def rows(found: Mapping[str, Found], sizes: Mapping[str, int]) -> dict[str, Json]:
