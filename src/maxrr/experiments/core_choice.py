@@ -90,18 +90,17 @@ def core_choice(lab: Lab) -> Json:
     results, stages = lab.results(PART), Stages.of(lab)
     records, at_home = len(stages.choosing.training), results.path.stem == PART
     sizes = {words: records // one_in for words, one_in in SIZES.items()}
+    elsewhere = None if at_home else results.piece("choice", lambda: carried_over(lab))
     ranking = results.piece("ranking", lambda: counted(stages.choosing))
-    if at_home:
-        validation = {
-            words: results.piece(
-                f"validation, {words}",
-                lambda k=k: measured(stages.choosing, stages.cores(candidates(), k), f"validation-{k}"),  # type: ignore[misc]
-            )
-            for words, k in sizes.items()
-        }
-        choice = chosen(validation)
-    else:
-        validation, choice = {}, results.piece("choice", lambda: carried_over(lab))
+    validation = {
+        words: results.piece(
+            f"validation, {words}",
+            lambda k=k: measured(stages.choosing, stages.cores(candidates(), k), f"validation-{k}"),  # type: ignore[misc]
+        )
+        for words, k in sizes.items()
+        if at_home
+    }
+    choice = elsewhere or chosen(validation)
     reported = {
         words: results.piece(
             f"test, {words}",
