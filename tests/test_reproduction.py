@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from tools.fill_reproduction import OWN, PAGE, ROOT, accuracies, filled, paired
 
+from maxrr.cli.cores import core_of
+from maxrr.core import MiddleCore
 from maxrr.experiments import PARTS
 from maxrr.experiments.comparison import POINTS, RELATIVE, spread
+from maxrr.experiments.core_choice import SIZES
+from maxrr.experiments.core_rule import chosen, leads, objections
 from maxrr.experiments.published import published
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
@@ -26,7 +30,8 @@ def mean(name: str, row: str, column: str) -> float:
 def test_the_tables_are_those_of_the_result_files() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert filled(page) == page, "run: python tools/fill_reproduction.py"
-    assert page.count("<!-- end -->\n") == page.count("<!-- grid ") + page.count("<!-- lines ") + len(OWN)
+    kinds = ("grid", "lines", "validation", "differences")
+    assert page.count("<!-- end -->\n") == sum(page.count(f"<!-- {kind} ") for kind in kinds) + len(OWN)
 
 
 def test_every_figure_is_there_twice() -> None:
@@ -238,6 +243,39 @@ def test_the_middle_beats_the_paper_and_chance_at_both_sizes() -> None:
     assert cells["hash, 20,000"]["accuracy"]["mean"] < cells["frequency, 20,000"]["accuracy"]["mean"]
 
 
+chosen_already = pytest.mark.skipif(
+    not (ROOT / "results/paper/core-choice.json").exists(), reason="core-choice is not measured yet"
+)
+CHOSEN = {"fashion-mnist": "core-choice", "mnist": "core-choice-mnist", "adult": "core-choice-adult"}
+
+
+@chosen_already
+@pytest.mark.parametrize("data", CHOSEN)
+def test_the_chosen_core_is_reported_with_thirty_fresh_seeds_and_corrected_over_all(data: str) -> None:
+    found = result(f"paper/{CHOSEN[data]}")
+    assert found["setting"]["profile"]["data"] == data
+    assert found["runs"] >= 30
+    assert found["choice"] == result("paper/core-choice")["choice"]
+    reported = {size: found["pieces"][f"test, {size}"] for size in SIZES}
+    sizes = {size: found["records"] // one_in for size, one_in in SIZES.items()}
+    assert all(len(core["accuracy"]) == found["runs"] for cores in reported.values() for core in cores.values())
+    assert leads(reported, sizes) == found["differences"]
+    assert len(found["differences"]) == 12
+    at_home = data == "fashion-mnist"
+    assert objections(found["differences"], sizes[found["choice"]["size"]], at_home) == found["objections"]
+
+
+@chosen_already
+def test_the_default_core_is_the_one_that_the_rule_gives() -> None:
+    found = result("paper/core-choice")
+    assert chosen({size: found["pieces"][f"validation, {size}"] for size in SIZES}) == found["choice"]
+    default = core_of("20000", None, None, None)
+    if any(result(f"paper/{name}")["objections"] for name in CHOSEN.values()):
+        assert default.kind == found["choice"]["fallback"][found["choice"]["size"]]
+    else:
+        assert (type(default), MiddleCore.share) == (MiddleCore, found["choice"]["share"])
+
+
 def test_ten_runs_are_enough() -> None:
     short, long = (result("paper/ranking-length")["cells"][f"{runs} runs"]["accuracy"] for runs in (10, 100))
     assert abs(short["mean"] - long["mean"]) < 2 * (short["stderr"] ** 2 + long["stderr"] ** 2) ** 0.5
@@ -247,6 +285,7 @@ def test_the_page_names_the_day_and_the_machine() -> None:
     made = [
         piece
         for path in (ROOT / "results").glob("*/*.json")
+        if not path.stem.startswith("core-choice")  # made later
         for piece in result(f"{path.parent.name}/{path.stem}")["made"].values()
     ]
     assert {piece["date"] for piece in made} == {"2026-11-15"}

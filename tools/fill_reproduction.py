@@ -7,7 +7,8 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-Each table of `OWN` has a function of its own.
+`validation` and `differences` are made from a file of `maxrr study core-choice`. Each table of `OWN` has a function of
+its own.
 """
 
 import json
@@ -24,7 +25,9 @@ from maxrr.report.reproduction import verdicts
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
-TABLE = re.compile(r"(<!-- (grid|lines) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+TABLE = re.compile(
+    r"(<!-- (grid|lines|validation|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
+)
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
 WORDS = {"agrees": "agree", "near": "near", "differs": "differ"}
@@ -47,7 +50,23 @@ def made(kind: str, name: str, wanted: str | None) -> str:
     content = read(name)
     if kind == "grid":
         return markdown_grid(content) + "\n"
+    if kind == "validation":
+        return markdown_grid({**content, "cells": content["validation"]}) + "\n"
+    if kind == "differences":
+        return differences(content)
     return markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
+
+
+def differences(content: dict[str, Any]) -> str:
+    """How far the chosen middle is ahead of the other cores, in points, with p-values corrected over all of them."""
+    lines = ["| lead over | accuracy | t | corrected p | free | t | corrected p |", f"|---|{'---:|' * 6}"]
+    rows: dict[str, list[str]] = {}
+    for one in content["differences"]:
+        t = "–" if one["t"] is None else f"{one['t']:.1f}".replace("-", "−")
+        points = f"{signed(100 * one['mean'])} ± {100 * one['stderr']:.2f}"
+        p = "< 0.0001" if one["holm"] < 1e-4 else f"{one['holm']:.4f}"
+        rows.setdefault(f"{one['over']}, {one['k']:,}", []).extend((points, t, p))
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(told)} |" for name, told in rows.items())]) + "\n"
 
 
 def seconds() -> str:

@@ -230,6 +230,25 @@ def test_all_is_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {size.value for size in experiment.Size} == set(PROFILES)
 
 
+def test_what_a_study_says_in_sentences_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    experiment.tell({**papers_size()["members"], "said": ["Chosen: this.", "Against it: nothing."]}, PROFILES["paper"])
+    assert capsys.readouterr().out.splitlines()[-2:] == ["Chosen: this.", "Against it: nothing."]
+
+
+def test_studies_take_other_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wanted(monkeypatch, "study", "core-choice", "--data", "mnist") == [("core-choice", "mnist")]
+    assert wanted(monkeypatch, "study", "core-choice", "--data", "a/b.npz") == [("core-choice", "a/b.npz")]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_results_on_data_of_any_name_are_on_the_page(undisturbed: Path, tmp_path: Path) -> None:
+    found = json.loads((undisturbed / "smoke" / "ranking-length.json").read_text(encoding="utf-8"))
+    found["setting"]["profile"]["data"] = "people"
+    (tmp_path / "ranking-length-people.json").write_text(json.dumps(found), encoding="utf-8")
+    page = experiment.write(tmp_path).read_text(encoding="utf-8")
+    assert f"{found['title']}, people" in page
+
+
 def test_beside_the_papers_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     parts = papers_size()
     experiment.tell(parts["table"], PROFILES["paper"])

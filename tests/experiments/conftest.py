@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.experiments.problems import ranked_by_hand, tiny_lab, with_ranking
+from tests.experiments.problems import in_this_process, ranked_by_hand, tiny_lab, with_ranking
 from tests.small_networks import one_thread  # noqa: F401
 
 from maxrr.experiments import PARTS, STUDIES
@@ -19,4 +19,5 @@ def lab(tmp_path_factory):
 @pytest.fixture(scope="session")
 def measured(lab):
     """The results of all parts and studies, by name."""
-    return {name: part(lab) for name, part in {**PARTS, **STUDIES}.items()}
+    with in_this_process():
+        return {name: part(lab) for name, part in {**PARTS, **STUDIES}.items()}

@@ -1,9 +1,11 @@
 """Experiments so small that each takes a moment: three classes of digits, networks that hardly learn."""
 
 import functools
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
 from maxrr.core import Ranking
@@ -59,6 +61,14 @@ def ranked_by_hand(lab):
     for row, seed in zip(marks, seeds, strict=True):
         row[LinearSVM().fit(embedded(lab, lab.training, seed)[0], lab.training.labels).support_] = True
     return Ranking(lab.training.ids, tuple(seeds), np.packbits(marks, axis=1), 0.0)
+
+
+@contextmanager
+def in_this_process():
+    """Laboratories rank by hand."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lab, "ranked", lambda lab, seeds: ranked_by_hand(lab))
+        yield
 
 
 def embedded(lab, records, seed):

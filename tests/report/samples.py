@@ -33,6 +33,7 @@ def results() -> dict[str, Json]:
         "histogram": histogram(rng), "coverage": coverage(rng), "table": accuracies(rng),
         "table-mnist": mnist(rng), "verification": verification(rng), "agreement": agreement(rng),
         "sensitivity": sensitivity(rng), "refit": refit(rng), "frontier": frontier(rng),
+        "core-choice": core_choice(rng),
         "ranking-length": ranking_length(rng), "choices": choices(rng), "svms": svms(rng), "members": members(rng),
     }  # fmt: skip
 
@@ -195,6 +196,22 @@ def frontier(rng: np.random.Generator) -> Json:
         for k, (free, accuracy) in zip((10_000, 20_000), both, strict=True)
     ]  # fmt: skip
     return of("frontier", "Selectors of the core", 10, points=points)
+
+
+def core_choice(rng: np.random.Generator) -> Json:
+    found = {
+        "middle": ((0.599, 0.869), (0.576, 0.892)), "frequency": ((0.502, 0.822), (0.611, 0.886)),
+        "hash": ((0.544, 0.862), (0.469, 0.882)), "forgetting": ((0.526, 0.828), (0.599, 0.889)),
+    }  # fmt: skip
+    points, cells = [], {}
+    for selector, both in found.items():
+        for k, (free, accuracy) in zip((8_333, 16_666), both, strict=True):
+            shares = {"free": free, "exact": 1.0 - free - k / 50_000, "approximate": k / 50_000}
+            points.append({"selector": selector, "k": k, "accuracy": accuracy, "stderr": 0.001, **shares})
+            cells[f"{selector}, {k:,}"] = {
+                name: cell(rng, value, None) for name, value in {"accuracy": accuracy, **shares}.items()
+            }
+    return of("core-choice", "A core chosen on validation records", 30, points=points, cells=cells)
 
 
 def ranking_length(rng: np.random.Generator) -> Json:

@@ -59,6 +59,7 @@ LABELS = {
         "on a wider scale",
         "± 2 standard errors of",
     ],
+    "core-choice": ["core of 8,333", "core of 16,666", "forgetting", "frequency: the paper's choice"],
     "ranking-length": ["core of 10k", "accuracy with a core of 20k", "50", "± 2 standard errors", "log scale"],
     "choices": ["softmax of the scores,", "the core is among the", "the paper's", "11k"],
     "svms": ["one-vs-rest, C = 0.1", "one-vs-one, C = 10", "the paper's"],

@@ -52,7 +52,9 @@ def measure(
             for name, data in wanted:  # what cannot be gone on with is refused before the first is measured
                 setting = chosen.on(data or chosen.data)
                 if setting.data not in labs:
-                    labs[setting.data] = Lab.of(setting, folder, seed=seed, device=device, report=report)
+                    labs[setting.data] = Lab.of(
+                        setting, folder, source=data, seed=seed, device=device, report=report
+                    )  # fmt: skip
                 labs[setting.data].results(name).read()
             for name, data in wanted:
                 setting = chosen.on(data or chosen.data)
@@ -91,21 +93,24 @@ def tell(part: Json, profile: Profile) -> None:
     else:
         numbers = ("ours", "paper", "difference")
         show.table(("", " ", *numbers, "verdict"), rows, numbers=numbers)
+    for sentence in part.get("said", ()):
+        show.say(sentence)
 
 
 def write(folder: Path) -> Path:
     """Figures of all results in the folder, where matplotlib is, and the page around them."""
     import json as json_
 
-    from maxrr.data import available
     from maxrr.experiments import PARTS, STUDIES
     from maxrr.files import write_atomically
     from maxrr.report import draw, reproduction_page
 
-    names = [
-        f"{part}{data}" for part in (*PARTS, *STUDIES) for data in ("", *(f"-{known}" for known, _ in available()))
-    ]
-    there = {name: path for name in names if (path := folder / f"{name}.json").exists()}
+    there = {
+        path.stem: path
+        for part in (*PARTS, *STUDIES)
+        for path in (folder / f"{part}.json", *sorted(folder.glob(f"{part}-*.json")))  # and of other data
+        if path.exists()
+    }
     contents = {name: json_.loads(path.read_text(encoding="utf-8")) for name, path in there.items()}
     results = {name: content for name, content in contents.items() if "cells" in content}  # the others are not finished
     try:

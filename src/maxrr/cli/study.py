@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from maxrr.cli.command import Argument
+from maxrr.cli.command import Argument, Option
 from maxrr.cli.experiment import Device, Out, ProfileName, Seed, Size, measure
 from maxrr.cli.options import Json
 
@@ -18,6 +18,7 @@ class Study(StrEnum):
     CHOICES = "choices"
     SVMS = "svms"
     FRONTIER = "frontier"
+    CORE_CHOICE = "core-choice"
     RANKING_LENGTH = "ranking-length"
     MEMBERS = "members"
 
@@ -26,10 +27,16 @@ def run(
     study: Annotated[
         Study,
         Argument("choices: what the paper leaves open, and what fits its numbers. svms: the same networks under other "
-                 "SVMs. frontier: accuracy against what forgetting costs, over cores. ranking-length: how many runs a "
-                 "ranking needs. members: who stands for the members in the verification. All if not given."),
+                 "SVMs. frontier: accuracy against what forgetting costs, over cores. core-choice: the core chosen on "
+                 "validation records, reported on test records. ranking-length: how many runs a ranking needs. "
+                 "members: who stands for the members in the verification. All if not given."),
     ] = Study.ALL,
     profile: ProfileName = Size.QUICK,
+    data: Annotated[
+        str | None,
+        Option("Other records than the profile's, with fewer runs: fashion-mnist, mnist, digits, or an .npz or .csv "
+               "file."),
+    ] = None,
     out: Out = Path("results"),
     seed: Seed = 0,
     device: Device = None,
@@ -41,8 +48,9 @@ def run(
 
         maxrr study frontier --profile quick
         maxrr study --profile paper --device cuda
+        maxrr study core-choice --profile paper --data mnist
     """
     every = [name for name in Study if name != Study.ALL]
     measure(
-        [(name.value, None) for name in (every if study == Study.ALL else [study])], profile, out, seed, device, json
+        [(name.value, data) for name in (every if study == Study.ALL else [study])], profile, out, seed, device, json
     )

@@ -1,5 +1,6 @@
 """What a core costs and gives: accuracy against the shares of records that are free, exact and approximate."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ from numpy.typing import NDArray
 
 from maxrr.core import FrequencyCore
 from maxrr.experiments.comparison import compared
-from maxrr.experiments.lab import Lab
+from maxrr.experiments.heads import Head
+from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.results import Json
 from maxrr.experiments.selectors import FEW, SELECTORS, Selector
 
@@ -41,14 +43,19 @@ def selectors(lab: Lab) -> dict[str, Selector]:
 
 def cost_and_accuracy(lab: Lab, core: NDArray[Any], piece: str) -> Json:
     """Of models whose extractor saw this core: accuracy, and shares of all records by what forgetting them takes."""
-    seeds, in_core = lab.seeds(lab.profile.trials), lab.mask(core)
+    seeds = lab.seeds(lab.profile.trials)
     features = lab.embedded(lab.extractors(seeds, lab.training.select(np.sort(core)), piece=piece))
-    heads = list(lab.heads(features, [None] * len(seeds)))
+    return told(lab, core, features, list(lab.heads(features, [None] * len(seeds))))
+
+
+def told(lab: Lab, core: NDArray[Any], features: Sequence[Features], heads: Sequence[Head]) -> Json:
+    """The same of models that are there: what their extractors give, and their heads."""
+    in_core = lab.mask(core)
     exact = [float(np.mean(head.influential & ~in_core)) for head in heads]
     share = float(in_core.mean())
     return {
         "accuracy": lab.correct(features, heads),
         "free": [1.0 - share - one for one in exact],
         "exact": exact,
-        "approximate": [share] * len(seeds),
+        "approximate": [share] * len(heads),
     }

@@ -28,7 +28,7 @@ from maxrr.experiments.profiles import PROFILES, Profile
 from maxrr.experiments.results import Results
 from maxrr.experiments.solving import solve
 from maxrr.files import write_atomically
-from maxrr.nets import LeNet5, Recipe, embed, split
+from maxrr.nets import MLP, LeNet5, Recipe, embed, split
 from maxrr.nets.embedding import BLOCKS, full_precision
 from maxrr.nets.many import train_by
 from maxrr.nets.records import as_tensor, chosen_device, ready
@@ -75,10 +75,11 @@ class Lab:
 
     @classmethod
     def of(
-        cls, profile: Profile, out: Path, *, seed: int = 0, device: str | None = None, report: Report | None = None
+        cls, profile: Profile, out: Path, *, source: str | None = None, seed: int = 0, device: str | None = None,
+        report: Report | None = None,
     ) -> "Lab":  # fmt: skip
-        """The lab of a profile; its records are loaded."""
-        training, test = load(profile.data)
+        """The lab of a profile; its records are loaded, from a source if they are not known by name."""
+        training, test = load(source or profile.data)
         return cls(profile, seed, training.in_order(), test.in_order(), chosen_device(device), out, report)
 
     def results(self, part: str) -> Results:
@@ -128,6 +129,7 @@ class Lab:
         found = self.ranked(seeds)
         content = io.BytesIO()
         np.savez_compressed(content, marks=found.marks, gap=np.float64(found.worst_gap), about=np.str_(about))
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.getvalue())
         self.tidy()
         return found
@@ -166,8 +168,10 @@ class Lab:
     # Models
 
     @property
-    def network(self) -> LeNet5:
-        return LeNet5(self.training.shape, len(self.training.class_names))
+    def network(self) -> torch.nn.Module:
+        """What is trained: LeNet-5 for images, as in the paper, and an MLP for tables."""
+        shape, classes = self.training.shape, len(self.training.class_names)
+        return MLP(shape[0], classes) if len(shape) == 1 else LeNet5(shape, classes)
 
     def extractors(
         self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,

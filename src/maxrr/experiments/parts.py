@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from maxrr.experiments.agreement import agreement
 from maxrr.experiments.choices import choices
+from maxrr.experiments.core_choice import core_choice
 from maxrr.experiments.coverage import coverage
 from maxrr.experiments.frontier import frontier
 from maxrr.experiments.histogram import histogram
@@ -32,6 +33,7 @@ STUDIES: Mapping[str, Part] = {
     "choices": choices,
     "svms": svms,
     "frontier": frontier,
+    "core-choice": core_choice,
     "ranking-length": ranking_length,
     "members": members,
 }

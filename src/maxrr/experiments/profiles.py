@@ -1,6 +1,7 @@
 """How large a reproduction is: seconds on digits, minutes on two cores, or as the paper's."""
 
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from maxrr.experiments.heads import Kind
@@ -56,7 +57,11 @@ class Profile:
     looks: tuple[int, ...]
 
     def on(self, data: str) -> "Profile":
-        """The same on other data, with the fewer runs: the paper says of MNIST only that little changes."""
+        """The same on other data, with the fewer runs: the paper says of MNIST only that little changes.
+
+        Data that are not known by name are a path, and are called as its file is.
+        """
+        data = Path(data).stem
         if data == self.data:
             return self
         if "digits" in (data, self.data):

@@ -5,7 +5,8 @@ truth, early in training, a mean over several networks. Forgetting events (Tonev
 forgetting", 2019): how often a record goes from right to wrong while a network is trained.
 
 A network trained for few epochs is what a longer training was after these: weights and shuffles follow from the seed.
-So networks at several ages are trainings of several lengths.
+So networks at several ages are trainings of several lengths; where many networks step together, one training is looked
+at several times.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from maxrr.experiments.heads import Bools
 from maxrr.experiments.lab import Lab
+from maxrr.experiments.stacking import right_at
 from maxrr.nets import embed
 
 Floats = NDArray[np.float64]
@@ -27,6 +30,14 @@ def outputs(lab: Lab, seeds: Sequence[int], epochs: int) -> Floats:
     recipe = replace(lab.profile.recipe, epochs=epochs)
     networks = lab.extractors(seeds, lab.training, recipe=recipe, piece=f"age-{epochs}")
     return np.stack([embed(network, lab.training, device=lab.device) for network in networks])
+
+
+def looked_at(lab: Lab, seeds: Sequence[int]) -> list[Bools]:
+    """Which records networks get right at each look: (networks, records)."""
+    looks = lab.profile.looks
+    if lab.device.type == "cuda":
+        return right_at(lab, seeds, looks)
+    return [outputs(lab, seeds, epochs).argmax(2) == lab.training.labels for epochs in looks]
 
 
 def el2n(lab: Lab) -> Floats:
@@ -45,7 +56,7 @@ def forgetting(lab: Lab) -> Floats:
 
     def measure() -> Floats:
         seeds = lab.seeds(max(2, lab.profile.trials // 2))
-        right = [outputs(lab, seeds, epochs).argmax(2) == lab.training.labels for epochs in lab.profile.looks]
+        right = looked_at(lab, seeds)
         events = sum((before & ~after).astype(float) for before, after in pairwise(right))
         never = ~np.any(right, axis=0)
         return np.asarray(np.where(never, float(len(right)), events).mean(0))

@@ -6,7 +6,7 @@ from typing import Any
 
 Json = Mapping[str, Any]
 
-DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST"}
+DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "adult": "Adult"}
 USUAL = "one-vs-rest"
 PAPERS = {"small": 10_000, "large": 20_000, "extra": 10_000, "many": 20_000, "some": 2_000}
 

@@ -23,6 +23,7 @@ DRAWINGS: Mapping[str, Callable[[Json], Figure]] = {
     "sensitivity": sensitivity,
     "refit": refit,
     "frontier": frontier,
+    "core-choice": frontier,
     "ranking-length": ranking_length,
     "choices": choices,
     "svms": choices,

@@ -1,0 +1,64 @@
+"""Networks of several cores with the same seeds on a GPU, for images and for tables. CI has none: run this by hand.
+
+make cuda        # or: PYTHONPATH=src python tests/cuda/test_stacking.py
+"""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maxrr.data import Dataset, load
+from maxrr.experiments import scores
+from maxrr.experiments.lab import Lab
+from maxrr.experiments.profiles import SMOKE
+from maxrr.experiments.stacking import extractors_on
+from maxrr.nets import Recipe
+
+SEEDS = [3, 4]
+PROFILE = replace(SMOKE, recipe=Recipe(epochs=2, batch_size=64, lr=1e-3), looks=(1, 2))
+
+
+def flat(dataset: Dataset) -> Dataset:
+    """Images as a table."""
+    return replace(dataset, features=dataset.features.reshape(len(dataset), -1))
+
+
+def lab(device: str, table: bool, folder: str) -> Lab:
+    training, test = (flat(side) if table else side for side in load("digits"))
+    return Lab(PROFILE, 0, training.in_order(), test.in_order(), torch.device(device), Path(folder), None)
+
+
+def trained(device: str, table: bool) -> NDArray[np.float32]:
+    """The weights of all networks."""
+    with tempfile.TemporaryDirectory() as folder:
+        one = lab(device, table, folder)
+        cores = [one.training.ids[first::3][:470] for first in (0, 1)]
+        networks = list(extractors_on(one, cores, SEEDS, "cores"))
+    assert len(networks) == len(cores) * len(SEEDS)
+    return np.stack([torch.cat([value.detach().flatten() for value in n.parameters()]).numpy() for n in networks])
+
+
+def test_cores_in_one_stack_are_the_cpus() -> None:
+    for table in (False, True):
+        there, here = trained("cuda", table), trained("cpu", table)
+        another = np.abs(here[:2] - here[2:]).max()  # what another core makes of the same seed
+        assert np.abs(there - here).max() < 0.1 * another
+
+
+def test_one_training_is_looked_at_as_it_goes() -> None:
+    for table in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            there, here = (scores.looked_at(lab(device, table, folder), SEEDS) for device in ("cuda", "cpu"))
+        assert [one.shape for one in there] == [one.shape for one in here]
+        assert np.mean([one == other for one, other in zip(there, here, strict=True)]) > 0.99
+
+
+if __name__ == "__main__":
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print("passed", name, flush=True)
