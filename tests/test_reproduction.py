@@ -1,16 +1,18 @@
 """docs/reproduction.md says what results/ holds: its tables are made from the files, its claims are checked here."""
 
 import json
+import re
 import statistics
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
-from tools.fill_reproduction import OWN, PAGE, ROOT, accuracies, filled, paired
+from tools.fill_reproduction import OWN, PAGE, ROOT, accuracies, filled, paired, tally
 
 from maxrr.experiments import PARTS
 from maxrr.experiments.comparison import POINTS, RELATIVE, spread
-from maxrr.experiments.published import published
+from maxrr.experiments.published import published, table
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
@@ -33,6 +35,32 @@ def test_every_figure_is_there_twice() -> None:
     for path in (ROOT / "results").glob("*/*.svg"):
         assert path.with_suffix(".png").exists()
         assert path.with_suffix(".json").exists()
+
+
+def test_the_tally_counts_every_quantity_once() -> None:
+    lines = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ")[1:] for line in tally().splitlines()[2:]}
+    for at, name in enumerate(("paper", "svc")):
+        told = {title: columns[2 * at : 2 * at + 2] for title, columns in lines.items()}
+        numbers = {title: [sum(int(word) for word in re.findall(r"\d+", text)) for text in both]
+                   for title, both in told.items()}  # fmt: skip
+        assert numbers == {
+            "Support vectors": [3, 3], "Who is not forgotten for free": [1, 1],
+            "Accuracy after unlearning": [3 * 6 + 1] * 2, "Claimed unlearned": [2 * 2 * 3] * 2,
+            "Same verdict as perfect retraining, to the letter": [4 * 2] * 2,
+            "Same verdict as perfect retraining, as often": [4 * 2] * 2,
+        }  # fmt: skip
+        for title, start in (("to the letter", "same"), ("as often", "as often")):
+            found = Counter(
+                cell["verdict"]
+                for row in result(f"{name}/agreement")["cells"].values()
+                for column, cell in row.items() if column.startswith(start)
+            )  # fmt: skip
+            words = {"agrees": "agree", "near": "near", "differs": "differ"}
+            wanted = ", ".join(f"{found[verdict]} {word}" for verdict, word in words.items() if found[verdict])
+            assert told[f"Same verdict as perfect retraining, {title}"][0] == wanted
+        once = result(f"{name}/table")["once"]["No"]
+        assert once["paper"] == pytest.approx(statistics.fmean(table()["No"].values()))
+        assert once["mean"] == result(f"{name}/table")["cells"]["No"]["top20k"]["mean"]
 
 
 def test_the_papers_noise() -> None:

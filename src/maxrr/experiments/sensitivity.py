@@ -37,7 +37,7 @@ def sensitivity(lab: Lab) -> Json:
             cells[row][share] = compared(values, papers[paper] if lab.comparable else None).to_json()
     return results.finish({
         "part": "sensitivity", "title": "Unlearning random support vectors", "runs": lab.profile.few, "cells": cells,
-        "forgotten": forgotten,
+        "once": {"No": next(iter(cells["No"].values()))}, "forgotten": forgotten,
     })  # fmt: skip
 
 
