@@ -13,7 +13,14 @@ from maxrr.report.page import figure, hero, page, paragraphs, section, table
 from maxrr.report.words import count, listed
 
 PAPERS_DATA = "fashion-mnist"
-SHARES = ("claimed", "same in", "as often", "share", "overlap")  # words in the name of a quantity that is a share
+SHARES = (
+    "claimed",
+    "told apart",
+    "same in",
+    "as often",
+    "share",
+    "overlap",
+)  # words in the name of a quantity that is a share
 MISSING = "–"
 STYLES = {"agrees": "good", "near": "near", "differs": "bad"}
 
@@ -84,6 +91,22 @@ PARTS = {
         "records are forgotten, and verdicts agree more or less with each.",
         "",
     ),
+    "control": About(
+        "The paper's attack on the same records before and after they are forgotten. If it claims about as many "
+        "unlearned before, its claims say nothing about forgetting. Told apart: how often 'claimed unlearned' means "
+        "'after'; a coin has a half.",
+        "Ours, with two standard errors to either side, by request and method.",
+    ),
+    "cross-validated": About(
+        "Probabilities as scikit-learn's SVC has them: sigmoids fitted to scores of SVMs that did not see the record. "
+        "The whole core is forgotten.",
+        "",
+    ),
+    "matched": About(
+        "Random support vectors are unlearned, as many records that are not influential, and as many at random.",
+        "Accuracies and what they differ by, paired by run, with two standard errors to either side.",
+    ),
+    "more-runs": About("The largest request of the sensitivity, with as many runs as the paper's.", ""),
 }  # fmt: skip
 
 
@@ -113,12 +136,15 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
 def cell_text(cell: Json, share: bool = False) -> tuple[str, str, str, str]:
     """A cell in words: ours with its standard error, the paper's, the signed difference, the verdict.
 
-    From 2 on it is a count. Below that it is an accuracy, unless it is said to be a share.
+    From 2 on it is a count. Below that it is an accuracy, unless it is said to be a share. Differences of ours are
+    signed, those of shares in points.
 
     >>> cell_text({"mean": 0.8953, "stderr": 0.0004, "paper": 0.8971, "difference": -0.0018, "verdict": "agrees"})
     ('0.8953 ± 0.0004', '0.8971', '−0.0018', 'agrees')
     >>> cell_text({"mean": 24103.4, "stderr": None, "paper": None, "difference": None, "verdict": None})
     ('24,103', '–', '–', '–')
+    >>> cell_text({"mean": -0.08, "stderr": 0.01, "paper": None, "difference": None, "signed": True}, share=True)[0]
+    '−8.0 ± 1.0 points'
     """
     mean, stderr, paper, difference = (cell[name] for name in ("mean", "stderr", "paper", "difference"))
     scale, form, unit, units = 1.0, ".4f", "", ""
@@ -126,7 +152,13 @@ def cell_text(cell: Json, share: bool = False) -> tuple[str, str, str, str]:
         form = ",.0f"
     elif share:
         scale, form, unit, units = 100.0, ".1f", " %", " points"
-    ours = f"{scale * mean:{form}}" + ("" if stderr is None else f" ± {scale * stderr:{form}}") + unit
+    sign = "+" if cell.get("signed") else ""  # a difference of ours
+    unit = units if sign else unit
+    ours = (
+        f"{scale * mean:{sign}{form}}".replace("-", "−")
+        + ("" if stderr is None else f" ± {scale * stderr:{form}}")
+        + unit
+    )
     if paper is None:
         return ours, MISSING, MISSING, MISSING
     signed = f"{scale * difference:+{form}}".replace("-", "−")

@@ -1,0 +1,75 @@
+"""A positive control: what the paper's attack says of the same records *before* they are forgotten.
+
+A verification 'should be able to distinguish' a model that holds the records from one that does not, as the paper says:
+V(A(D)) ≠ V(A(D∖D_f)). So the attack of the verification, with the same members, also judges the models before: MaxRR's
+with a head on all records, and the perfect one's trained on all of them. Only by how much more often it then claims a
+record unlearned does it show anything about forgetting.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from maxrr.experiments.comparison import Cell, compared
+from maxrr.experiments.heads import Bools
+from maxrr.experiments.lab import Lab
+from maxrr.experiments.results import Json
+from maxrr.experiments.verification import METHODS, SCENARIOS, Scenario, all_claims, answered, headed, scenario
+
+RUNS = 8  # enough for a difference, paired by run, and so many models of both methods that 16 cores have one each
+BEFORE, MORE = "before", "claimed more after"
+
+
+def control(lab: Lab) -> Json:
+    """Who is claimed unlearned before and after, and how well that tells them apart; finished after each request."""
+    results, runs = lab.results("control"), min(RUNS, lab.profile.few)
+    before = results.piece(BEFORE, lambda: judged_before(lab, runs))
+    cells: dict[str, dict[str, Json]] = {}
+    content: Json = {}
+    for name in SCENARIOS:
+        after = results.piece(name, partial(judged_after, lab, scenario(lab, name), runs))
+        for method in METHODS:
+            row = {column: cell.to_json() for column, cell in apart(before[name][method], after[method]).items()}
+            row[MORE]["signed"] = True
+            cells[f"{name}, {method}"] = row
+        content = results.finish({
+            "part": "control", "title": "Claimed unlearned before and after", "runs": runs, "cells": cells,
+        })  # fmt: skip
+    return content
+
+
+def apart(before: Sequence[float], after: Sequence[float]) -> dict[str, Cell]:
+    """Shares of claimed records, a run each, and what they differ by, paired.
+
+    Told apart: the share of right answers if 'claimed unlearned' is taken to mean 'after', with as many records before
+    as after. A coin has a half.
+    """
+    both = list(zip(before, after, strict=True))
+    return {
+        "claimed before": compared(before),
+        "claimed after": compared(after),
+        MORE: compared([late - early for early, late in both]),
+        "told apart": compared([(late + 1.0 - early) / 2.0 for early, late in both]),
+    }
+
+
+def judged_before(lab: Lab, runs: int) -> Json:
+    """The same models for all requests, none of which they have seen."""
+    features = {"MaxRR": lab.after_the_core[:runs], "perfect": lab.after_everything[:runs]}
+    models, everybody = headed(lab, features, None, lab.profile.heads), lab.mask(lab.training.ids)
+    found: Json = {}
+    for name in SCENARIOS:
+        request = scenario(lab, name)
+        found[name] = {method: shares(all_claims(lab, models[method], request, seen=everybody)) for method in METHODS}
+    return found
+
+
+def judged_after(lab: Lab, request: Scenario, runs: int) -> Json:
+    """As in the verification."""
+    models = answered(lab, lab.seeds(runs), request)
+    return {method: shares(all_claims(lab, models[method], request)) for method in METHODS}
+
+
+def shares(claims: Bools) -> list[float]:
+    """Of the forgotten records that each run claims unlearned."""
+    found: list[float] = claims.mean(1).tolist()
+    return found
