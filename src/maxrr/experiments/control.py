@@ -8,12 +8,15 @@ record unlearned does it show anything about forgetting.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
-from maxrr.experiments.comparison import Cell, compared
+from maxrr.experiments.comparison import MARGINS, Cell, compared, equivalence, half_interval
 from maxrr.experiments.heads import Bools
 from maxrr.experiments.lab import Lab
 from maxrr.experiments.results import Json
 from maxrr.experiments.verification import METHODS, SCENARIOS, Scenario, all_claims, answered, headed, scenario
+
+Seen = Literal["seen", "not seen", "reversed", "open"]
 
 RUNS = 8  # enough for a difference, paired by run, and so many models of both methods that 16 cores have one each
 BEFORE, MORE = "before", "claimed more after"
@@ -33,6 +36,7 @@ def control(lab: Lab) -> Json:
             cells[f"{name}, {method}"] = row
         content = results.finish({
             "part": "control", "title": "Claimed unlearned before and after", "runs": runs, "cells": cells,
+            "seen": {row: seen(columns[MORE], runs) for row, columns in cells.items()},
         })  # fmt: skip
     return content
 
@@ -50,6 +54,22 @@ def apart(before: Sequence[float], after: Sequence[float]) -> dict[str, Cell]:
         MORE: compared([late - early for early, late in both]),
         "told apart": compared([(late + 1.0 - early) / 2.0 for early, late in both]),
     }
+
+
+def seen(more: Json, runs: int) -> Seen:
+    """Whether the attack surely sees the forgetting: by more points than the margin of shares; or surely does not.
+
+    >>> seen({"mean": 0.2, "stderr": 0.01}, 8), seen({"mean": 0.01, "stderr": 0.01}, 8)
+    ('seen', 'not seen')
+    >>> seen({"mean": 0.04, "stderr": 0.02}, 8), seen({"mean": -0.2, "stderr": 0.01}, 8)
+    ('open', 'reversed')
+    """
+    if more["stderr"] is None:
+        return "open"
+    found = equivalence(more["mean"], half_interval(more["stderr"], runs), MARGINS["share"])
+    if found == "different":
+        return "seen" if more["mean"] > 0.0 else "reversed"
+    return "not seen" if found == "equivalent" else "open"
 
 
 def judged_before(lab: Lab, runs: int) -> Json:
