@@ -10,11 +10,24 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+import numpy as np
+
 from maxrr.experiments.comparison import MARGINS, Cell, compared, equivalence, half_interval
-from maxrr.experiments.heads import Bools
-from maxrr.experiments.lab import Lab
+from maxrr.experiments.confidence import USUAL, losses
+from maxrr.experiments.heads import Bools, Floats, Head
+from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.results import Json
-from maxrr.experiments.verification import METHODS, SCENARIOS, Scenario, all_claims, answered, headed, scenario
+from maxrr.experiments.verification import (
+    METHODS,
+    SCENARIOS,
+    Scenario,
+    all_claims,
+    answered,
+    attacked,
+    headed,
+    scenario,
+    side_by_side,
+)
 
 Seen = Literal["seen", "not seen", "reversed", "open"]
 
@@ -73,14 +86,27 @@ def seen(more: Json, runs: int) -> Seen:
 
 
 def judged_before(lab: Lab, runs: int) -> Json:
-    """The same models for all requests, none of which they have seen."""
+    """The same models for all requests, none of which they have answered: only the members differ."""
     features = {"MaxRR": lab.after_the_core[:runs], "perfect": lab.after_everything[:runs]}
-    models, everybody = headed(lab, features, None, lab.profile.heads), lab.mask(lab.training.ids)
-    found: Json = {}
-    for name in SCENARIOS:
-        request = scenario(lab, name)
-        found[name] = {method: shares(all_claims(lab, models[method], request, seen=everybody)) for method in METHODS}
+    models = headed(lab, features, None, lab.profile.heads)
+    found: Json = {name: {} for name in SCENARIOS}
+    for method in METHODS:
+        both = side_by_side(lambda model: cross_entropies(lab, *model), models[method])
+        trained, others = np.split(both, [len(lab.training)], axis=1)
+        for name in SCENARIOS:
+            request = scenario(lab, name)
+            claims = [attacked(lab, request, *run) for run in zip(trained, others, strict=True)]
+            found[name][method] = shares(np.stack(claims))
     return found
+
+
+def cross_entropies(lab: Lab, features: Features, head: Head) -> Floats:
+    """Of all training and then all test records, by a head that saw all of the former."""
+    scores, labels = (
+        (head.scores(features.training), head.scores(features.test)),
+        (lab.training.labels, lab.test.labels),
+    )
+    return np.concatenate(losses(USUAL, head, scores, labels, np.ones(len(lab.training), dtype=bool)))
 
 
 def judged_after(lab: Lab, request: Scenario, runs: int) -> Json:

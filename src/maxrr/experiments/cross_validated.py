@@ -6,6 +6,8 @@ does, but for its folds, which are drawn a pair; here a record has one fold, by 
 figure, the whole core forgotten: it takes six fits where the others take one.
 """
 
+from itertools import islice
+
 import numpy as np
 
 from maxrr.audit.threshold import folds_of
@@ -13,18 +15,16 @@ from maxrr.experiments import published
 from maxrr.experiments.agreement import READINGS, at_least
 from maxrr.experiments.agreement import ends as points
 from maxrr.experiments.confidence import calibrated
-from maxrr.experiments.heads import Bools, Floats
+from maxrr.experiments.heads import Bools, Floats, Head
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.results import Json
 from maxrr.experiments.verification import (
     FIGURES,
     METHODS,
-    Model,
     Scenario,
     attacked,
     ends,
     extracted,
-    headed,
     scenario,
     side_by_side,
     tally,
@@ -61,28 +61,29 @@ def claims(lab: Lab, method: str) -> Bools:
         request = scenario(lab, REQUEST)
         features = extracted(lab, lab.seeds(lab.profile.few), request, (method,))[method]
         kept = ~lab.mask(request.forgotten)
-        models = headed(lab, {method: features}, kept, lab.profile.heads)[method]
-        unseen = out_of_fold(lab, features, kept)
-        judged = list(zip(models, unseen, strict=True))
-        return side_by_side(lambda pair: verdicts(lab, pair[0], pair[1], kept, request), judged)
+        heads, unseen = fitted(lab, features, kept)
+        runs = list(zip(features, heads, unseen, strict=True))
+        return side_by_side(lambda run: verdicts(lab, *run, kept, request), runs)
 
     return lab.kept(f"cross-validated-{method}", measure)
 
 
-def out_of_fold(lab: Lab, features: list[Features], kept: Bools) -> list[Floats]:
-    """Scores of the retained records, each by a head that was fitted without its fold; a run each."""
-    folds = folds_of(lab.training.ids, FOLDS)
-    masks = [kept & (folds != fold) for fold in range(FOLDS)]
-    heads = lab.heads(features * FOLDS, [mask for mask in masks for _ in features])
-    found: list[list[Floats]] = [[] for _ in features]
-    for number, head in enumerate(heads):
-        found[number % len(features)].append(head.scores(features[number % len(features)].training))
-    return [np.stack(by_fold)[folds, np.arange(len(folds))][kept] for by_fold in found]
+def fitted(lab: Lab, features: list[Features], kept: Bools) -> tuple[list[Head], list[Floats]]:
+    """Heads on what is left, and scores of these records, each by a head without its fold; a run each."""
+    folds, runs = folds_of(lab.training.ids, FOLDS), len(features)
+    masks = [kept, *(kept & (folds != fold) for fold in range(FOLDS))]
+    heads = lab.heads(features * len(masks), [mask for mask in masks for _ in range(runs)])
+    whole = list(islice(heads, runs))
+    scores = [np.empty_like(head.scores(one.training)) for one, head in zip(features, whole, strict=True)]
+    for fold in range(FOLDS):
+        rows = folds == fold
+        for one, into, head in zip(features, scores, islice(heads, runs), strict=True):
+            into[rows] = head.scores(one.training)[rows]
+    return whole, [one[kept] for one in scores]
 
 
-def verdicts(lab: Lab, model: Model, unseen: Floats, kept: Bools, request: Scenario) -> Bools:
+def verdicts(lab: Lab, features: Features, head: Head, unseen: Floats, kept: Bools, request: Scenario) -> Bools:
     """The attack, with sigmoids fitted to these scores."""
-    features, head = model
     scores, labels = (
         (head.scores(features.training), head.scores(features.test)),
         (lab.training.labels, lab.test.labels),

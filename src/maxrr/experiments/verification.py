@@ -23,6 +23,7 @@ from maxrr.experiments.results import Json
 from maxrr.svm.threads import BLAS, cores
 
 T = TypeVar("T")
+K = TypeVar("K", np.bool_, np.float64)
 Model = tuple[Features, Head]
 Models = dict[str, list[Model]]  # by method, a run each
 
@@ -196,27 +197,22 @@ def by_runs(numbers: NDArray[np.int64], runs: int) -> list[int]:
     return counts
 
 
-def all_claims(
-    lab: Lab, models: Sequence[Model], request: Scenario, variant: Variant = USUAL,
-    seen: Bools | None = None,
-) -> Bools:  # fmt: skip
+def all_claims(lab: Lab, models: Sequence[Model], request: Scenario, variant: Variant = USUAL) -> Bools:
     """Which forgotten records are claimed unlearned, (runs × records). The runs' sums are done side by side."""
-    return side_by_side(lambda model: claims(lab, *model, request, variant, seen), models)
+    return side_by_side(lambda model: claims(lab, *model, request, variant), models)
 
 
-def side_by_side(judge: Callable[[T], Bools], runs: Sequence[T]) -> Bools:
+def side_by_side(judge: Callable[[T], NDArray[K]], runs: Sequence[T]) -> NDArray[K]:
     """What a function says of each run, a thread a core, stacked."""
     with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(cores()) as pool:
         return np.stack(list(pool.map(judge, runs)))
 
 
-def claims(
-    lab: Lab, features: Features, head: Head, request: Scenario, variant: Variant, seen: Bools | None = None
-) -> Bools:  # fmt: skip
-    """The attack's verdicts on the forgotten records, from a head that saw all others, or those that are given."""
+def claims(lab: Lab, features: Features, head: Head, request: Scenario, variant: Variant) -> Bools:
+    """The attack's verdicts on the forgotten records."""
     scores = head.scores(features.training), head.scores(features.test)
-    fitted_to = ~lab.mask(request.forgotten) if seen is None else seen
-    return attacked(lab, request, *losses(variant, head, scores, (lab.training.labels, lab.test.labels), fitted_to))
+    kept = ~lab.mask(request.forgotten)
+    return attacked(lab, request, *losses(variant, head, scores, (lab.training.labels, lab.test.labels), kept))
 
 
 def attacked(lab: Lab, request: Scenario, trained: Floats, others: Floats) -> Bools:
