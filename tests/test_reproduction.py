@@ -4,11 +4,12 @@ import json
 import re
 import statistics
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tools.fill_reproduction import LOSSES, OWN, PAGE, ROOT, accuracies, filled, paired, tally
+from tools.fill_reproduction import LOSSES, OWN, PAGE, ROOT, accuracies, control, filled, made, paired, tally, variants
 
 from maxrr.experiments import PARTS
 from maxrr.experiments.comparison import POINTS, RELATIVE, half_interval, spread
@@ -62,6 +63,42 @@ def test_the_tally_counts_every_quantity_once() -> None:
         once = result(f"{name}/table")["once"]["No"]
         assert once["paper"] == pytest.approx(statistics.fmean(table()["No"].values()))
         assert once["mean"] == result(f"{name}/table")["cells"]["No"]["top20k"]["mean"]
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results with nothing but the verifications."""
+    for name in ("paper", "svc"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "verification.json").write_text(json.dumps(result(f"{name}/verification")))
+    monkeypatch.setattr("tools.fill_reproduction.ROOT", tmp_path)
+    return tmp_path / "results"
+
+
+def test_what_is_not_measured_or_not_finished_is_said_to_be_so(elsewhere: Path) -> None:
+    (elsewhere / "svc" / "control.json").write_text(json.dumps({"pieces": {"before": {}}}))
+    for name in ("svc/control", "svc/matched"):
+        assert made("grid", name, None) == "*Not measured yet.*\n"
+    assert control() == "*Not measured yet.*\n"
+    assert variants().count("one-vs-one") == 2
+
+
+def test_what_the_control_and_cross_validation_say_comes_from_their_files(elsewhere: Path) -> None:
+    row = {"told apart": {"mean": 0.51}}
+    content = {
+        "cells": {"core20k, MaxRR": row, "core2k, MaxRR": {"told apart": {"mean": 0.634}}, "core2k, perfect": row},
+        "seen": {"core20k, MaxRR": "not seen", "core2k, MaxRR": "seen", "core2k, perfect": "not seen"},
+        "runs": 8, "setting": {"profile": {"heads": "one-vs-one"}},
+    }  # fmt: skip
+    (elsewhere / "svc" / "control.json").write_text(json.dumps(content))
+    assert control() == (
+        "- one-vs-one, 8 runs: 2 not seen, 1 seen, of 3. At best 63.4 % are told apart (2k of the core, MaxRR).\n"
+    )
+    cells = {method: {"claimed in all runs": {"mean": share}} for method, share in (("MaxRR", 0.5), ("perfect", 0.6))}
+    (elsewhere / "svc" / "cross-validated.json").write_text(json.dumps({"cells": cells}))
+    (line,) = (line for line in variants().splitlines() if "cross-validation" in line)
+    assert line.startswith("| one-vs-one |")
+    assert line.endswith("| 50.0 % | 60.0 % |")
 
 
 def test_the_papers_noise() -> None:

@@ -68,12 +68,11 @@ def from_full_extractors(
 ) -> Json:  # fmt: skip
     """Accuracies before, and with the head fitted without some of the support vectors."""
     features = lab.embedded(lab.extractors(seeds, lab.training, piece=f"sensitivity{group}"))
-    marks = support(lab, seeds, features, group)
-    masks: list[Bools | None] = [None] * len(seeds)
-    for fraction in fractions:
-        masks += masks_without(lab, drawn(lab, marks, fraction, first))
+    heads = list(lab.heads(features, [None] * len(seeds)))
+    marks = lab.kept(f"support{group}", lambda: np.stack([head.influential for head in heads]))
+    masks = [mask for fraction in fractions for mask in masks_without(lab, drawn(lab, marks, fraction, first))]
+    accuracies = [*lab.correct(features, heads), *lab.accuracies(features * len(fractions), masks)]
     names = ["No", *(f"{fraction:.0%}" for fraction in fractions)]
-    accuracies = lab.accuracies([*features] * len(names), masks)
     return {name: accuracies[at * len(seeds) :][: len(seeds)] for at, name in enumerate(names)}
 
 
