@@ -13,15 +13,17 @@ its own.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
 from maxrr.experiments import confidence, published
+from maxrr.report.counting import groups
 from maxrr.report.figures.names import readable
+from maxrr.report.figures.verdicts import MARKS
 from maxrr.report.markdown import markdown_grid, markdown_lines
-from maxrr.report.reproduction import verdicts
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
@@ -30,6 +32,8 @@ TABLE = re.compile(
 )
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
+MISSING = "*Not measured yet.*\n"
+UNSEEN = "as 'retained', fitted to scores of SVMs that did not see the record: five-fold cross-validation"
 WORDS = {"agrees": "agree", "near": "near", "differs": "differ"}
 COUPLED = {  # of one-vs-one
     "retained": "a sigmoid a pair, fitted to the retained records, coupled",
@@ -47,6 +51,8 @@ def filled(text: str) -> str:
 
 def made(kind: str, name: str, wanted: str | None) -> str:
     """One table."""
+    if not is_there(name):
+        return MISSING
     content = read(name)
     if kind == "grid":
         return markdown_grid(content) + "\n"
@@ -91,19 +97,66 @@ def variants() -> str:
             heads = content["setting"]["profile"]["heads"]
             words = COUPLED[variant] if heads == "one-vs-one" else confidence.VARIANTS[variant]
             lines.append(f"| {heads} | {words} | {' | '.join(shares)} |")
+        if is_there(f"{name}/cross-validated"):
+            cells = read(f"{name}/cross-validated")["cells"]
+            shares = (f"{100 * cells[method]['claimed in all runs']['mean']:.1f} %" for method in ("MaxRR", "perfect"))
+            lines.append(f"| {heads} | {UNSEEN} | {' | '.join(shares)} |")
+    return "\n".join(lines) + "\n"
+
+
+def control() -> str:
+    """In how many rows of the positive control the attack sees the forgetting, and how well it does at best."""
+    lines = []
+    for name in PROFILES:
+        if not is_there(f"{name}/control"):
+            continue
+        content = read(f"{name}/control")
+        found = Counter(content["seen"].values())
+        right = {row: cells["told apart"]["mean"] for row, cells in content["cells"].items()}
+        best = max(right, key=lambda row: right[row])
+        told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
+        lines.append(
+            f"- {content['setting']['profile']['heads']}, {content['runs']} runs: {told}, of {len(right)}. At best "
+            f"{100 * right[best]:.1f} % are told apart ({readable(best, content)})."
+        )
+    return "\n".join(lines) + "\n" if lines else MISSING
+
+
+def readings() -> str:
+    """How many of the seven quantities of each reading agree with the paper's."""
+    outcomes = (("verdict", WORDS), ("equivalence", MARKS))
+    headings = [word for _, words in outcomes for word in words.values()]
+    lines = [f"| | {' | '.join(headings)} |", f"|---|{'---:|' * len(headings)}"]
+    for name, row in read("paper/choices")["cells"].items():
+        told = [sum(cell[what] == one for cell in row.values()) for what, words in outcomes for one in words]
+        lines.append(f"| {name} | {' | '.join(map(str, told))} |")
     return "\n".join(lines) + "\n"
 
 
 def tally() -> str:
-    """How many numbers agree, are near, or differ, for both profiles."""
-    lines = ["| | one-vs-rest, 18 epochs | one-vs-one, 11 epochs |", "|---|---|---|"]
+    """How many numbers agree, are near, or differ, and how many are equivalent; each counted once."""
+    lines = [
+        "| | one-vs-rest, 18 epochs | within the margin | one-vs-one, 11 epochs | within the margin |",
+        "|---|---|---|---|---|",
+    ]
     for part in ("histogram", "coverage", "table", "verification", "agreement"):
-        told = []
-        for name in PROFILES:
-            found = verdicts([read(f"{name}/{part}")])
-            told.append(", ".join(f"{found[verdict]} {plural}" for verdict, plural in WORDS.items() if found[verdict]))
-        lines.append(f"| {read(f'paper/{part}')['title']} | {' | '.join(told)} |")
+        title, found = read(f"paper/{part}")["title"], [groups(read(f"{name}/{part}")) for name in PROFILES]
+        for reading in found[0]:
+            told = [text for one in found for text in (outcomes(one[reading]), margins(one[reading]))]
+            lines.append(f"| {', '.join(filter(None, (title, reading)))} | {' | '.join(told)} |")
     return "\n".join(lines) + "\n"
+
+
+def outcomes(cells: list[dict[str, Any]]) -> str:
+    """Verdicts in numbers."""
+    found = Counter(cell["verdict"] for cell in cells)
+    return ", ".join(f"{found[verdict]} {plural}" for verdict, plural in WORDS.items() if found[verdict])
+
+
+def margins(cells: list[dict[str, Any]]) -> str:
+    """What the equivalence tests say, in numbers."""
+    found = Counter(cell["equivalence"] for cell in cells)
+    return ", ".join(f"{found[outcome]} {mark}" for outcome, mark in MARKS.items() if found[outcome])
 
 
 def losses() -> str:
@@ -146,6 +199,11 @@ def signed(points: float) -> str:
     return f"{points:+.2f}".replace("-", "−")
 
 
+def is_there(name: str) -> bool:
+    """Whether a result file is there, and finished."""
+    return (ROOT / "results" / f"{name}.json").exists() and "cells" in read(name)
+
+
 def read(name: str) -> dict[str, Any]:
     """A result file."""
     found: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
@@ -162,7 +220,8 @@ LOSSES = (  # in words; the table's cell after, and before
     ("all but the top 10k, from the extractor", ("FE", "nontop10k"), ("No", "nontop10k")),
 )
 OWN: dict[str, Callable[[], str]] = {
-    "seconds": seconds, "variants": variants, "tally": tally, "losses": losses, "leads": leads,
+    "seconds": seconds, "variants": variants, "tally": tally, "losses": losses, "leads": leads, "control": control,
+    "readings": readings,
 }  # fmt: skip
 
 

@@ -63,6 +63,8 @@ LABELS = {
     "ranking-length": ["core of 10k", "accuracy with a core of 20k", "50", "± 2 standard errors", "log scale"],
     "choices": ["softmax of the scores,", "the core is among the", "the paper's", "11k"],
     "svms": ["one-vs-rest, C = 0.1", "one-vs-one, C = 10", "the paper's"],
+    "control": ["all 20k of the", "told apart", "± 2 standard errors"],
+    "matched": ["92 %, FE", "not", "random"],
 }
 
 Texts = dict[Text, None]  # in the order in which they were drawn

@@ -11,7 +11,8 @@ from tests.report.samples import results
 from maxrr.experiments import PARTS, STUDIES
 from maxrr.experiments.comparison import POINTS, RELATIVE
 from maxrr.report import reproduction
-from maxrr.report.figures.verdicts import SIGNS
+from maxrr.report.counting import groups
+from maxrr.report.figures.verdicts import MARKS, SIGNS
 from maxrr.report.reproduction import cell_text, headline, is_share, reproduction_page
 
 RESULTS = results()
@@ -37,6 +38,7 @@ def test_every_cell_is_there_with_the_papers_number_the_difference_and_a_verdict
             for column, one in columns.items():
                 ours, paper, difference, verdict = cell_text(one, is_share(row, column))
                 said = f"{SIGNS.get(verdict, '')}{verdict}"
+                said += f" {MARKS[one['equivalence']]}" if one["paper"] is not None else ""
                 if len(columns) == 1:  # a line of its own
                     assert f"{row}{ours}{paper}{difference}{said}" in rows
                 else:
@@ -53,7 +55,8 @@ def test_every_part_has_a_section_and_a_line_in_the_summary() -> None:
     rows = [element.text for element in all_of(READ, "th")]
     for title in {content["title"] for content in RESULTS.values()} | {"Accuracy after unlearning, MNIST"}:
         assert title in headings
-        assert title in rows
+        readings = (", to the letter", ", as often") if title == RESULTS["agreement"]["title"] else ("",)
+        assert all(f"{title}{reading}" in rows for reading in readings)
     assert len(headings) == 1 + len(RESULTS)
 
 
@@ -109,6 +112,27 @@ def test_where_several_of_ours_stand_beside_one_of_the_papers_none_is_counted() 
     found = {"table": part("agrees", "near"), "sensitivity": part("differs"), "choices": part("differs", "agrees")}
     assert headline(found) == "1 of 2 numbers agrees with the paper, 1 is near"
     assert "none is counted" in read(reproduction_page(found, {})).text
+
+
+def test_what_stands_in_several_cells_is_counted_once() -> None:
+    cells = {"No": {"a": cell("near"), "b": cell("differs"), "c": cell("near")}, "SVM": {"a": cell("agrees")}}
+    found = {"table": part(cells=cells, once={"No": cell("near")}, part="table")}
+    assert headline(found) == "1 of 2 numbers agrees with the paper, 1 is near"
+    rows = {"core or influential": {"records": cell("near")}, "influential, not core": {"records": cell("differs")}}
+    assert headline({"coverage": part(cells=rows, part="coverage")}).startswith("0 of 1 number agree")
+
+
+def test_readings_of_one_curve_are_counted_apart() -> None:
+    columns = {
+        "same in all runs": cell("differs"),
+        "as often in all runs": cell("agrees"),
+        "same in 80 %": cell("near"),
+    }
+    content = part(cells={"core20k": columns}, part="agreement")
+    assert {reading: [one["verdict"] for one in cells] for reading, cells in groups(content).items()} == {
+        "to the letter": ["differs", "near"], "as often": ["agrees"],
+    }  # fmt: skip
+    assert headline({"agreement": content}) == "0 of 2 numbers agree with the paper, 1 is near, 1 differs"
 
 
 def test_every_part_and_study_is_introduced() -> None:

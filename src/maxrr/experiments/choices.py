@@ -3,8 +3,8 @@
 How many classes are told apart by SVMs for two (it says one-vs-rest; scikit-learn's `SVC` is one-vs-one), and how long
 the networks were trained (it does not say): both ways of both. Then, with the SVMs and the accuracy that fit, other
 ways to train. Each reading ranks the records by itself and goes through what did not match: the support vectors, the
-table's cells where only the top 10,000 are kept, and the coverage. The profile `svc` does everything as the reading
-that fits.
+table's cells where only the top 10,000 are kept, and the coverage. The profile `svc` does everything as one of the
+readings that come nearest.
 """
 
 from collections.abc import Sequence

@@ -57,16 +57,24 @@ def losses(
             (scores[0], labels[0]),
             np.ones(len(retained), dtype=bool) if variant == "everything" else retained,
         )
-    fitted_to, of = known[0][rows], known[1][rows]
+    return calibrated(head, scores, labels, (known[0][rows], known[1][rows]), variant != "unnormalised")
+
+
+def calibrated(
+    head: Head, scores: tuple[Floats, Floats], labels: tuple[Ints, Ints], fitted_to: tuple[Floats, Ints],
+    normalised: bool = True,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Cross-entropies by sigmoids that are fitted to these scores and labels, perhaps of heads that saw less."""
+    columns = tuple(np.searchsorted(head.classes, side) for side in labels)
     if isinstance(head, OneVsOne):
-        sigmoids = fit_pairs(fitted_to, of, head.classes)
+        sigmoids = fit_pairs(*fitted_to, head.classes)
         both = tuple(cross_entropy(coupled(sigmoids, side), at) for side, at in zip(scores, columns, strict=True))
         return both[0], both[1]
-    scaling = fit_platt(fitted_to, of, head.classes)
-    if variant == "unnormalised":
-        both = tuple(picked(-log_sigmoid(scaling, side), at) for side, at in zip(scores, columns, strict=True))
-    else:
+    scaling = fit_platt(*fitted_to, head.classes)
+    if normalised:
         both = tuple(cross_entropy(scaling.probabilities(side), at) for side, at in zip(scores, columns, strict=True))
+    else:
+        both = tuple(picked(-log_sigmoid(scaling, side), at) for side, at in zip(scores, columns, strict=True))
     return both[0], both[1]
 
 

@@ -215,6 +215,11 @@ class Lab:
         return self.embedded(self.extractors(self.seeds(self.profile.few), core, piece="core"))
 
     @cached_property
+    def after_everything(self) -> list[Features]:
+        """All records under extractors that saw every one of them, for each of the few runs; trained once as well."""
+        return self.embedded(self.extractors(self.seeds(self.profile.few), self.training, piece="everything"))
+
+    @cached_property
     def on_device(self) -> tuple[Tensor, Tensor]:
         """The records of both sides, as they are stored."""
         return tuple(as_tensor(side.features).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]

@@ -91,6 +91,7 @@ PAPER = Profile(
     many=20_000, some=2_000, recipe=Recipe(), fractions=(0.25, 0.5, 0.75, 1.0), cores=(10_000, 20_000), trials=10,
     lengths=(5, 10, 20), looks=(2, 4, 6, 9, 12, 15, 18),
 )  # fmt: skip
-# What the paper's numbers point to (docs/reproduction.md): scikit-learn's SVC, and a shorter training.
+# One of the readings that come nearer to the paper's numbers (docs/reproduction.md): scikit-learn's SVC, and a shorter
+# training.
 SVC = replace(PAPER, name="svc", heads="one-vs-one", runs=20, recipe=Recipe(epochs=11))
 PROFILES = {profile.name: profile for profile in (SMOKE, QUICK, PAPER, SVC)}

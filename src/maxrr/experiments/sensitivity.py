@@ -22,7 +22,7 @@ ROWS = {"No": "none", "SVM": "SVM", "FE+SVM": "FE+SVM", "FE": "FE"}  # the table
 def sensitivity(lab: Lab) -> Json:
     """The table's rows for each fraction."""
     results, seeds = lab.results("sensitivity"), lab.seeds(lab.profile.few)
-    before = results.piece("full", lambda: from_full_extractors(lab, seeds))
+    before = results.piece("full", lambda: from_full_extractors(lab, seeds, lab.profile.fractions))
     size = results.piece("support", lambda: {"records": support(lab, seeds, ()).sum(1).tolist()})["records"]
     papers = published()["sensitivity"]["accuracy"]
     cells: dict[str, Json] = {row: {} for row in ROWS}
@@ -37,39 +37,46 @@ def sensitivity(lab: Lab) -> Json:
             cells[row][share] = compared(values, papers[paper] if lab.comparable else None).to_json()
     return results.finish({
         "part": "sensitivity", "title": "Unlearning random support vectors", "runs": lab.profile.few, "cells": cells,
-        "forgotten": forgotten,
+        "once": {"No": next(iter(cells["No"].values()))}, "forgotten": forgotten,
     })  # fmt: skip
 
 
-def support(lab: Lab, seeds: Sequence[int], features: Sequence[Features]) -> Bools:
-    """The support vectors of the models that saw everything, (runs × records)."""
+def support(lab: Lab, seeds: Sequence[int], features: Sequence[Features], group: str = "") -> Bools:
+    """The support vectors of the models that saw everything, (runs × records); kept, under the name of a group."""
 
     def measure() -> Bools:
-        there = features or lab.embedded(lab.extractors(seeds, lab.training, piece="sensitivity"))
+        there = features or lab.embedded(lab.extractors(seeds, lab.training, piece=f"sensitivity{group}"))
         return np.stack([head.influential for head in lab.heads(there, [None] * len(seeds))])
 
-    return lab.kept("support", measure)
+    return lab.kept(f"support{group}", measure)
 
 
-def drawn(lab: Lab, support: Bools, fraction: float) -> list[NDArray[np.int64]]:
-    """The ids that each run unlearns among its own support vectors: a fraction of the smallest set, as many for all."""
+def drawn(lab: Lab, support: Bools, fraction: float, first: int = 0) -> list[NDArray[np.int64]]:
+    """The ids that each run unlearns among its own support vectors: a fraction of the smallest set, as many for all.
+
+    Runs are numbered from the first.
+    """
     count = round(fraction * int(support.sum(1).min()))
-    return [lab.draw(lab.training.ids[marks], count, run, round(100 * fraction)) for run, marks in enumerate(support)]
+    return [
+        lab.draw(lab.training.ids[marks], count, run, round(100 * fraction))
+        for run, marks in enumerate(support, first)
+    ]  # fmt: skip
 
 
-def from_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
+def from_full_extractors(
+    lab: Lab, seeds: Sequence[int], fractions: Sequence[float], first: int = 0, group: str = ""
+) -> Json:  # fmt: skip
     """Accuracies before, and with the head fitted without some of the support vectors."""
-    features = lab.embedded(lab.extractors(seeds, lab.training, piece="sensitivity"))
-    marks = support(lab, seeds, features)
-    masks: list[Bools | None] = [None] * len(seeds)
-    for fraction in lab.profile.fractions:
-        masks += masks_without(lab, drawn(lab, marks, fraction))
-    names = ["No", *(f"{fraction:.0%}" for fraction in lab.profile.fractions)]
-    accuracies = lab.accuracies([*features] * len(names), masks)
+    features = lab.embedded(lab.extractors(seeds, lab.training, piece=f"sensitivity{group}"))
+    heads = list(lab.heads(features, [None] * len(seeds)))
+    marks = lab.kept(f"support{group}", lambda: np.stack([head.influential for head in heads]))
+    masks = [mask for fraction in fractions for mask in masks_without(lab, drawn(lab, marks, fraction, first))]
+    accuracies = [*lab.correct(features, heads), *lab.accuracies(features * len(fractions), masks)]
+    names = ["No", *(f"{fraction:.0%}" for fraction in fractions)]
     return {name: accuracies[at * len(seeds) :][: len(seeds)] for at, name in enumerate(names)}
 
 
-def from_new_extractors(lab: Lab, seeds: Sequence[int], fraction: float) -> Json:
+def from_new_extractors(lab: Lab, seeds: Sequence[int], fraction: float, first: int = 0, group: str = "") -> Json:
     """Extractors trained without the records, under heads with and without them."""
-    gone = drawn(lab, support(lab, seeds, ()), fraction)
-    return {"forgotten": len(gone[0]), **unlearned(lab, seeds, gone, f"sensitivity-{fraction:.2f}")}
+    gone = drawn(lab, support(lab, seeds, (), group), fraction, first)
+    return {"forgotten": len(gone[0]), **unlearned(lab, seeds, gone, f"sensitivity-{fraction:.2f}{group}")}

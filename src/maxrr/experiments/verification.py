@@ -5,10 +5,10 @@ same seed, is trained as a whole on what is left. The paper's attack (`alg:mia`)
 whether it was a member; if not, it is 'claimed unlearned'.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from maxrr.audit.threshold import Threshold
 from maxrr.experiments.comparison import Cell, compared
 from maxrr.experiments.confidence import OF_KIND, USUAL, Variant, losses
-from maxrr.experiments.heads import Bools, Head, Kind
+from maxrr.experiments.heads import Bools, Floats, Head, Kind
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
 from maxrr.svm.threads import BLAS, cores
 
-Models = dict[str, list[tuple[Features, Head]]]  # by method, a run each
+T = TypeVar("T")
+K = TypeVar("K", np.bool_, np.float64)
+Model = tuple[Features, Head]
+Models = dict[str, list[Model]]  # by method, a run each
 
 METHODS = ("MaxRR", "perfect")
 SCENARIOS = ("core20k", "core2k", "noncore20k", "noncore2k")
@@ -144,26 +147,41 @@ def answered(lab: Lab, seeds: Sequence[int], request: Scenario) -> Models:
     return under(lab, extracted(lab, seeds, request), request, lab.profile.heads)
 
 
-def extracted(lab: Lab, seeds: Sequence[int], request: Scenario) -> dict[str, list[Features]]:
-    """All records under the extractors of both methods after a request, a run each."""
-    rest = lab.training.without(request.forgotten)
-    perfect = lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}"))
-    return {"MaxRR": lab.after_the_core, "perfect": perfect}
+def extracted(
+    lab: Lab, seeds: Sequence[int], request: Scenario, methods: Sequence[str] = METHODS
+) -> dict[str, list[Features]]:  # fmt: skip
+    """All records under the extractors of both methods after a request, or of one of them, a run each."""
+    found: dict[str, list[Features]] = {}
+    if "MaxRR" in methods:
+        found["MaxRR"] = lab.after_the_core[: len(seeds)]
+    if "perfect" in methods:
+        rest = lab.training.without(request.forgotten)
+        found["perfect"] = lab.embedded(lab.extractors(seeds, rest, piece=f"perfect-{request.name}"))
+    return found
 
 
 def under(lab: Lab, features: dict[str, list[Features]], request: Scenario, kind: Kind) -> Models:
     """These extractors with heads that are fitted to what is left."""
-    kept: Bools | None = ~lab.mask(request.forgotten)
-    return {
-        method: list(zip(seen, lab.heads(seen, [kept] * len(seen), kind), strict=True))
-        for method, seen in features.items()
-    }
+    return headed(lab, features, ~lab.mask(request.forgotten), kind)
+
+
+def headed(lab: Lab, features: dict[str, list[Features]], mask: Bools | None, kind: Kind) -> Models:
+    """These extractors with heads that are fitted to the records of the mask; those of all methods in one go."""
+    every = [one for seen in features.values() for one in seen]
+    heads = lab.heads(every, [mask] * len(every), kind)
+    models = list(zip(every, heads, strict=True))
+    starts = np.cumsum([0, *map(len, features.values())])
+    return {method: models[starts[at] : starts[at + 1]] for at, method in enumerate(features)}
 
 
 def tallied(lab: Lab, models: Models, request: Scenario, variant: Variant) -> Json:
+    """Records by the number of runs in which each method's are claimed unlearned, and both methods agree."""
+    return tally({method: all_claims(lab, models[method], request, variant) for method in METHODS})
+
+
+def tally(claims: dict[str, Bools]) -> Json:
     """Records by the number of runs in which each method's are claimed unlearned, both get the same verdict, and by how
     close these numbers are: a difference of none counts as all runs."""
-    claims = {method: all_claims(lab, models[method], request, variant) for method in METHODS}
     runs = len(claims["MaxRR"])
     counts = {method: claims[method].sum(0) for method in METHODS}
     return {
@@ -179,16 +197,25 @@ def by_runs(numbers: NDArray[np.int64], runs: int) -> list[int]:
     return counts
 
 
-def all_claims(lab: Lab, models: Sequence[tuple[Features, Head]], request: Scenario, variant: Variant) -> Bools:
+def all_claims(lab: Lab, models: Sequence[Model], request: Scenario, variant: Variant = USUAL) -> Bools:
     """Which forgotten records are claimed unlearned, (runs × records). The runs' sums are done side by side."""
+    return side_by_side(lambda model: claims(lab, *model, request, variant), models)
+
+
+def side_by_side(judge: Callable[[T], NDArray[K]], runs: Sequence[T]) -> NDArray[K]:
+    """What a function says of each run, a thread a core, stacked."""
     with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(cores()) as pool:
-        return np.stack(list(pool.map(lambda model: claims(lab, model[0], model[1], request, variant), models)))
+        return np.stack(list(pool.map(judge, runs)))
 
 
 def claims(lab: Lab, features: Features, head: Head, request: Scenario, variant: Variant) -> Bools:
-    """`alg:mia`: a record whose cross-entropy is below the best threshold is a member, any other claimed unlearned."""
+    """The attack's verdicts on the forgotten records."""
     scores = head.scores(features.training), head.scores(features.test)
-    gone = lab.mask(request.forgotten)
-    trained, others = losses(variant, head, scores, (lab.training.labels, lab.test.labels), ~gone)
+    kept = ~lab.mask(request.forgotten)
+    return attacked(lab, request, *losses(variant, head, scores, (lab.training.labels, lab.test.labels), kept))
+
+
+def attacked(lab: Lab, request: Scenario, trained: Floats, others: Floats) -> Bools:
+    """`alg:mia`: a record whose cross-entropy is below the best threshold is a member, any other claimed unlearned."""
     attack = Threshold.fit(trained[request.members], others)
-    return np.asarray(~attack.claims_member(trained[gone]))
+    return np.asarray(~attack.claims_member(trained[lab.mask(request.forgotten)]))

@@ -1,7 +1,7 @@
 """Numbers of a reproduction as Markdown tables, for pages that are read in a repository."""
 
 from maxrr.report.figures.names import Json, readable
-from maxrr.report.figures.verdicts import SIGNS
+from maxrr.report.figures.verdicts import MARKS, SIGNS
 from maxrr.report.reproduction import MISSING, cell_text, is_share
 
 
@@ -14,7 +14,7 @@ def markdown_lines(content: Json, *wanted: str) -> str:
                 continue
             *numbers, verdict = cell_text(cell, is_share(name, column))
             what = name if len(row) == 1 else f"{readable(name, content)}: {readable(column, content)}"
-            lines.append(f"| {what} | {' | '.join(numbers)} | {signed(verdict)} |")
+            lines.append(f"| {what} | {' | '.join(numbers)} | {signed(verdict, cell)} |")
     return "\n".join(lines)
 
 
@@ -34,9 +34,14 @@ def markdown_grid(content: Json) -> str:
 def shown(cell: Json, share: bool) -> str:
     """A cell in one or two lines."""
     ours, paper, difference, verdict = cell_text(cell, share)
-    return ours if cell["paper"] is None else f"{ours}<br>{paper} ({difference}) {SIGNS[verdict]}"
+    return ours if cell["paper"] is None else f"{ours}<br>{paper} ({difference}) {SIGNS[verdict]} {mark(cell)}".rstrip()
 
 
-def signed(verdict: str) -> str:
-    """A verdict with its sign."""
-    return f"{SIGNS[verdict]} {verdict}" if verdict in SIGNS else ""
+def signed(verdict: str, cell: Json) -> str:
+    """A verdict with its sign, and what the equivalence test says."""
+    return f"{SIGNS[verdict]} {verdict} {mark(cell)}".rstrip() if verdict in SIGNS else ""
+
+
+def mark(cell: Json) -> str:
+    """Of the equivalence test; nothing where there was none."""
+    return MARKS.get(str(cell.get("equivalence")), "")

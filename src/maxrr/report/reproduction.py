@@ -2,18 +2,25 @@
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from maxrr.report.counting import SEVERAL, counted, groups, verdicts
 from maxrr.report.figures.names import DATA, Json, profile, readable
-from maxrr.report.figures.verdicts import SIGNS
+from maxrr.report.figures.verdicts import MARKS, SIGNS
 from maxrr.report.markup import Html, tag, together
 from maxrr.report.page import figure, hero, page, paragraphs, section, table
 from maxrr.report.words import count, listed
 
 PAPERS_DATA = "fashion-mnist"
-SEVERAL = ("sensitivity", "choices", "svms", "members")  # several of ours beside one of the paper's: not counted
-SHARES = ("claimed", "same in", "as often", "share", "overlap")  # words in the name of a quantity that is a share
+SHARES = (
+    "claimed",
+    "told apart",
+    "same in",
+    "as often",
+    "share",
+    "overlap",
+)  # words in the name of a quantity that is a share
 MISSING = "–"
 STYLES = {"agrees": "good", "near": "near", "differs": "bad"}
 
@@ -89,6 +96,22 @@ PARTS = {
         "records are forgotten, and verdicts agree more or less with each.",
         "",
     ),
+    "control": About(
+        "The paper's attack on the same records before and after they are forgotten. If it claims about as many "
+        "unlearned before, its claims say nothing about forgetting. Told apart: how often 'claimed unlearned' means "
+        "'after'; a coin has a half.",
+        "Ours, with two standard errors to either side, by request and method.",
+    ),
+    "cross-validated": About(
+        "Probabilities as scikit-learn's SVC has them: sigmoids fitted to scores of SVMs that did not see the record. "
+        "The whole core is forgotten.",
+        "",
+    ),
+    "matched": About(
+        "Random support vectors are unlearned, as many records that are not influential, and as many at random.",
+        "Accuracies and what they differ by, paired by run, with two standard errors to either side.",
+    ),
+    "more-runs": About("The largest request of the sensitivity, with as many runs as the paper's.", ""),
 }  # fmt: skip
 
 
@@ -118,12 +141,15 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
 def cell_text(cell: Json, share: bool = False) -> tuple[str, str, str, str]:
     """A cell in words: ours with its standard error, the paper's, the signed difference, the verdict.
 
-    From 2 on it is a count. Below that it is an accuracy, unless it is said to be a share.
+    From 2 on it is a count. Below that it is an accuracy, unless it is said to be a share. Differences of ours are
+    signed, those of shares in points.
 
     >>> cell_text({"mean": 0.8953, "stderr": 0.0004, "paper": 0.8971, "difference": -0.0018, "verdict": "agrees"})
     ('0.8953 ± 0.0004', '0.8971', '−0.0018', 'agrees')
     >>> cell_text({"mean": 24103.4, "stderr": None, "paper": None, "difference": None, "verdict": None})
     ('24,103', '–', '–', '–')
+    >>> cell_text({"mean": -0.08, "stderr": 0.01, "paper": None, "difference": None, "signed": True}, share=True)[0]
+    '−8.0 ± 1.0 points'
     """
     mean, stderr, paper, difference = (cell[name] for name in ("mean", "stderr", "paper", "difference"))
     scale, form, unit, units = 1.0, ".4f", "", ""
@@ -131,7 +157,13 @@ def cell_text(cell: Json, share: bool = False) -> tuple[str, str, str, str]:
         form = ",.0f"
     elif share:
         scale, form, unit, units = 100.0, ".1f", " %", " points"
-    ours = f"{scale * mean:{form}}" + ("" if stderr is None else f" ± {scale * stderr:{form}}") + unit
+    sign = "+" if cell.get("signed") else ""  # a difference of ours
+    unit = units if sign else unit
+    ours = (
+        f"{scale * mean:{sign}{form}}".replace("-", "−")
+        + ("" if stderr is None else f" ± {scale * stderr:{form}}")
+        + unit
+    )
     if paper is None:
         return ours, MISSING, MISSING, MISSING
     signed = f"{scale * difference:+{form}}".replace("-", "−")
@@ -140,11 +172,14 @@ def cell_text(cell: Json, share: bool = False) -> tuple[str, str, str, str]:
     return ours, f"{scale * paper:{form}}{unit}", f"{signed}{units}", str(cell["verdict"])
 
 
-def badge(verdict: str) -> Html:
-    """A verdict by its sign and its word."""
+def badge(verdict: str, cell: Json) -> Html:
+    """A verdict by its sign and its word, and what the equivalence test says."""
     if verdict not in SIGNS:
         return together(verdict)
-    return tag("span", tag("span", SIGNS[verdict], class_="sign", aria_hidden="true"), verdict, class_=STYLES[verdict])
+    sign = tag("span", SIGNS[verdict], class_="sign", aria_hidden="true")
+    tested = cell.get("equivalence")
+    said = [" ", tag("span", MARKS[tested], title=tested)] if tested in MARKS else []
+    return tag("span", tag("span", sign, verdict, class_=STYLES[verdict]), *said)
 
 
 def is_share(row: str, column: str) -> bool:
@@ -153,22 +188,6 @@ def is_share(row: str, column: str) -> bool:
 
 
 # All numbers
-
-
-def cells_of(content: Json) -> Iterator[Json]:
-    """All cells of a part."""
-    for row in content.get("cells", {}).values():
-        yield from row.values()
-
-
-def verdicts(contents: Iterable[Json]) -> Counter[str | None]:
-    """How many numbers got which verdict; None where the paper has nothing to say."""
-    return Counter(cell["verdict"] for content in contents for cell in cells_of(content))
-
-
-def counted(results: Mapping[str, Json]) -> Counter[str | None]:
-    """The verdicts that the headline is about."""
-    return verdicts(content for part, content in results.items() if part not in SEVERAL)
 
 
 def headline(results: Mapping[str, Json]) -> str:
@@ -199,7 +218,10 @@ def opening(results: Mapping[str, Json]) -> Html:
         )
         facts = [(f"{numbers:,}", "numbers"), (f"{len(results)}", "parts")]
         return hero(f"{headline(results)}.", lead, facts)
-    lead = "Every number is a mean over runs with its standard error. Beside it stands what the paper gives."
+    lead = (
+        "Every number is a mean over runs with its standard error. Beside it stands what the paper gives. What "
+        "stands in several cells is counted once."
+    )
     if any(verdicts([results[part]]).keys() - {None} for part in SEVERAL if part in results):
         lead += " Where several of ours stand beside one of the paper's, which leaves a choice open, none is counted."
     facts = [
@@ -214,9 +236,11 @@ def opening(results: Mapping[str, Json]) -> Html:
 def summary(results: Mapping[str, Json]) -> Html:
     rows = []
     for part, content in results.items():
-        found = verdicts([content])
-        told = [str(found[verdict]) if found[verdict] else MISSING for verdict in (*SIGNS, None)]
-        rows.append((titled(part, content), str(content.get("runs", MISSING)), *told))
+        for reading, cells in groups(content).items():
+            found = Counter(cell["verdict"] for cell in cells)
+            told = [str(found[verdict]) if found[verdict] else MISSING for verdict in (*SIGNS, None)]
+            title = ", ".join(filter(None, (titled(part, content), reading)))
+            rows.append((title, str(content.get("runs", MISSING)), *told))
     headings = ("part", "runs", *(f"{sign} {verdict}" for verdict, sign in SIGNS.items()), "not in the paper")
     return section(
         "What was measured",
@@ -260,7 +284,7 @@ def numbers_of(content: Json, title: str) -> Html:
         rows = []
         for name, row in cells.items():
             *told, verdict = cell_text(row[column], is_share(name, column))
-            rows.append((readable(name, content), *told, badge(verdict)))
+            rows.append((readable(name, content), *told, badge(verdict, row[column])))
         return table((column, "ours", "the paper's", "difference", "verdict"), rows, title)
     grid = [
         (
@@ -277,7 +301,7 @@ def shown(cell: Json, share: bool) -> Html:
     ours, paper, difference, verdict = cell_text(cell, share)
     lines = [tag("span", ours, class_="ours")]
     if cell["paper"] is not None:
-        lines += [tag("span", f"paper {paper}"), tag("span", difference), tag("span", badge(verdict))]
+        lines += [tag("span", f"paper {paper}"), tag("span", difference), tag("span", badge(verdict, cell))]
     return tag("span", *lines, class_="lines")
 
 
@@ -293,10 +317,16 @@ def foot(contents: Iterable[Json]) -> Html:
         "to twice that they are near, beyond it they differ. The paper gives no errors: its accuracies are taken to "
         "vary as its row 'No' does, its counts by 2.5 %, its shares by 2.5 points."
     )
+    test = (
+        "Beside it an equivalence test: ✓ if the 90 % interval of our mean lies within a margin around the number that "
+        "the paper prints (0.01 of an accuracy, 10 % of a count, 5 points of a share), ✗ if all of it lies outside, "
+        "else ?."
+    )
     settings = dict.fromkeys(setting_text(content) for content in contents if "setting" in content)
     made = [text for text in [made_text(pieces)] if text]
     return together(
-        paragraphs(rule, *settings, *made), paragraphs("The numbers of every run are in the JSON files of the results.")
+        paragraphs(rule, test, *settings, *made),
+        paragraphs("The numbers of every run are in the JSON files of the results."),
     )
 
 

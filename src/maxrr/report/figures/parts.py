@@ -27,4 +27,6 @@ DRAWINGS: Mapping[str, Callable[[Json], Figure]] = {
     "ranking-length": ranking_length,
     "choices": choices,
     "svms": choices,
+    "control": choices,
+    "matched": choices,
 }
