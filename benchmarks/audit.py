@@ -14,7 +14,7 @@ import platform
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.audit.auditing import curve_of, in_their_place
+from maxrr.audit.auditing import in_their_place
 from maxrr.audit.evidence import Evidence, Labels, Seen
 from maxrr.audit.probing import margins, membership
-from maxrr.audit.roc import interval
+from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.audit.shadows import View
 from maxrr.audit.verdicts import is_found
 from maxrr.core import HashCore
@@ -98,8 +98,8 @@ class Request:
         return {"relearned": mine - level, "probe": probe}
 
 
-def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, Any]:
-    """Both requests to models with this core."""
+def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, list[Seen]]]:
+    """Both requests to models with this core: what attacks see of each model, by request and kind."""
     some_core = lab.draw(core, min(1_000, len(core) // 4), 100 + number)
     some_others = lab.draw(lab.others(core), len(some_core), 200 + number)
     inside, outside = Request(lab, some_core, core), Request(lab, some_others, None)
@@ -124,42 +124,86 @@ def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, Any]:
     refitted = outside.views(rest, lab.heads(rest, [~outside.gone] * len(rest)), None, False)
     lab.tidy()
     return {
-        "core records": rates(
-            ATTACKS, inside.labels, moved[:WITH], before[:WITH], retrained[:WITHOUT],
-            {"exact-retrain": retrained[WITHOUT:], "approximate-refit": moved[WITH:], "nothing done": before[WITH:]},
-        ),
-        "records outside the core": rates(
-            HEAD_ATTACKS, outside.labels, outside_before, outside_before, refitted[:WITHOUT],
-            {"exact-refit": refitted[WITHOUT:]},
-        ),
+        "core records": {
+            "before": seen(inside, before), "kept": seen(inside, moved), "without": seen(inside, retrained),
+        },
+        "records outside the core": {
+            "before": seen(outside, outside_before), "without": seen(outside, refitted),
+        },
     }  # fmt: skip
 
 
+def seen(request: Request, views: list[View]) -> list[Seen]:
+    """What attacks look at."""
+    return [Seen.of(view, request.labels) for view in views]
+
+
+def judged(found: dict[str, list[Seen]]) -> dict[str, Any]:
+    """The first models are the pool, the others are audited."""
+    before, without = found["before"], found["without"]
+    audited = {"exact-refit": without[WITHOUT:]}
+    if "kept" in found:
+        audited = {
+            "exact-retrain": without[WITHOUT:], "approximate-refit": found["kept"][WITH:],
+            "nothing done": before[WITH:],
+        }  # fmt: skip
+    remembering = found.get("kept", before)[:WITH]
+    attacks = ATTACKS if "kept" in found else HEAD_ATTACKS
+    return rates(attacks, Evidence(remembering, without[:WITHOUT]), before[:WITH], audited)
+
+
 def rates(
-    attacks: Sequence[str], labels: Labels, remembering: list[View], before: list[View], retrained: list[View],
-    audited: dict[str, list[View]],
+    attacks: Sequence[str], evidence: Evidence, before: list[Seen], audited: dict[str, list[Seen]]
 ) -> dict[str, Any]:  # fmt: skip
     """For each attack how many models of each guarantee are found, its power, and what it recognises."""
-    evidence = Evidence(remembering, retrained, labels)
-    found: dict[str, Any] = {"records": len(labels.forgotten), "attacks": {}}
+    found: dict[str, Any] = {"records": len(before[0].losses), "attacks": {}}
     for attack in attacks:
         facts: dict[str, Any] = {}
-        for name, views in audited.items():
-            scores = [evidence.scores(attack, Seen.of(view, labels)) for view in views]
-            flagged = sum(is_found(evidence.statistics(attack, one)) for one in scores)
-            curves = [curve_of(one) for one in scores]
-            facts[name] = {
-                "found": flagged, "of": len(views), "interval": interval(flagged, len(views)),
-                "AUC": float(np.mean([curve.auc for curve in curves])),
-                "TPR at 0.1 %": float(np.mean([curve.tpr_at_01 for curve in curves])),
-            }  # fmt: skip
-        for name, views in (("power", remembering), ("at most", before)):
-            models = [Seen.of(view, labels) for view in views]
-            flagged = sum(
-                is_found(evidence.statistics(attack, one)) for one in in_their_place(evidence, attack, models)
-            )
-            facts[name] = {"found": flagged, "of": len(views), "interval": interval(flagged, len(views))}
+        for name, models in audited.items():
+            scores = [evidence.scores(attack, model) for model in models]
+            curves = [roc(one[0], one[1:].ravel()) for one in scores]
+            facts[name] = counted([evidence.statistics(attack, one) for one in scores]) | {
+                "AUC": float(np.mean([auc(curve) for curve in curves])),
+                "TPR at 0.1 %": float(np.mean([tpr_at(curve, 0.001) for curve in curves])),
+            }
+        for name, models in (("power", evidence.remembering), ("at most", before)):
+            scores = in_their_place(evidence, attack, models)
+            facts[name] = counted([evidence.statistics(attack, one) for one in scores])
         found["attacks"][attack] = facts
+    return found
+
+
+def counted(statistics: list[NDArray[np.float64]]) -> dict[str, Any]:
+    flagged = sum(map(is_found, statistics))
+    return {"found": flagged, "of": len(statistics), "interval": interval(flagged, len(statistics))}
+
+
+# What was seen, on the disk: the attacks can be repeated without the networks
+
+
+def stored(found: dict[str, dict[str, list[Seen]]], path: Path) -> None:
+    content = {}
+    for request, kinds in found.items():
+        for kind, models in kinds.items():
+            for part in fields(Seen):
+                values = [getattr(model, part.name) for model in models]
+                if values[0] is not None and part.name not in ("entropies", "modified_entropies"):
+                    content[f"{request}/{kind}/{part.name}"] = np.asarray(values, dtype=np.float32)
+    np.savez_compressed(path, **content)  # type: ignore[arg-type]
+
+
+def read(path: Path) -> dict[str, dict[str, list[Seen]]]:
+    found: dict[str, dict[str, list[Seen]]] = {}
+    with np.load(path, allow_pickle=False) as content:
+        values = {name: content[name].astype(float) for name in content.files}
+    for place in sorted({name.rpartition("/")[0] for name in values}):
+        request, _, kind = place.partition("/")
+        mine = {part.name: values.get(f"{place}/{part.name}") for part in fields(Seen)}
+        models = len(mine["losses"])  # type: ignore[arg-type]
+        found.setdefault(request, {})[kind] = [
+            Seen(**{name: None if many is None else many[row] for name, many in mine.items()})  # type: ignore[arg-type]
+            for row in range(models)
+        ]
     return found
 
 
@@ -168,6 +212,8 @@ def main() -> None:
     parser.add_argument("--profile", default="paper", help="of `maxrr reproduce`, whose ranking and recipe are used")
     parser.add_argument("--results", type=Path, default=Path("results"), help="where that ranking is")
     parser.add_argument("--device")
+    parser.add_argument("--seen", type=Path, help="a folder for what attacks look at; what is there is not made again")
+    parser.add_argument("--only-make", action="store_true", help="models, and what attacks look at; no audits yet")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     started = time.perf_counter()
@@ -181,7 +227,13 @@ def main() -> None:
         "shadow models": {"with the records": WITH, "without": WITHOUT}, "cores": {},
     }  # fmt: skip
     for number, (name, core) in enumerate({"hash": lab.training.ids[by_hash], "frequency": lab.top(k)}.items()):
-        result["cores"][name] = {"core": len(core), **audits(lab, core, number)}
+        path = None if asked.seen is None else asked.seen / f"{name}.npz"
+        found = audits(lab, core, number) if path is None or not path.exists() else read(path)
+        if path is not None and not path.exists():
+            stored(found, path)
+        if asked.only_make:
+            continue
+        result["cores"][name] = {"core": len(core)} | {request: judged(kinds) for request, kinds in found.items()}
         result["seconds"] = time.perf_counter() - started
         for request, facts in result["cores"][name].items():
             for attack, of_attack in facts["attacks"].items() if isinstance(facts, dict) else ():

@@ -44,7 +44,7 @@ from maxrr.unlearning import MaxRR
 KINDS, WRONG, RECORDS, TEST = (3, 8), 1 / 7, 160, 80
 RECIPE = Recipe(epochs=20, batch_size=16, lr=1e-2)
 SHADOWS = 64
-ATTACKS = ("lira", "rmia", "features", "probe", "threshold")
+ATTACKS = ("lira", "rmia", "loss", "threshold", "features", "probe")
 
 
 class Given:
@@ -143,19 +143,20 @@ def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str
         for _, kind, view in maker.views(kinds, seeds):
             views[kind].append(view)
     labels = labels_of(case)
-    evidence = Evidence(views[KEPT] or views[BEFORE], views[RETRAINED], labels)
+    seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
+    evidence = Evidence(seen[KEPT] or seen[BEFORE], seen[RETRAINED])
     targets = {"honest": maker.own(model)}
     if "kept" in asked:
         other, receipt = asked["kept"]
         targets["kept"] = Shadows(make_case(other, receipt, forgotten, test), "cpu", None, None).own(other)
     found: dict[str, Any] = {name: {} for name in (*targets, "power", "at_most")}
-    for attack in ATTACKS if case.touches_core else ATTACKS[:2]:
+    for attack in ATTACKS if case.touches_core else ATTACKS[:4]:
         for name, view in targets.items():
             scores = evidence.scores(attack, Seen.of(view, labels))
             found[name][attack] = p_of_first(evidence.statistics(attack, scores))[0]
         for name, kind in (("power", KEPT if views[KEPT] else BEFORE), ("at_most", BEFORE)):
-            models = [Seen.of(view, labels) for view in views[kind]]
-            flagged = [is_found(evidence.statistics(attack, one)) for one in in_their_place(evidence, attack, models)]
+            others = in_their_place(evidence, attack, seen[kind])
+            flagged = [is_found(evidence.statistics(attack, one)) for one in others]
             found[name][attack] = float(np.mean(flagged))
     return found
 

@@ -149,8 +149,8 @@ def labels_of(case: Case) -> Labels:
 def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
     """All that a report says of the attacks."""
     labels = labels_of(case)
-    remembering, retrained = views[KEPT] if case.touches_core else views[BEFORE], views[RETRAINED]
-    evidence = Evidence(remembering, retrained, labels)
+    seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
+    evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
     models = {name: Seen.of(view, labels) for name, view in targets.items()}
     scores = {attack: {name: evidence.scores(attack, model) for name, model in models.items()} for attack in attacks}
     findings = {
@@ -162,7 +162,7 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
     theirs = in_their_place(evidence, deciding, evidence.remembering)
     whole = theirs
     if case.touches_core:
-        whole = in_their_place(evidence, deciding, [Seen.of(view, labels) for view in views[BEFORE]])
+        whole = in_their_place(evidence, deciding, seen[BEFORE])
     statistics = partial(evidence.statistics, deciding)
     return {
         "verdict": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
@@ -171,8 +171,8 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
         "by_class": by_class(case, mine),
         "exposed": most_exposed(case, mine),
         "targeted": targeted(evidence, deciding, mine, theirs),
-        "distances": distances_of(targets["after"], retrained),
-        "others": others(labels, views[BEFORE], retrained, targets),
+        "distances": distances_of(targets["after"], views[RETRAINED]),
+        "others": others(labels, views[BEFORE], views[RETRAINED], targets),
     }  # fmt: skip
 
 

@@ -78,16 +78,15 @@ ALONE: dict[str, Callable[[Seen], Floats]] = {
 
 
 class Evidence:
-    """Views of models that remember the records and of models retrained without them.
+    """What models say that remember the records, and models retrained without them.
 
     Every attack gives scores (models × forgotten records), higher for members: of one model in question, in row 0, and
     of the retrained ones, each scored by all the others.
     """
 
-    def __init__(self, remembering: Sequence[View], retrained: Sequence[View], labels: Labels) -> None:
-        self.labels = labels
-        self.remembering = [Seen.of(view, labels) for view in remembering]
-        self.retrained = [Seen.of(view, labels) for view in retrained]
+    def __init__(self, remembering: Sequence[Seen], retrained: Sequence[Seen]) -> None:
+        self.remembering = remembering
+        self.retrained = retrained
 
     def scores(self, attack: str, target: Seen, without: int | None = None) -> Floats:
         """Of a model in question and of the retrained ones. `without` is one of those that remember to leave out, for
@@ -101,7 +100,7 @@ class Evidence:
 
     def beside_others(self, attack: str, models: list[Seen], unseen: int) -> Floats:
         """Scores of the first models, which did not see the records, by all others."""
-        member = np.zeros((len(models), len(self.labels.forgotten)), dtype=bool)
+        member = np.zeros((len(models), len(models[0].losses)), dtype=bool)
         member[unseen:] = True
         if attack == "rmia":
             p_x = np.exp(-np.stack([model.losses for model in models]))

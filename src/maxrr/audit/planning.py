@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.checks import Floats
-from maxrr.audit.evidence import Evidence
+from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.numbers import Numbers
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.verdicts import ALPHA, FEWEST, WORTH
@@ -89,8 +89,9 @@ def plan_audit(
                 done += 1
                 if report is not None:
                     report("models", done, pilot)
-    evidence = Evidence(views[KEPT] if case.touches_core else views[BEFORE], views[RETRAINED], labels_of(case))
-    apart = separation(evidence)
+    labels = labels_of(case)
+    seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
+    apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))
     return AuditPlan(
         len(case.forgotten), apart,
         {count: expected_power(apart, Numbers.of(case, count).retrained) for count in OFFERED},

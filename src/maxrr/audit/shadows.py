@@ -159,7 +159,8 @@ class Shadows:
             assert whole is not None
             yield BEFORE, replace(self.view(whole, features, everything, rows, test), **probed)
         if any(kind != BEFORE for kind in kinds):
-            svm = self.fit(features, everything, kept) if whole is None else whole.without(gone)
+            with flat.quietly():
+                svm = self.fit(features, everything, kept) if whole is None else whole.without(gone)
             view = replace(self.view(svm, features, everything, kept, test), **probed)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
 
