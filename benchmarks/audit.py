@@ -41,7 +41,7 @@ from maxrr.svm.threads import BLAS, cores
 
 WITH, WITHOUT, AUDITED = 25, 39, 20
 AUDITS = 12  # the stream below the seed that gives those of these models
-HEAD_ATTACKS = ("lira", "rmia", "threshold", "loss")
+HEAD_ATTACKS = ("lira", "lira-logit", "rmia", "threshold", "loss")
 ATTACKS = (*HEAD_ATTACKS, "features", "probe")
 SAMPLE = 2_000  # retained records that the threshold attack compares with, and as many for the probe
 

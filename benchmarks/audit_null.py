@@ -44,7 +44,7 @@ from maxrr.unlearning import MaxRR
 KINDS, WRONG, RECORDS, TEST = (3, 8), 1 / 7, 160, 80
 RECIPE = Recipe(epochs=20, batch_size=16, lr=1e-2)
 SHADOWS = 64
-ATTACKS = ("lira", "rmia", "loss", "threshold", "features", "probe")
+ATTACKS = ("lira", "lira-logit", "rmia", "loss", "threshold", "features", "probe")
 
 
 class Given:
@@ -150,7 +150,7 @@ def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str
         other, receipt = asked["kept"]
         targets["kept"] = Shadows(make_case(other, receipt, forgotten, test), "cpu", None, None).own(other)
     found: dict[str, Any] = {name: {} for name in (*targets, "power", "at_most")}
-    for attack in ATTACKS if case.touches_core else ATTACKS[:4]:
+    for attack in ATTACKS if case.touches_core else ATTACKS[:5]:
         for name, view in targets.items():
             scores = evidence.scores(attack, Seen.of(view, labels))
             found[name][attack] = p_of_first(evidence.statistics(attack, scores))[0]

@@ -10,8 +10,8 @@ from tests.unlearning.problems import fresh, table
 
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import STRONG, Evidence, Seen
-from maxrr.audit.shadows import BEFORE, RETRAINED, Shadows, View, shadow_seeds
+from maxrr.audit.evidence import Evidence, Seen
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View, shadow_seeds
 from maxrr.audit.verdicts import decide
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
@@ -141,15 +141,14 @@ def made_up(random, labels, sure=0.0):
     """What a model says that is so much surer of the forgotten records."""
     return View(
         probabilities(random, labels.forgotten, sure), probabilities(random, labels.retained),
-        probabilities(random, labels.test),
+        probabilities(random, labels.test), *random.normal(sure, size=(2, len(labels.forgotten))),
     )  # fmt: skip
 
 
 def constant(labels):
     """What a model says that says the same of everybody."""
-    return View(
-        *(np.full((len(part), CLASSES), 1 / CLASSES) for part in (labels.forgotten, labels.retained, labels.test))
-    )
+    parts = (np.full((len(part), CLASSES), 1 / CLASSES) for part in (labels.forgotten, labels.retained, labels.test))
+    return View(*parts, np.zeros(len(labels.forgotten)), np.zeros(len(labels.forgotten)))
 
 
 # Verdicts on many models, for less than an audit of each takes
@@ -158,17 +157,21 @@ def constant(labels):
 def shadows_of(now, had=6, retrained=24):
     """Shadow models of a request, as an audit makes them, and their maker."""
     case = make_case(*now)
-    maker = Shadows(case, "cpu", None, None)
-    seeds = shadow_seeds(case.fitted.setting.seed, retrained)
+    maker, seed = Shadows(case, "cpu", None, None), case.fitted.setting.seed
+    remembering = KEPT if case.touches_core else BEFORE
     views = {
-        kind: [view for _, _, view in maker.views((kind,), seeds[:count])]
-        for kind, count in ((BEFORE, had), (RETRAINED, retrained))
+        kind: [view for _, _, view in maker.views((kind,), shadow_seeds(seed, count, purpose))]
+        for kind, count, purpose in ((remembering, had, "with"), (RETRAINED, retrained, "without"))
     }
-    return Evidence(views[BEFORE], views[RETRAINED], labels_of(case)), maker
+    return evidence_of(views[remembering], views[RETRAINED], labels_of(case)), maker
 
 
-def verdict_on(view, evidence):
+def evidence_of(remembering, retrained, labels):
+    """Of models by their views."""
+    return Evidence(*([Seen.of(view, labels) for view in views] for views in (remembering, retrained)))
+
+
+def verdict_on(view, evidence, labels):
     """By the rule of the audit, but for its power."""
-    model = Seen.of(view, evidence.labels)
-    rows = np.array([evidence.statistics(attack, evidence.scores(attack, model)) for attack in STRONG]).T
-    return decide(rows[0], rows[1:], rows[:1], list(STRONG), 2.0)
+    found = evidence.statistics("lira", evidence.scores("lira", Seen.of(view, labels)))
+    return decide("lira", found, [found], [found])

@@ -5,14 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.audit.problems import CLASSES, constant, made_up, verdict_on
+from scipy.stats import binom
+from tests.audit.problems import CLASSES, constant, evidence_of, made_up, verdict_on
 
 from maxrr.audit import signals
-from maxrr.audit.auditing import distances_of, finding, judged, others
+from maxrr.audit.auditing import distances_of, finding, in_their_place, judged, others, targeted
 from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
 from maxrr.audit.lira import lira_offline, lira_online
 from maxrr.audit.rmia import expected_online, rmia
-from maxrr.audit.shadows import View
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
 from maxrr.audit.threshold import Threshold
 from maxrr.audit.verdicts import ALPHA, FOUND, INDISTINGUISHABLE
 
@@ -27,7 +28,7 @@ def views(count, sure=0.0, seed=1):
 
 
 def evidence(with_records=24, retrained=24, sure=2.0):
-    return Evidence(views(with_records, sure), views(retrained, seed=2), LABELS)
+    return evidence_of(views(with_records, sure), views(retrained, seed=2), LABELS)
 
 
 def audited_view(sure, seed=99):
@@ -76,23 +77,24 @@ def test_to_remember_better_is_never_to_be_found_less(attack):
 def test_the_audited_model_is_treated_as_the_retrained_ones_are(attack):
     """Change places with one of them, and the scores do."""
     had, (other, *rest), view = views(6, 2.0), views(6, seed=2), audited_view(1.0)
-    scores = Evidence(had, [other, *rest], LABELS).scores(attack, Seen.of(view, LABELS))
-    swapped = Evidence(had, [view, *rest], LABELS).scores(attack, Seen.of(other, LABELS))
+    scores = evidence_of(had, [other, *rest], LABELS).scores(attack, Seen.of(view, LABELS))
+    swapped = evidence_of(had, [view, *rest], LABELS).scores(attack, Seen.of(other, LABELS))
     np.testing.assert_allclose(swapped[[1, 0, *range(2, 7)]], scores, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_the_order_of_models_and_of_records_does_not_matter(attack):
     random = np.random.default_rng(3)
-    orders = {part.name: random.permutation(len(getattr(LABELS, part.name))) for part in fields(View)}
+    orders = {part.name: random.permutation(len(getattr(LABELS, part.name))) for part in fields(Labels)}
     labels = Labels(**{name: getattr(LABELS, name)[order] for name, order in orders.items()})
 
     def turned(view):
-        return View(**{name: getattr(view, name)[order] for name, order in orders.items()})
+        of_records = {name: getattr(view, name)[orders["forgotten"]] for name in ("relearned", "probe")}
+        return View(**{name: getattr(view, name)[order] for name, order in orders.items()}, **of_records)
 
     had, retrained, view, models = views(6, 2.0), views(6, seed=2), audited_view(1.0), random.permutation(6)
-    scores = Evidence(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
-    shuffled = Evidence([turned(one) for one in had[::-1]], [turned(retrained[row]) for row in models], labels)
+    scores = evidence_of(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
+    shuffled = evidence_of([turned(one) for one in had[::-1]], [turned(retrained[row]) for row in models], labels)
     found = shuffled.scores(attack, Seen.of(turned(view), labels))
     np.testing.assert_allclose(found[0], scores[0, orders["forgotten"]], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found[1:], scores[1:][models][:, orders["forgotten"]], rtol=1e-9, atol=1e-9)
@@ -102,26 +104,27 @@ def test_the_order_of_models_and_of_records_does_not_matter(attack):
 def test_a_model_in_question_is_no_evidence_against_itself(attack):
     """One of those with the records is scored as if it had never been among them."""
     had, retrained = views(6, 2.0), views(6, seed=2)
-    known, alone = Evidence(had, retrained, LABELS), Evidence(had[:2] + had[3:], retrained, LABELS)
+    known, alone = evidence_of(had, retrained, LABELS), evidence_of(had[:2] + had[3:], retrained, LABELS)
     suspect = Seen.of(had[2], LABELS)
     assert np.array_equal(known.scores(attack, suspect, without=2), alone.scores(attack, suspect))
 
 
 @pytest.mark.parametrize(
-    ("attack", "plain", "spread"), [("lira", lira_online, "common"), ("lira-offline", lira_offline, "pooled")]
+    ("attack", "plain", "spread"),
+    [("lira", lira_online, "common"), ("lira-logit", lira_online, "common"), ("lira-offline", lira_offline, "pooled")],
 )
 def test_lira_is_that_of_the_formulas(attack, plain, spread):
-    """On logits less their mean over test records, by all models but the one in question."""
+    """On losses or logits less their mean over test records, by all models but the one in question."""
 
     def logits(view):
-        level = np.mean(signals.logit(view.test, LABELS.test))
-        return signals.logit(view.forgotten, LABELS.forgotten) - level
+        of = (lambda *said: -signals.cross_entropy(*said)) if attack == "lira" else signals.logit
+        return of(view.forgotten, LABELS.forgotten) - np.mean(of(view.test, LABELS.test))
 
     had, retrained, view = views(6, 2.0), views(7, seed=2), audited_view(1.0)
     shadows = np.array([logits(one) for one in (*had, *retrained)])
     member = np.zeros(shadows.shape, dtype=bool)
     member[:6] = True
-    found = Evidence(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
+    found = evidence_of(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
     np.testing.assert_allclose(found[0], plain(logits(view), shadows, member, spread), rtol=1e-6, atol=1e-9)
 
 
@@ -136,7 +139,7 @@ def test_rmia_is_that_of_the_formulas():
         view.forgotten[RECORDS, LABELS.forgotten], expected_online(p_x, member),
         view.test[POPULATION, LABELS.test], p_z.mean(axis=0),
     )  # fmt: skip
-    found = Evidence(had, retrained, LABELS).scores("rmia", Seen.of(view, LABELS))
+    found = evidence_of(had, retrained, LABELS).scores("rmia", Seen.of(view, LABELS))
     np.testing.assert_allclose(found[0], expected, atol=1e-12)
 
 
@@ -175,7 +178,11 @@ def test_to_be_surer_of_everything_says_nothing_about_the_records():
     known, view = evidence(6, 6), audited_view(1.0)
     forgotten, test = surer(view.forgotten, LABELS.forgotten, 0.7), surer(view.test, LABELS.test, 0.7)
     one, other = (Seen.of(each, LABELS) for each in (view, replace(view, forgotten=forgotten, test=test)))
-    np.testing.assert_allclose(known.scores("lira", other), known.scores("lira", one), rtol=1e-9, atol=1e-12)
+    found = (known.scores("lira-logit", model) for model in (one, other))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+    assert (
+        known.scores("lira", other)[0].mean() - known.scores("lira", one)[0].mean() < 0.3
+    )  # half of that is too little
     assert (known.scores("loss", other)[0] > known.scores("loss", one)[0]).all()
 
 
@@ -185,7 +192,7 @@ def test_to_be_surer_of_everything_says_nothing_about_the_records():
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_constant_models_give_chance(attack):
     same = constant(LABELS)
-    known = Evidence([same] * 24, [same] * 24, LABELS)
+    known = evidence_of([same] * 24, [same] * 24, LABELS)
     found = finding(attack, known, known.scores(attack, Seen.of(same, LABELS)))
     assert found.p_value == 1.0
     assert (found.curve.auc, found.curve.balanced_accuracy) == (0.5, 0.5)
@@ -208,7 +215,7 @@ def test_constant_models_tell_members_from_nobody():
 CASE = SimpleNamespace(
     forgotten=SimpleNamespace(labels=LABELS.forgotten, ids=RECORDS, class_names=("a", "b", "c")),
     retained=SimpleNamespace(labels=LABELS.retained), sample=np.arange(40), test=SimpleNamespace(labels=LABELS.test),
-    fitted=SimpleNamespace(key=b"key"),
+    fitted=SimpleNamespace(key=b"key"), touches_core=True,
 )  # fmt: skip
 
 
@@ -220,7 +227,8 @@ def about(after, attacks=ATTACKS):
         "retrained": audited_view(0.0, 6),
         "all": audited_view(0.0, 7),
     }
-    return judged(CASE, views(24, 4.0), views(24, seed=2), targets, list(attacks))
+    made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 4.0), RETRAINED: views(24, seed=2)}
+    return judged(CASE, made, targets, list(attacks))
 
 
 @pytest.mark.parametrize(("sure", "words"), [(0.0, INDISTINGUISHABLE), (4.0, FOUND)])
@@ -236,11 +244,17 @@ def test_the_verdict_is_on_what_the_model_knows(sure, words):
         assert before.auc > before.auc_of_retrained[1]
 
 
-def test_weak_attacks_decide_only_where_no_strong_one_was_asked_for():
-    assert about(audited_view(4.0), ["loss", "rmia"])["verdict"].strongest == "rmia"
-    alone = about(audited_view(4.0), ["loss", "entropy"])["verdict"]
-    assert alone.words == FOUND
-    assert alone.strongest in ("loss", "entropy")
+@pytest.mark.parametrize(
+    ("attacks", "decides"), [(ATTACKS, "lira"), (("rmia", "lira"), "lira"), (("loss", "rmia"), "loss")]
+)
+def test_one_attack_decides_whatever_the_others_say(attacks, decides):
+    """LiRA, or the first: it is settled before anybody looks."""
+    found = about(audited_view(4.0), attacks)
+    assert (found["verdict"].attack, found["verdict"].words) == (decides, FOUND)
+    view = audited_view(0.0, 5)
+    shouting = replace(view, probe=view.probe + 1e3, relearned=view.relearned + 1e3)
+    assert about(shouting)["findings"]["probe"]["after"].p_value == 2 / 25
+    assert about(shouting)["verdict"] == about(view)["verdict"]
 
 
 def test_the_most_exposed_record_is_the_one_that_is_remembered():
@@ -253,6 +267,35 @@ def test_the_most_exposed_record_is_the_one_that_is_remembered():
     assert found[0].score == max(one.score for one in found)
     assert found[0].p_value == min(one.p_value for one in found) == 1 / 25
     assert found[0].class_name == CASE.forgotten.class_names[LABELS.forgotten[4]]
+    assert all(one.p_value <= one.corrected for one in found)
+
+
+def test_the_most_exposed_of_many_is_nobody_where_all_are_honest():
+    """Of so many records some stand out by chance; corrected for that, one model in twenty has any that do."""
+    models = views(60, seed=21)
+    found = [about(view, ["lira"])["exposed"] for view in models]
+    alone = sum(min(one.p_value for one in of_model) <= ALPHA for of_model in found)
+    corrected = sum(min(one.corrected for one in of_model) <= ALPHA for of_model in found)
+    assert alone > corrected
+    assert corrected <= binom.isf(1e-3, 60, ALPHA)
+
+
+def test_the_tenth_that_leaves_most_is_chosen_without_looking_at_the_model():
+    """One record in ten tells models apart; an attack on that one alone finds what the mean over all does not."""
+    labels = Labels(np.arange(20) % CLASSES, LABELS.retained, LABELS.test)
+
+    def model(seed, sure):
+        """So sure of the first two records, and of the others as all are."""
+        view, other = (made_up(np.random.default_rng(seed), labels, by) for by in (0.0, sure))
+        return Seen.of(replace(view, forgotten=np.vstack([other.forgotten[:2], view.forgotten[2:]])), labels)
+
+    seen = [model(seed, 3.0) for seed in range(24)]
+    known = Evidence(seen, [model(100 + seed, -3.0) for seed in range(24)])
+    mine = known.scores("lira", model(99, 3.0))
+    found = targeted(known, "lira", mine, in_their_place(known, "lira", seen))
+    assert (found.records, found.p_value) == (2, 1 / 25)
+    assert found.power.rate > 0.9
+    assert targeted(known, "loss", mine, []) is None
 
 
 def test_others_whom_forgetting_exposed_are_noticed():
@@ -273,7 +316,7 @@ def test_of_models_that_are_treated_alike_no_more_can_be_flagged_than_stated(cou
     """Whatever they say: each in turn is the audited one, and one in twenty at most is odd among the others."""
     had, models = views(4, 1.0), views(count, seed=2)
     flagged = sum(
-        verdict_on(view, Evidence(had, models[:number] + models[number + 1 :], LABELS)).words == FOUND
+        verdict_on(view, evidence_of(had, models[:number] + models[number + 1 :], LABELS), LABELS).words == FOUND
         for number, view in enumerate(models)
     )
     assert 0 < flagged <= ALPHA * count

@@ -6,181 +6,166 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from maxrr.audit.ranks import rank_p_value, shadows_needed
+from maxrr.audit.lira import lira_leave_one_out
+from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.roc import interval
 from maxrr.audit.verdicts import (
     ALPHA,
+    BOTH_SIDES,
+    FEWEST,
     FOUND,
     INDISTINGUISHABLE,
-    MANY_TIMES,
     NOT_ENOUGH,
     TRACES,
-    Verdict,
+    WORTH,
+    Power,
     decide,
-    deviations,
+    is_found,
     p_of_first,
 )  # fmt: skip
 
 cases = settings(deadline=None, derandomize=True, max_examples=60)
-ATTACKS = ["lira", "rmia"]
-NEEDED = shadows_needed(ALPHA * TRACES)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def statistics(seed, models, shift=0.0):
-    return np.random.default_rng(seed).normal(shift, size=(models, len(ATTACKS)))
+def statistics(place, models=39, seed=0):
+    """Of a model at this place, and of so many retrained ones."""
+    return np.concatenate([[place], np.random.default_rng(seed).normal(size=models)])
 
 
-def verdict(audited, models=40, seed=0, known=5.0, attacks=ATTACKS):
-    width = len(attacks)
-    return decide(
-        np.asarray(audited, dtype=float), statistics(seed, models)[:, :width], statistics(1, 20, known)[:, :width],
-        attacks, 2.0,
-    )  # fmt: skip
+def verdict(place, models=39, seed=0, kept=6.0, of=20):
+    """Where models that kept the records lie so far away."""
+    known = [statistics(kept, models, seed)] * of
+    return decide("lira", statistics(place, models, seed), known, known)
 
 
 def test_a_model_that_remembers_is_found():
-    found = verdict([6.0, 6.0])
-    assert found.words == FOUND
-    assert found.p_value == 1 / 41 / TRACES
-    assert found.p_interval[0] == 0.0
+    found = verdict(6.0)
+    assert (found.words, found.attack, found.p_value, found.as_odd) == (FOUND, "lira", 1 / 40, 0)
     assert str(found) == "residual influence found"
 
 
-@pytest.mark.parametrize("attack", [0, 1])
-def test_one_attack_is_enough(attack):
-    odd = np.zeros(2)
-    odd[attack] = 6.0
-    found = verdict(odd)
-    assert (found.words, found.strongest) == (FOUND, ATTACKS[attack])
-
-
 def test_a_model_in_the_middle_is_not():
-    found = verdict([0.0, 0.0])
+    found = verdict(0.0)
     assert found.words == INDISTINGUISHABLE == str(found)
-    assert found.p_interval[0] > ALPHA
-    assert found.more_shadows == 0
+    assert found.p_value > ALPHA
 
 
-def test_far_below_chance_is_a_trace_too():
-    """One fifth of the error goes to it, so it takes more models."""
-    fewest = shadows_needed(ALPHA * (1.0 - TRACES) * (1 - 1e-9))
-    assert verdict([-6.0, -6.0], fewest).words == FOUND
-    assert verdict([-6.0, -6.0], fewest - 1).words != FOUND
+def test_nothing_found_by_a_test_that_finds_nothing_is_not_enough():
+    found = verdict(0.0, kept=0.5)
+    assert (found.words, found.power.rate) == (NOT_ENOUGH, 0.0)
+    assert str(found) == (
+        "not enough evidence (nothing found, but the same test finds 0 of 20 models that kept the records)"
+    )
 
 
-def test_too_few_models_say_so_however_odd_it_is():
-    """With so few the least possible p is above the level."""
-    assert 1 / (1 + NEEDED) / TRACES <= ALPHA < 1 / NEEDED / TRACES
-    for audited in ([0.0, 0.0], [1e6, 1e6], [-1e6, -1e6]):
-        found = verdict(audited, NEEDED - 1)
-        assert (found.words, found.more_shadows) == (NOT_ENOUGH, 2)
-    assert str(found) == "not enough evidence (needs about 2 more shadow models)"
-    assert verdict([1e6, 1e6], NEEDED).words == FOUND
-
-
-@cases
-@given(st.integers(2, 400), st.floats(-4, 4), seeds)
-def test_the_words_follow_from_p_and_its_interval(models, place, seed):
-    found = verdict([place, place], models, seed)
-    expected, _ = p_of_first(np.vstack([[place, place], statistics(seed, models)]))
-    assert found.p_value == expected
-    low, high = found.p_interval
-    assert 0.0 <= low <= high <= 1.0
-    if models < NEEDED:
-        assert found.words == NOT_ENOUGH
-    elif found.p_value <= ALPHA:
-        assert found.words == FOUND
-    else:
-        assert found.words == (NOT_ENOUGH if low <= ALPHA else INDISTINGUISHABLE)
-    assert (found.more_shadows > 0) == (found.words == NOT_ENOUGH)
-    assert ("needs about" in str(found)) == (found.words == NOT_ENOUGH)
-
-
-@cases
-@given(st.integers(NEEDED, 300), st.floats(-3, 3), seeds)
-def test_about_so_many_more_would_decide(models, place, seed):
-    """If p stays what it is. 'About': twice as many and ten always do, for the interval is not quite symmetric."""
-    found = verdict([place, place], models, seed)
-    if found.words == NOT_ENOUGH and found.more_shadows < 2 * (MANY_TIMES - 1) * models:
-        then = models + found.more_shadows + 10  # half of all shadow models are retrained, and twice as many
-        assert interval(round(found.p_value * (1 + then)) - 1, then)[0] > ALPHA
-
-
-def test_nobody_is_told_to_train_without_end():
-    """Where p is as near to the level as can be."""
-    retrained = np.tile(np.arange(99.0)[:, None], 2)
-    found = decide(np.full(2, 94.5), retrained, retrained, ATTACKS, 2.0)
-    assert ALPHA < found.p_value < 1.3 * ALPHA
+def test_the_power_that_counts_is_that_of_the_question_asked():
+    """A model whose extractor kept the records below a head fitted again is harder to find than one that kept all."""
+    asked, before = [statistics(0.0)] * 5 + [statistics(9.0)] * 5, [statistics(9.0)] * 10
+    found = decide("lira", statistics(0.0), asked, before)
+    assert (found.power, found.at_most) == (Power.of(5, 10), Power.of(10, 10))
     assert found.words == NOT_ENOUGH
-    assert found.more_shadows <= 2 * MANY_TIMES * 99
+    assert decide("lira", statistics(0.0), before, before).words == INDISTINGUISHABLE
 
 
-@pytest.mark.parametrize(("models", "attacks"), [(24, ["lira"]), (24, ATTACKS), (99, ATTACKS)])
-def test_honest_models_are_flagged_no_more_often_than_stated(models, attacks):
-    """More of so many would happen with a chance of 1e-6 at that rate. Attacks may go together or not."""
-    audits, random = 2000, np.random.default_rng(models)
-    flagged = 0
-    for _ in range(audits):
-        drawn = random.standard_t(3, size=(1 + models, len(attacks))) + random.normal(size=(1 + models, 1))
-        flagged += decide(drawn[0], drawn[1:], drawn[1:3], attacks, 2.0).words == FOUND
+def test_too_few_models_say_so_unless_nothing_can_be_odder():
+    assert 1 / (1 + FEWEST) <= ALPHA < 1 / FEWEST
+    for place in (0.0, 1e6, -1e6):
+        found = verdict(place, FEWEST - 1, kept=1e7)
+        assert found.words == NOT_ENOUGH
+    assert verdict(1e6, FEWEST).words == FOUND
+
+
+def test_the_other_side_counts_from_as_many_models_as_can_show_it():
+    assert 1 / (1 + BOTH_SIDES) / (1 - TRACES) <= ALPHA + 1e-12 < 1 / BOTH_SIDES / (1 - TRACES)
+    found, few = verdict(-6.0, BOTH_SIDES), verdict(-6.0, BOTH_SIDES - 1)
+    assert (found.words, found.both_sides) == (FOUND, True)
+    assert (few.words, few.both_sides, few.p_value) == (INDISTINGUISHABLE, False, 1.0)
+    assert few.other_side == 1 / BOTH_SIDES  # it is told, and not part of the verdict
+
+
+@cases
+@given(st.integers(2, 200), st.floats(-4, 4), seeds)
+def test_p_is_the_plain_rank(models, place, seed):
+    drawn = statistics(place, models, seed)
+    high, low = rank_p_value(drawn[0], drawn[1:]), rank_p_value(-drawn[0], -drawn[1:])
+    expected = min(1.0, high / TRACES, low / (1 - TRACES)) if models >= BOTH_SIDES else high
+    p, other_side, as_odd = p_of_first(drawn)
+    assert (p, other_side) == (expected, low)
+    assert as_odd == np.count_nonzero(drawn[1:] >= drawn[0])
+
+
+@cases
+@given(st.integers(2, 200), st.floats(-4, 4), seeds)
+def test_the_interval_is_that_of_the_number_printed_beside_it(models, place, seed):
+    """The share of retrained models that look as odd, and what so few of them leave open of it."""
+    found = verdict(place, models, seed)
+    assert found.chance == interval(found.as_odd, models)
+    assert found.chance[0] <= found.as_odd / models <= found.chance[1]
+    if not found.both_sides:
+        assert found.p_value == (1 + found.as_odd) / (1 + models)
+
+
+@cases
+@given(st.integers(2, 200), st.floats(-4, 4), seeds, st.floats(-1, 8))
+def test_the_words_follow_from_p_the_number_of_models_and_power(models, place, seed, kept):
+    found = verdict(place, models, seed, kept)
+    if found.p_value <= ALPHA + 1e-12:
+        assert found.words == FOUND
+    elif models < FEWEST or found.power.rate < WORTH:
+        assert found.words == NOT_ENOUGH
+    else:
+        assert found.words == INDISTINGUISHABLE
+
+
+@pytest.mark.parametrize("models", [19, 39, 99, 120])
+def test_honest_models_are_flagged_no_more_often_than_stated(models):
+    """More of so many would happen with a chance of 1e-6 at that rate."""
+    audits, random = 4000, np.random.default_rng(models)
+    flagged = sum(is_found(random.standard_t(3, size=1 + models)) for _ in range(audits))
     assert flagged <= binom.isf(1e-6, audits, ALPHA)
-    assert flagged >= binom.ppf(1e-6, audits, 0.8 * ALPHA) / 2  # and not by never flagging anybody
+    assert flagged >= binom.ppf(1e-6, audits, 0.04)  # and not by never flagging anybody
 
 
-def test_power_is_the_share_of_models_with_the_records_that_are_found():
-    random = np.random.default_rng(0)
-    retrained, known = random.normal(size=(60, 2)), random.normal(2.0, size=(30, 2))
-    found = decide(np.zeros(2), retrained, known, ATTACKS, 1.5)
-    flagged = sum(decide(one, retrained, known, ATTACKS, 1.5).words == FOUND for one in known)
-    assert 0 < flagged < 30
-    assert (found.power.flagged, found.power.models, found.power.rate) == (flagged, 30, flagged / 30)
-    assert (found.power.low, found.power.high) == interval(flagged, 30)
-    assert verdict([0.0, 0.0], known=0.0).power.rate < 0.2
-    assert verdict([0.0, 0.0], known=50.0).power.rate == 1.0
+@pytest.mark.parametrize("twins", [False, True])
+def test_a_twin_among_those_with_the_records_breaks_the_rank(twins):
+    """Why models with and without the records have seeds of their own: else each retrained one is scored by a model
+    that is like it in all but the records, and the audited one by none."""
+    random, audits, models, records = np.random.default_rng(0), 400, 32, 8
+    p = []
+    for _ in range(audits):
+        without = random.normal(size=(1 + models, records))
+        known = (without[1:] if twins else random.normal(size=(models, records))) + 0.1
+        member = np.repeat([[False], [True]], [1 + models, models], axis=0) & np.ones((1, records), dtype=bool)
+        scores = lira_leave_one_out(np.vstack([without, known]), member, "online", "common")
+        p.append(p_of_first(scores[: 1 + models].mean(axis=1))[0])
+    off = abs(np.mean(p) - (2 + models) / (1 + models) / 2) / (12 * audits) ** -0.5
+    assert off > 6 if twins else off < 4
 
 
 @cases
 @given(seeds, st.integers(3, 60), st.floats(-3, 3), st.floats(0.01, 100), st.floats(-10, 10))
 def test_units_and_order_do_not_matter(seed, models, place, scale, shift):
-    given_ = np.vstack([[place, -place], statistics(seed, models)])
+    drawn = statistics(place, models, seed)
     order = np.random.default_rng(seed).permutation(models)
-    other = np.vstack([given_[:1], given_[1:][order]]) * [scale, 1.0] + [0.0, shift]
-    assert p_of_first(other) == p_of_first(given_)
-    assert p_of_first(given_[:, ::-1])[0] == p_of_first(given_)[0]
-
-
-@cases
-@given(seeds, st.integers(3, 60))
-def test_with_one_attack_it_is_the_plain_rank(seed, models):
-    drawn = statistics(seed, models + 1)[:, :1]
-    high = rank_p_value(float(drawn[0, 0]), drawn[1:, 0])
-    low = rank_p_value(-float(drawn[0, 0]), -drawn[1:, 0])
-    assert p_of_first(drawn)[0] == min(1.0, high / TRACES, low / (1.0 - TRACES))
+    other = np.concatenate([drawn[:1], drawn[1:][order]]) * scale + shift
+    assert p_of_first(other) == p_of_first(drawn)
 
 
 def test_more_odd_is_never_less_found():
-    p = [verdict([place, 0.0]).p_value for place in np.linspace(0.0, 8.0, 40)]
+    p = [verdict(place).p_value for place in np.linspace(0.0, 8.0, 40)]
     assert p == sorted(p, reverse=True)
 
 
 @pytest.mark.parametrize("difference", [0.0, 1e-13])
 def test_models_that_are_the_same_up_to_rounding_are_the_same(difference):
-    """Nothing to be found, and nothing that could be."""
-    same = np.full((30, 2), 0.7)
-    found = decide(np.full(2, 0.7 + difference), same, same + difference, ATTACKS, 2.0)
-    assert (found.words, found.p_value, found.power.flagged) == (INDISTINGUISHABLE, 1.0, 0)
-    assert not deviations(np.vstack([same, same + difference])).any()
-
-
-def test_an_attack_that_tells_nothing_does_not_hide_one_that_does():
-    retrained = np.column_stack([np.zeros(40), statistics(0, 40)[:, 0]])
-    found = decide(np.array([0.0, 9.0]), retrained, retrained, ATTACKS, 2.0)
-    assert (found.words, found.strongest) == (FOUND, "rmia")
+    same = np.full(31, 0.7)
+    same[0] += difference
+    assert p_of_first(same)[0] == 1.0
+    assert not is_found(same)
 
 
 def test_no_verdict_says_that_something_is_proven():
     words = {INDISTINGUISHABLE, FOUND, NOT_ENOUGH}
     assert not any(word in text for text in words for word in ("proven", "deleted", "safe", "erased"))
     assert "at this power" in INDISTINGUISHABLE
-    assert isinstance(verdict([0.0, 0.0]), Verdict)

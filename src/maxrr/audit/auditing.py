@@ -63,8 +63,8 @@ def audit(
         Records that no model saw.
     attacks
         Of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where that
-        may have seen the records), "lira-offline", "loss", "entropy" and "modified-entropy". LiRA decides; where it is
-        not asked for, the first.
+        may have seen the records), "lira-logit", "lira-offline", "loss", "entropy" and "modified-entropy". LiRA
+        decides; where it is not asked for, the first.
     shadows : int
         Models to train: two fifths with the records, the others without. Choose it beforehand (`plan_audit`).
     platt

@@ -15,7 +15,7 @@ from maxrr.audit.threshold import Threshold
 
 STRONG = ("lira", "rmia")
 ON_FEATURES = ("features", "probe")  # of extractors that may have seen the records
-ATTACKS = ("threshold", *STRONG, *ON_FEATURES, "lira-offline", "loss", "entropy", "modified-entropy")
+ATTACKS = ("threshold", *STRONG, *ON_FEATURES, "lira-logit", "lira-offline", "loss", "entropy", "modified-entropy")
 LARGEST_LOSS = 1e3  # above all losses that there are: a threshold may be infinite, scores may not
 
 Ints = NDArray[np.int64]
@@ -67,7 +67,15 @@ def of_features(values: Floats | None) -> Floats:
     return values
 
 
-BY_OTHERS = ("lira", "lira-offline", "rmia", "features")
+# What LiRA looks at. Some models are surer of everything than others, which says nothing about these records: so what
+# it says of them is taken less what it says of test records, on features, too.
+SIGNALS: dict[str, Callable[[Seen], Floats]] = {
+    "lira": lambda model: np.asarray(np.mean(model.test_losses) - model.losses),
+    "lira-logit": lambda model: np.asarray(model.logits - model.level),
+    "lira-offline": lambda model: np.asarray(model.logits - model.level),
+    "features": lambda model: of_features(model.relearned),
+}
+BY_OTHERS = ("rmia", *SIGNALS)
 ALONE: dict[str, Callable[[Seen], Floats]] = {
     "threshold": lambda model: model.beyond_threshold,
     "probe": lambda model: of_features(model.probe),
@@ -106,14 +114,10 @@ class Evidence:
             p_x = np.exp(-np.stack([model.losses for model in models]))
             p_z = np.exp(-np.stack([model.test_losses for model in models]))
             return rmia_leave_one_out(p_x, member, p_z)[:unseen]
-        if attack == "features":
-            return lira_leave_one_out(np.stack([of_features(model.relearned) for model in models]), member, "online",
-                                      "common")[:unseen]  # fmt: skip
-        # Some models are surer of everything than others, which says nothing about these records.
-        logits = np.stack([model.logits - model.level for model in models])
-        if attack == "lira":
-            return lira_leave_one_out(logits, member, "online", "common")[:unseen]
-        return lira_leave_one_out(logits, member, "offline", "pooled")[:unseen]
+        signals_ = np.stack([SIGNALS[attack](model) for model in models])
+        if attack == "lira-offline":
+            return lira_leave_one_out(signals_, member, "offline", "pooled")[:unseen]
+        return lira_leave_one_out(signals_, member, "online", "common")[:unseen]
 
     def statistics(self, attack: str, scores: Floats) -> Floats:
         """One number for each model."""

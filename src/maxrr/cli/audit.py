@@ -33,8 +33,8 @@ def run(
     ] = None,
     attack: Annotated[
         str,
-        Option("With commas between them: threshold, lira, rmia, features, probe, lira-offline, loss, entropy, "
-               "modified-entropy. LiRA decides; where it is not asked for, the first."),
+        Option("With commas between them: threshold, lira, rmia, features, probe, lira-logit, lira-offline, "
+               "loss, entropy, modified-entropy. LiRA decides; where it is not asked for, the first."),
     ] = "threshold,lira,rmia,features,probe",
     shadows: Annotated[
         int, Option("Models to train, two fifths with the records, the others without. Choose it beforehand: --plan.")

@@ -12,15 +12,16 @@ from maxrr.report.page import figure, named, section, table
 from maxrr.report.words import capitalised, count, p_value, percent
 
 NAMES = {
-    "threshold": "the paper's threshold attack", "lira": "LiRA", "rmia": "RMIA", "lira-offline": "offline LiRA",
-    "features": "LiRA on features", "probe": "the membership probe",
+    "threshold": "the paper's threshold attack", "lira": "LiRA", "rmia": "RMIA", "lira-logit": "LiRA on logits",
+    "lira-offline": "offline LiRA", "features": "LiRA on features", "probe": "the membership probe",
     "loss": "loss", "entropy": "entropy", "modified-entropy": "modified entropy",
 }  # fmt: skip
 ASKS = {
     "threshold": "Is the model surer of the record than of most test records? One threshold for all, easy and hard: "
     "a weak attack, shown because the paper used it.",
-    "lira": "Is the model as sure of this very record as models that had it are, or as models that did not? The "
-    "strongest attack known where there are many models to compare with.",
+    "lira": "Is the loss of this very record as in models that had it, or as in models that did not? Likelihood "
+    "ratios of all records together decide.",
+    "lira-logit": "The same on logits, as LiRA was published.",
     "rmia": "Has the model gained more on this record than on test records, beside what other models make of both? "
     "Nearly as strong, with fewer models.",
     "lira-offline": "How unusual is it to be so sure of this very record, for a model that did not have it? LiRA "
