@@ -39,7 +39,9 @@ from maxrr.svm import fit_platt
 from maxrr.svm.arrays import to_numpy
 from maxrr.svm.threads import BLAS, cores
 
+CORES = ("hash", "frequency")
 WITH, WITHOUT, AUDITED = 25, 39, 20
+ABOUT = "about"
 AUDITS = 12  # the stream below the seed that gives those of these models
 HEAD_ATTACKS = ("lira", "lira-logit", "rmia", "threshold", "loss")
 ATTACKS = (*HEAD_ATTACKS, "features", "probe")
@@ -182,20 +184,37 @@ def counted(statistics: list[NDArray[np.float64]]) -> dict[str, Any]:
 
 
 def stored(found: dict[str, dict[str, list[Seen]]], path: Path) -> None:
-    content = {}
+    content: dict[str, Any] = {ABOUT: json.dumps(here())}
     for request, kinds in found.items():
         for kind, models in kinds.items():
             for part in fields(Seen):
                 values = [getattr(model, part.name) for model in models]
                 if values[0] is not None and part.name not in ("entropies", "modified_entropies"):
                     content[f"{request}/{kind}/{part.name}"] = np.asarray(values, dtype=np.float32)
-    np.savez_compressed(path, **content)  # type: ignore[arg-type]
+    np.savez_compressed(path, **content)
+
+
+def here() -> dict[str, str]:
+    """When and where models were made."""
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    return {
+        "date": datetime.now(UTC).date().isoformat(), "machine": platform.machine(), "torch": torch.__version__,
+        "device": device,
+    }  # fmt: skip
+
+
+def made(path: Path | None) -> dict[str, str]:
+    """The same of models that were made earlier."""
+    if path is None or not path.exists():
+        return here()
+    with np.load(path, allow_pickle=False) as content:
+        return dict(json.loads(str(content[ABOUT])))
 
 
 def read(path: Path) -> dict[str, dict[str, list[Seen]]]:
     found: dict[str, dict[str, list[Seen]]] = {}
     with np.load(path, allow_pickle=False) as content:
-        values = {name: content[name].astype(float) for name in content.files}
+        values = {name: content[name].astype(float) for name in content.files if name != ABOUT}
     for place in sorted({name.rpartition("/")[0] for name in values}):
         request, _, kind = place.partition("/")
         mine = {part.name: values.get(f"{place}/{part.name}") for part in fields(Seen)}
@@ -211,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", default="paper", help="of `maxrr reproduce`, whose ranking and recipe are used")
     parser.add_argument("--results", type=Path, default=Path("results"), help="where that ranking is")
+    parser.add_argument("--cores", default=",".join(CORES))
     parser.add_argument("--device")
     parser.add_argument("--seen", type=Path, help="a folder for what attacks look at; what is there is not made again")
     parser.add_argument("--only-make", action="store_true", help="models, and what attacks look at; no audits yet")
@@ -221,22 +241,26 @@ def main() -> None:
     k = lab.profile.large
     by_hash = HashCore(k / len(lab.training), key="benchmark").is_core(lab.training.ids)
     result: dict[str, Any] = {
-        "command": f"python benchmarks/audit.py --profile {asked.profile} --device {asked.device}",
-        "date": datetime.now(UTC).date().isoformat(), "machine": platform.machine(), "torch": torch.__version__,
-        "device": torch.cuda.get_device_name() if lab.device.type == "cuda" else "cpu",
+        "command": f"python benchmarks/audit.py --profile {asked.profile} --cores {asked.cores}",
         "shadow models": {"with the records": WITH, "without": WITHOUT}, "cores": {},
     }  # fmt: skip
-    for number, (name, core) in enumerate({"hash": lab.training.ids[by_hash], "frequency": lab.top(k)}.items()):
+    for number, name in enumerate(CORES):
+        if name not in asked.cores.split(","):
+            continue
+        core = lab.training.ids[by_hash] if name == "hash" else lab.top(k)
         path = None if asked.seen is None else asked.seen / f"{name}.npz"
+        about = made(path)
         found = audits(lab, core, number) if path is None or not path.exists() else read(path)
         if path is not None and not path.exists():
             stored(found, path)
         if asked.only_make:
             continue
-        result["cores"][name] = {"core": len(core)} | {request: judged(kinds) for request, kinds in found.items()}
+        result["cores"][name] = {"core": len(core), "made": about} | {
+            request: judged(kinds) for request, kinds in found.items()
+        }
         result["seconds"] = time.perf_counter() - started
         for request, facts in result["cores"][name].items():
-            for attack, of_attack in facts["attacks"].items() if isinstance(facts, dict) else ():
+            for attack, of_attack in facts.get("attacks", {}).items() if isinstance(facts, dict) else ():
                 said = ", ".join(f"{guarantee} {one['found']}/{one['of']}" for guarantee, one in of_attack.items())
                 print(f"{name} core, {request}, {attack}: {said}", flush=True)
         if asked.out:

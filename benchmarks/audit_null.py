@@ -139,7 +139,7 @@ def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, "cpu", None, None)
     views: dict[str, list[Any]] = {BEFORE: [], KEPT: [], RETRAINED: []}
-    for kinds, seeds in Numbers.of(case, SHADOWS).wanted(case):
+    for kinds, seeds in Numbers.of(SHADOWS, case.touches_core).wanted(case):
         for _, kind, view in maker.views(kinds, seeds):
             views[kind].append(view)
     labels = labels_of(case)

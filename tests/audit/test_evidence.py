@@ -9,7 +9,7 @@ from scipy.stats import binom
 from tests.audit.problems import CLASSES, constant, evidence_of, made_up, verdict_on
 
 from maxrr.audit import signals
-from maxrr.audit.auditing import distances_of, finding, in_their_place, judged, others, targeted
+from maxrr.audit.auditing import distances_of, finding, in_their_place, judged, most_exposed, others, targeted
 from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
 from maxrr.audit.lira import lira_offline, lira_online
 from maxrr.audit.rmia import expected_online, rmia
@@ -272,8 +272,8 @@ def test_the_most_exposed_record_is_the_one_that_is_remembered():
 
 def test_the_most_exposed_of_many_is_nobody_where_all_are_honest():
     """Of so many records some stand out by chance; corrected for that, one model in twenty has any that do."""
-    models = views(60, seed=21)
-    found = [about(view, ["lira"])["exposed"] for view in models]
+    known = evidence()
+    found = [most_exposed(CASE, known.scores("lira", Seen.of(view, LABELS))) for view in views(60, seed=21)]
     alone = sum(min(one.p_value for one in of_model) <= ALPHA for of_model in found)
     corrected = sum(min(one.corrected for one in of_model) <= ALPHA for of_model in found)
     assert alone > corrected

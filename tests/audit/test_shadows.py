@@ -4,21 +4,23 @@ import copy
 
 import numpy as np
 import pytest
-from tests.audit.problems import CLASSES, FEW, TEST, TRAINING, asked, core, fitted, frozen_extractor
+from tests.audit.problems import CLASSES, FEW, TEST, TRAINING, asked, core, fitted
 from tests.unlearning.problems import fresh
 
 from maxrr.audit import audit
 from maxrr.audit import shadows as shadows_module
 from maxrr.audit.case import make_case
-from maxrr.audit.shadows import BEFORE, ON_ALL, RETRAINED, Shadows, shadow_seeds
+from maxrr.audit.numbers import Numbers
+from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, Shadows, shadow_seeds
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import embed
-from maxrr.svm import LinearSVM, fit_platt
 
 SEED = fitted().seed
 PARTS = ("forgotten", "retained", "test")
 NOT_CORE = np.setdiff1d(TRAINING.ids, core())
 CORE_IDS, OTHER_IDS = core()[[1, 3, 5]], NOT_CORE[:4]
+HAD = 4  # of FEW shadow models
+VIEWS = FEW + HAD + 3  # of an audit of core records
 
 
 def makes(now, folder=None):
@@ -45,6 +47,19 @@ def test_seeds_are_their_own_and_more_of_them_begin_with_the_same():
     assert not set(many) & set(shadow_seeds(SEED + 1, 200))
 
 
+@pytest.mark.parametrize("ids", [CORE_IDS, OTHER_IDS], ids=["core", "not"])
+def test_no_model_has_a_twin(ids):
+    """With and without the records, in an audit or in its pilot: no two shadow models share a seed."""
+    case = make_case(*asked(ids))
+    seeds = [
+        seed
+        for pilot in (False, True)
+        for _, some in Numbers.of(100, case.touches_core).wanted(case, pilot)
+        for seed in some
+    ]  # fmt: skip
+    assert len({SEED, *seeds}) == 1 + 200
+
+
 @pytest.mark.parametrize(
     "ids", [CORE_IDS, OTHER_IDS, np.concatenate([CORE_IDS, OTHER_IDS])], ids=["core", "not", "mix"]
 )
@@ -58,6 +73,14 @@ def test_equal_models_fitted_with_and_without_the_records(ids):
         for kind, records in ((BEFORE, TRAINING), (RETRAINED, TRAINING.without(ids))):
             model = fresh(HashCore(0.5, key="house"), records, seed=seed).fit(records)
             never_saw(now, found[seed, kind])(model)
+
+
+def test_one_that_kept_them_in_the_extractor_is_the_model_after_a_refit_of_the_head():
+    now = asked(CORE_IDS)
+    ((_, _, view),) = makes(now).views((KEPT,), [7])
+    model = fresh(HashCore(0.5, key="house"), TRAINING, seed=7).fit(TRAINING)
+    model.unlearn(CORE_IDS, core_policy="head")
+    never_saw(now, view)(model)
 
 
 def test_rebuilt_ones_have_the_recorded_seed():
@@ -88,35 +111,6 @@ def test_a_class_that_is_gone_has_a_column_of_zeros():
     assert views[BEFORE].forgotten[:, 1].mean() > 0.5
 
 
-# A frozen extractor
-
-
-def test_with_a_frozen_extractor_heads_differ_by_what_they_leave_out():
-    ids = TRAINING.ids[:5]
-    now = asked(ids, "frozen")
-    maker = makes(now)
-    ((_, _, before), (_, _, retrained)) = maker.views((BEFORE, RETRAINED), [7])
-    everything = maker.case.everything
-    left_out = everything.ids[maker.left_out(7)]
-    assert len(left_out) == len(ids)
-    assert not set(left_out) & set(ids)
-    assert left_out.tolist() != everything.ids[maker.left_out(8)].tolist()
-    for view, known in ((before, TRAINING.without(left_out)), (retrained, TRAINING.without([*left_out, *ids]))):
-        features = embed(frozen_extractor(), known, device="cpu")
-        head = LinearSVM(C=now.model.C).fit(features, known.labels)
-        platt = fit_platt(head.decision_function(features), known.labels, head.classes_)
-        said = platt.probabilities(head.decision_function(embed(frozen_extractor(), maker.case.test, device="cpu")))
-        np.testing.assert_allclose(view.test, said, rtol=0, atol=1e-6)
-
-
-def test_with_a_frozen_extractor_the_rebuilt_ones_leave_nothing_out():
-    now = asked(TRAINING.ids[:5], "frozen")
-    found = makes(now).rebuilt()
-    never_saw(now, found[BEFORE])(fitted("frozen"))
-    never_saw(now, found[RETRAINED])(now.model)
-    never_saw(now, found[ON_ALL])(now.model)
-
-
 # On a disk
 
 
@@ -125,22 +119,21 @@ class Counting:
 
     def __init__(self, monkeypatch, stop=None):
         self.made, self.trained, self.stop = [], [], stop
-        seen, train_by = Shadows.seen, shadows_module.train_by
+        keep, train_by = Shadows.keep, shadows_module.train_by
 
-        def counted(maker, extractor, kinds, seed):
-            for kind, view in seen(maker, extractor, kinds, seed):
-                self.made.append((seed, kind))
-                yield kind, view
+        def counted(maker, seed, kind, view):
+            self.made.append((seed, kind))
+            keep(maker, seed, kind, view)
 
         def counted_training(recipe, network, records, seeds, **settings):
             self.trained += [(seed, len(records)) for seed in seeds]
             return train_by(recipe, network, records, seeds, **settings)
 
-        monkeypatch.setattr(Shadows, "seen", counted)
+        monkeypatch.setattr(Shadows, "keep", counted)
         monkeypatch.setattr(shadows_module, "train_by", counted_training)
 
     def __call__(self, what, done, total, **numbers):
-        if what == "shadow models" and done == self.stop:
+        if what == "models" and done == self.stop:
             raise KeyboardInterrupt
 
 
@@ -160,22 +153,23 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch, stop):
     now, folder = asked(CORE_IDS), tmp_path / "audit"
     interrupted(now, folder, monkeypatch, stop)
     kept = {tuple(path.stem.split("-")) for path in folder.rglob("*.npz")}
-    assert len(kept) == stop
+    assert len(kept) == stop + min(stop, HAD)  # a model with the records is also looked at with a head without them
     counting = Counting(monkeypatch)
     audit(*now, shadows=FEW, folder=folder, report=counting)
     assert not kept & {(kind, str(seed)) for seed, kind in counting.made}
-    assert len(counting.trained) == len(counting.made) == FEW - stop + 3  # the last by the model's own seed
+    assert len(counting.trained) == FEW - stop + 3  # the last by the model's own seed
+    assert len(counting.made) == VIEWS - len(kept)
 
 
 @pytest.mark.parametrize("stop", [2, 5, 8])
 def test_models_that_share_an_extractor_train_it_once(tmp_path, monkeypatch, stop):
-    """Where no core record was forgotten. One that is half done is begun again."""
+    """Where no core record was forgotten, the model before and the one without them, with the recorded seed."""
     now, folder = asked(OTHER_IDS), tmp_path / "audit"
     interrupted(now, folder, monkeypatch, stop)
     assert len(list(folder.rglob("*.npz"))) == stop
     counting = Counting(monkeypatch)
     audit(*now, shadows=FEW, folder=folder, report=counting)
-    assert len(counting.trained) == FEW // 2 - stop // 2 + 2
+    assert len(counting.trained) == FEW - stop + 2
 
 
 def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
@@ -196,7 +190,7 @@ def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert [content for content in wanted if content in found] == []
     some = np.load(files[0])
-    assert set(some.files) == set(PARTS)
+    assert set(some.files) == {*PARTS, "relearned", "probe"}
     assert all(((some[part] >= 0) & (some[part] <= 1)).all() for part in PARTS)
 
 
@@ -208,7 +202,7 @@ def test_views_of_another_case_are_not_used(tmp_path, monkeypatch):
     for other in (asked(CORE_IDS[:2]), asked(CORE_IDS, core_policy="retrain")):
         counting = Counting(monkeypatch)
         audit(*other, shadows=FEW, folder=folder, report=counting)
-        assert len(counting.made) == FEW + 3
+        assert len(counting.made) == VIEWS
         assert searched(folder)[0] == others
 
 

@@ -73,13 +73,15 @@ def without_times(path: Path) -> dict[str, Any]:
 
 def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
     shown = shell("audit", answered, 1, *FEW, code=5)
-    assert "verdict  not enough evidence (needs about" in shown.out
+    assert "Training 11 networks: 4 with the records, 4 without, and 3 again with the recorded seed." in shown.out
+    assert "verdict  not enough evidence (nothing found, but the same test finds" in shown.out
     assert "receipt  1, approximate-refit, 3 records" in shown.out
-    assert [line.split()[0] for line in shown.out.splitlines()[7:10]] == ["threshold", "lira", "rmia"]
+    starts = [line.split()[0] for line in shown.out.splitlines() if line]
+    assert starts[starts.index("attack") + 2 :][:5] == ["threshold", "lira", "rmia", "features", "probe"]
     assert "audit-1.html" in shown.out
     assert is_report(Path("audit-1.html").read_text(encoding="utf-8"))
     assert json.loads(Path("audit-1.json").read_text(encoding="utf-8"))["records"] == 3
-    assert "shadow models: 8/8" in shown.err
+    assert "models: 11/11" in shown.err
     assert list(temporary.iterdir()) == []
 
 
@@ -143,11 +145,11 @@ def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[
 def test_exit_codes(
     either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
 ) -> None:
-    result = replace(audited, verdict=replace(audited.verdict, words=words, more_shadows=0))
+    result = replace(audited, verdict=replace(audited.verdict, words=words))
     monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: result)
-    assert f"verdict  {words}\n" in either("audit", answered, 1, code=code).out
+    assert f"verdict  {words}" in either("audit", answered, 1, code=code).out
     told = either("audit", answered, 1, "--json", code=code).json
-    assert (told["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
+    assert (told["verdict"]["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
 
 
 def test_what_is_not_of_an_earlier_audit_stays(shell: Shell, answered: Path, heard: list[dict[str, Any]]) -> None:
@@ -180,7 +182,7 @@ def test_an_interrupted_audit_goes_on(
         said = shell("audit", answered, 1, *FEW, code=130).err
     assert "the same command goes on with the models that it has made" in said
     kept = list(temporary.rglob("*.npz"))
-    assert len(kept) == 8 + 3
+    assert len(kept) == 8 + 4 + 3  # models with the records also with a head without them
     again = shell("audit", answered, 1, *FEW, code=5)
     assert "training" not in again.err
     assert list(temporary.rglob("*.npz")) == []
@@ -206,3 +208,31 @@ def test_scratch_is_private_and_does_not_pile_up(
 def test_ids_of_few_records_are_still_texts() -> None:
     assert like(np.array([10, 2]), np.array(["10", "b"])).tolist() == ["10", "2"]
     assert like(np.array([10, 2]), np.array([1])).tolist() == [10, 2]
+
+
+def test_how_many_models_it_takes(shell: Shell, answered: Path, temporary: Path) -> None:
+    """Nothing is audited, so nothing is written."""
+    shown = shell("audit", answered, 1, "--plan")
+    assert "power to be expected" in shown.out
+    assert "models: 24/24" in shown.err
+    found = shell("audit", answered, 1, "--plan", "--json").json
+    assert found["records"] == 3
+    assert list(found["power"]) == list(found["networks"]) == ["32", "64", "100", "164", "256"]
+    assert not list(Path.cwd().iterdir())
+    assert not list(temporary.iterdir())
+
+
+def test_a_page_is_drawn_again_from_its_json(shell: Shell, answered: Path) -> None:
+    shell("audit", answered, 1, *FEW, code=5)
+    first = Path("audit-1.html").read_bytes()
+    Path("audit-1.html").unlink()
+    assert "Wrote audit-1.html" in shell("page", "audit-1.json").out
+    assert Path("audit-1.html").read_bytes() == first
+    shell("page", "audit-1.json", "--out", "again.html")
+    assert Path("again.html").read_bytes() == first
+    Path("mine.html").write_text("mine")
+    assert "not a page of ours" in shell("page", "audit-1.json", "--out", "mine.html", code=1).err
+    Path("other.json").write_text('{"version": 2}')
+    assert "other.json cannot be read: the report is damaged" in shell("page", "other.json", code=1).err
+    assert "cannot be read" in shell("page", "nothing.json", code=1).err
+    assert "names a page" in shell("page", "audit-1.json", "--out", "page.txt", code=2).err

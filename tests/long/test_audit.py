@@ -6,13 +6,13 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.audit.problems import Asked, relabelled, verdict_on
+from tests.audit.problems import Asked, evidence_of, relabelled, verdict_on
 
 from maxrr.audit import audit
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import STRONG, Evidence
-from maxrr.audit.shadows import BEFORE, RETRAINED, Shadows, shadow_seeds
+from maxrr.audit.evidence import STRONG
+from maxrr.audit.shadows import KEPT, RETRAINED, Shadows, shadow_seeds
 from maxrr.audit.verdicts import ALPHA, FOUND
 from maxrr.core import HashCore
 from maxrr.data import load
@@ -49,9 +49,9 @@ def shadows(problem):
     """Views of models with the records, and of many without: enough to audit some of them by the others."""
     case = make_case(*asked(problem, "retrain"))
     maker = Shadows(case, "cpu", None, None)
-    seeds = shadow_seeds(case.fitted.setting.seed, SHADOWS // 2 + HONEST)
-    had = [view for _, _, view in maker.views((BEFORE,), seeds[: SHADOWS // 2])]
-    return maker, had, [view for _, _, view in maker.views((RETRAINED,), seeds)]
+    seed = case.fitted.setting.seed
+    had = [view for _, _, view in maker.views((KEPT,), shadow_seeds(seed, SHADOWS // 2, "with"))]
+    return maker, had, [view for _, _, view in maker.views((RETRAINED,), shadow_seeds(seed, SHADOWS // 2 + HONEST))]
 
 
 def test_a_head_alone_does_not_forget_and_is_found_out(problem):
@@ -70,12 +70,14 @@ def test_retraining_is_not(problem, shadows):
     """One honest model in twenty is, by bad luck; with these seeds this one is not."""
     maker, had, retrained = shadows
     honest = maker.own(asked(problem, "retrain").model)
-    assert verdict_on(honest, Evidence(had, retrained, labels_of(maker.case))).words != FOUND
+    labels = labels_of(maker.case)
+    assert verdict_on(honest, evidence_of(had, retrained, labels), labels).words != FOUND
 
 
 def found_among(views, had, retrained, maker):
     """How many of the models are flagged beside the others."""
-    return sum(verdict_on(view, Evidence(had, retrained, labels_of(maker.case))).words == FOUND for view in views)
+    labels = labels_of(maker.case)
+    return sum(verdict_on(view, evidence_of(had, retrained, labels), labels).words == FOUND for view in views)
 
 
 def test_honest_models_are_flagged_no_more_often_than_stated(shadows):

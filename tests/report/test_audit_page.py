@@ -51,7 +51,7 @@ def of_one(audited: AuditReport) -> AuditReport:
 def judged(report: AuditReport, words: str, flagged: int = 4) -> AuditReport:
     """The report with another verdict."""
     power = replace(report.verdict.power, flagged=flagged, models=4, rate=flagged / 4)
-    return replace(report, verdict=replace(report.verdict, words=words, power=power, more_shadows=37))
+    return replace(report, retrained=39, verdict=replace(report.verdict, words=words, power=power))
 
 
 def test_everything_has_a_name() -> None:
@@ -79,7 +79,9 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
         f"12 forgotten records: {verdict.words}.",
         "approximate-refit",
         f"p = {p_value(verdict.p_value)}",
-        f"leave open {p_value(verdict.p_interval[0])} to {p_value(verdict.p_interval[1])}",
+        f"{verdict.as_odd} of 4 retrained models look",
+        f"a chance of {percent(verdict.chance[0])} to {percent(verdict.chance[1])}",
+        f"of models that kept them in all parts, {verdict.at_most}",
         f"{verdict.power.flagged} of 4",
         *(one.mark[:12] for one in audited.exposed),
         *(f"{beside.value:.3g}" for beside in audited.distances.values()),
@@ -108,9 +110,8 @@ def test_every_attack_has_a_line_for_every_model(audited: AuditReport) -> None:
     ("words", "flagged", "said"),
     [
         (FOUND, 4, "It stands out"),
-        (NOT_ENOUGH, 4, "needs about 37 more shadow models"),
-        (INDISTINGUISHABLE, 4, "It does not stand out, and 4 of 4 models that had the records would."),
-        (INDISTINGUISHABLE, 1, "the same test finds 1: there was little to be found, and the verdict says as little"),
+        (NOT_ENOUGH, 1, "the same test finds 1: there was little to be found, or the attacks are too weak"),
+        (INDISTINGUISHABLE, 4, "It does not stand out, and 4 of 4 models that have an extractor which saw them, below"),
     ],
 )
 def test_verdicts_are_said_as_they_are(audited: AuditReport, words: str, flagged: int, said: str) -> None:

@@ -92,7 +92,7 @@ def audit(
     place = None if folder is None else Path(folder) / digest(case)
     maker = Shadows(case, device, place, report, pool)
     views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
-    numbers, done = Numbers.of(case, shadows), 0
+    numbers, done = Numbers.of(shadows, case.touches_core), 0
     for kinds, seeds in numbers.wanted(case):
         for _, kind, view in maker.views(kinds, seeds):
             views[kind].append(view)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from maxrr.audit.case import Case
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Purpose, shadow_seeds
 
-FEWEST = 8  # shadow models
+FEWEST, HALF = 8, 4  # shadow models, and of them with the records
 SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
 
 
@@ -19,9 +19,9 @@ class Numbers:
     networks: int
 
     @classmethod
-    def of(cls, case: Case, shadows: int) -> "Numbers":
-        with_records = round(SHARE * shadows)
-        again = 3 if case.touches_core else 2  # before the request, without the records, and on all others
+    def of(cls, shadows: int, core_touched: bool) -> "Numbers":
+        with_records = max(HALF, round(SHARE * shadows))
+        again = 3 if core_touched else 2  # before the request, without the records, and on all others
         return cls(with_records, shadows - with_records, shadows + again)
 
     def wanted(self, case: Case, pilot: bool = False) -> Iterator[tuple[tuple[str, ...], list[int]]]:

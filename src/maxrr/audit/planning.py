@@ -92,10 +92,11 @@ def plan_audit(
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))
+    offered = {count: Numbers.of(count, case.touches_core) for count in OFFERED}
     return AuditPlan(
         len(case.forgotten), apart,
-        {count: expected_power(apart, Numbers.of(case, count).retrained) for count in OFFERED},
-        {count: Numbers.of(case, count).networks for count in OFFERED},
+        {count: expected_power(apart, one.retrained) for count, one in offered.items()},
+        {count: one.networks for count, one in offered.items()},
     )  # fmt: skip
 
 

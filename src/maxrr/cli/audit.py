@@ -81,7 +81,6 @@ def run(
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
     from maxrr.audit import audit, plan_audit
-    from maxrr.audit.case import make_case
     from maxrr.audit.numbers import Numbers
 
     if out is not None and out.suffix != ".html":
@@ -100,9 +99,8 @@ def run(
         if plan:
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, report=report), json)
             return
-        numbers = Numbers.of(make_case(model, handed, gone, unseen), shadows)
         if not json:
-            show.say(cost(numbers))
+            show.say(cost(Numbers.of(shadows, bool(handed.core_marks))))
         attacks = [name.strip() for name in attack.split(",") if name.strip()]
         try:
             result = audit(
