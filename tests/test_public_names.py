@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "maxrr": {"LinearSVM", "MaxRR", "__version__"},
-    "maxrr.audit": {"ATTACKS", "AuditReport", "Verdict", "audit"},
+    "maxrr.audit": {"ATTACKS", "AuditPlan", "AuditReport", "ShadowPool", "Verdict", "audit", "plan_audit"},
     "maxrr.core": {
         "Choice",
         "Core",
