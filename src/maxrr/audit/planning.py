@@ -55,9 +55,7 @@ class AuditPlan:
 
     def __str__(self) -> str:
         found = "; ".join(f"{count}: {power:.0%}" for count, power in self.power.items())
-        said = (
-            f"{self.shadows} shadow models" if self.shadows else "more than an audit can have: the records leave little"
-        )
+        said = f"{self.shadows} shadow models" if self.shadows else "no number of shadow models: too little is left"
         return f"{said} (power by shadow models: {found})"
 
 
