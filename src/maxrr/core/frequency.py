@@ -79,8 +79,8 @@ class FrequencyCore:
 class MiddleCore(FrequencyCore):
     """The `k` records whose share of runs in which they were influential is nearest to one half.
 
-    On Fashion-MNIST they give more accurate models than the most frequent ones and than random ones (`maxrr study
-    frontier`, docs/reproduction.md). As for `FrequencyCore`, exactness holds given the core.
+    On Fashion-MNIST and on a table they give more accurate models than the most frequent ones and than random ones
+    (`maxrr study core-choice`, docs/reproduction.md). As for `FrequencyCore`, exactness holds given the core.
     """
 
     kind: ClassVar[str] = "middle"

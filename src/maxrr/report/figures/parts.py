@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from matplotlib.figure import Figure
 
 from maxrr.report.figures.agreement import agreement
+from maxrr.report.figures.beside import control, matched
 from maxrr.report.figures.choices import choices
 from maxrr.report.figures.frontier import frontier
 from maxrr.report.figures.histogram import histogram
@@ -27,6 +28,6 @@ DRAWINGS: Mapping[str, Callable[[Json], Figure]] = {
     "ranking-length": ranking_length,
     "choices": choices,
     "svms": choices,
-    "control": choices,
-    "matched": choices,
+    "control": control,
+    "matched": matched,
 }
