@@ -1,0 +1,136 @@
+"""A bundle in a file: all that a proof needs, on another machine."""
+
+import copy
+import dataclasses
+import functools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import core_of, fresh, table
+from tests.unlearning.test_proof import here, retrained  # noqa: F401
+from torch import nn
+
+from maxrr.core import HashCore
+from maxrr.unlearning import Bundle, prove
+
+CORE = HashCore(0.5, key="house")
+
+
+def test_a_bundle_there_and_back(tmp_path, here):  # noqa: F811
+    receipt, bundle, retained = retrained()
+    bundle.save(tmp_path / "b")
+    assert (tmp_path / "b").stat().st_mode & 0o077 == 0
+    loaded = Bundle.load(tmp_path / "b")
+    assert prove(receipt, loaded, retained)
+    for field in dataclasses.fields(Bundle):
+        one, other = getattr(bundle, field.name), getattr(loaded, field.name)
+        if isinstance(one, np.ndarray):
+            assert one.dtype.kind == other.dtype.kind
+            assert np.array_equal(one, other), field.name
+        elif field.name not in ("setting", "choice", "extractor"):
+            assert one == other, field.name
+    assert {name: value.tolist() for name, value in bundle.extractor.items()} == {
+        name: value.tolist() for name, value in loaded.extractor.items()
+    }
+
+
+ELSEWHERE = """
+import sys
+from maxrr.data import load
+from maxrr.unlearning import Bundle, Receipt, prove
+
+if __name__ == "__main__":
+    records, _ = load(sys.argv[1])
+    bundle = Bundle.load(sys.argv[2])
+    receipt = Receipt.from_json(open(sys.argv[3]).read())
+    print(prove(receipt, bundle, records.select(bundle.ids)).verdict)
+"""
+
+
+def test_whoever_holds_the_data_proves_it_in_another_process(tmp_path):
+    """With three files, and nothing of the process that made them."""
+    receipt, bundle, retained = retrained()
+    bundle.save(tmp_path / "model.bundle")
+    (tmp_path / "receipt.json").write_text(receipt.to_json())
+    # A source whose training side is exactly these records.
+    np.savez(
+        tmp_path / "retained.npz", x_train=retained.features, y_train=retained.labels, ids_train=retained.ids,
+        subjects_train=retained.subjects, x_test=retained.features[:1], y_test=retained.labels[:1],
+        ids_test=np.array([1]), subjects_test=np.array([1]), class_names=np.array(retained.class_names),
+    )  # fmt: skip
+    (tmp_path / "check.py").write_text(ELSEWHERE)
+    files = [tmp_path / name for name in ("retained.npz", "model.bundle", "receipt.json")]
+    done = subprocess.run(
+        [sys.executable, tmp_path / "check.py", *files], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.stdout == "identical\n", done.stderr
+
+
+def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):  # noqa: F811
+    network = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
+    model = fresh(CORE, table(), network).fit(table())
+    ids = core_of(model)[:1]
+    receipt = model.unlearn(ids, core_policy="retrain")
+    model.bundle().save(tmp_path / "b")
+    with pytest.raises(ValueError, match="not one of this library: give it as network"):
+        Bundle.load(tmp_path / "b")
+    again = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
+    assert prove(receipt, Bundle.load(tmp_path / "b", network=again), table().without(ids))
+
+
+def test_what_is_no_bundle_is_refused(tmp_path):
+    _, bundle, _ = retrained()
+    bundle.save(tmp_path / "b")
+    whole = (tmp_path / "b").read_bytes()
+    for content in (b"", b"{}", whole[:100], whole[:-7], b"\xff" * 64, whole.replace(b"maxrr bundle", b"maxrr bindle")):
+        (tmp_path / "c").write_bytes(content)
+        with pytest.raises(ValueError, match=r"bundle|damaged"):
+            Bundle.load(tmp_path / "c")
+    with pytest.raises(FileNotFoundError):
+        Bundle.load(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="not a file"):
+        Bundle.load(tmp_path)
+
+
+@functools.cache
+def said_in_bundle():
+    import tempfile
+    from pathlib import Path
+
+    import safetensors
+
+    _, bundle, _ = retrained()
+    path = Path(tempfile.mkdtemp()) / "b"
+    bundle.save(path)
+    with safetensors.safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return json.loads(file.metadata()["maxrr"]), tensors
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "x", [], {}, [None], -1, 1e308])
+def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):  # noqa: F811
+    """Each thing that it says, exchanged: refused, or a verdict other than identical, or what it says was no claim."""
+    import safetensors.torch
+
+    receipt, _, retained = retrained()
+    said, tensors = said_in_bundle()
+    harmless = {"device", "threads"}  # where to compute: the environment is compared
+    for name in said:
+        parts = [(name,)] if not isinstance(said[name], dict) else [(name, part) for part in said[name]]
+        for path in parts:
+            changed = copy.deepcopy(said)
+            place = changed
+            for step in path[:-1]:
+                place = place[step]
+            if place[path[-1]] == wrong or path[-1] in harmless:
+                continue
+            place[path[-1]] = wrong
+            safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(changed)})
+            try:
+                verdict = prove(receipt, Bundle.load(tmp_path / "b"), retained)
+            except ValueError:
+                continue
+            assert not verdict or path[0] in ("ids", "core", "core_key"), path

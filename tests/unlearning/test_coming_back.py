@@ -1,0 +1,78 @@
+"""What is forgotten does not come back in another dress."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import fresh, pictures, table, table_model
+
+from maxrr.core import HashCore
+from maxrr.data import Dataset
+
+CORE = HashCore(0.5, key="house")
+
+
+DRESSES = {
+    "as it was": lambda data: data,
+    "as float64": lambda data: replace(data, features=data.features.astype(np.float64)),
+    "without subjects": lambda data: replace(data, subjects=None),
+    "with other subjects": lambda data: replace(data, subjects=data.subjects + 1),
+    "with renamed classes": lambda data: replace(data, class_names=("x", "y", "z")),
+    "with another label": lambda data: replace(data, labels=(data.labels + 1) % 3),
+    "with noise": lambda data: replace(data, features=data.features + np.float32(1e-6)),
+    "with other values": lambda data: replace(data, features=data.features[::-1].copy()),
+    "with ids as texts": lambda data: replace(data, ids=data.ids.astype(str)),
+}
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+def test_a_forgotten_id_is_refused_whatever_else_changed(dress):
+    model = table_model()
+    model.unlearn(table().ids[:3])
+    with pytest.raises(ValueError, match="3 of the record ids were forgotten by this model"):
+        model.fit(DRESSES[dress](table()), allow_copies="whatever")
+
+
+@pytest.mark.parametrize("dress", [name for name in DRESSES if name not in ("with noise", "with ids as texts")])
+def test_forgotten_values_under_other_ids_are_refused(dress):
+    model = table_model()
+    gone = table().select(table().ids[:3])
+    model.unlearn(gone.ids)
+    others = DRESSES[dress](replace(gone, ids=gone.ids + 1))
+    kept = table().without(gone.ids)
+    features = np.concatenate([kept.features.astype(others.features.dtype), others.features])
+    labels = np.concatenate([kept.labels, others.labels])
+    data = Dataset(features, labels, others.class_names, np.concatenate([kept.ids, others.ids]))
+    with pytest.raises(ValueError, match="3 of the records have exactly the values of forgotten"):
+        model.fit(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pixels: pixels,
+        lambda pixels: pixels.astype(np.float32),
+        lambda pixels: pixels / 255.0,
+        lambda pixels: (pixels / 255.0).astype(np.float32),
+        lambda pixels: pixels.astype(np.float32) * np.float32(1 / 255),
+    ],
+)
+def test_the_same_pixels_are_recognised_in_every_type(change):
+    data = pictures()
+    model = fresh(CORE, table(), epochs=1).fit(data)
+    gone = data.ids[:4]
+    model.unlearn(gone)
+    ids = np.where(np.isin(data.ids, gone), data.ids + 1, data.ids)
+    with pytest.raises(ValueError, match="4 of the records have exactly the values"):
+        model.fit(replace(data, features=change(data.features), ids=ids))
+
+
+def test_a_twin_that_stayed_may_be_fitted_again():
+    """That it stays was said on the receipt."""
+    data = table()
+    features = data.features.copy()
+    features[1] = features[0]
+    twins = replace(data, features=features)
+    model = fresh(CORE, data).fit(twins)
+    assert model.unlearn(data.ids[:1]).duplicates_left == 1
+    model.fit(twins.without(data.ids[:1]))

@@ -1,0 +1,133 @@
+"""What a receipt may claim of networks that were not trained here, and of what is not exact."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
+from tests.unlearning.test_proof import here  # noqa: F401
+from torch import nn
+
+from maxrr.core import Frozen, HashCore
+from maxrr.nets import MLP
+from maxrr.report.receipts import in_words
+from maxrr.unlearning import prove
+from maxrr.unlearning.consistency import contradictions
+
+CORE = HashCore(0.5, key="house")
+
+
+# What was not trained here
+
+
+def pretrained():
+    """A network whose first layer learned from all records, and is frozen."""
+    torch.manual_seed(0)
+    network = MLP(5, 3, hidden=(12, 6))
+    first = next(layer for layer in network.modules() if isinstance(layer, nn.Linear))
+    first.requires_grad_(False)
+    return network
+
+
+OLD = {}
+
+
+def old_weights():
+    """A function that makes a network of weights that it has from elsewhere."""
+    network = MLP(5, 3, hidden=(12,))
+    if not OLD:
+        OLD.update({name: torch.randn_like(value) for name, value in network.state_dict().items()})
+    network.load_state_dict(OLD)
+    return network
+
+
+@pytest.mark.parametrize("network", [pretrained(), old_weights])
+def test_weights_that_were_given_are_a_condition(network, here):  # noqa: F811
+    model = fresh(CORE, table(), network, lr=1e-300 if network is old_weights else 5e-3).fit(table())
+    ids = core_of(model)[:2]
+    assert len(model.plan(ids, core_policy="retrain").conditions) == 1
+    receipt = model.unlearn(ids, core_policy="retrain")
+    assert (receipt.guarantee, receipt.unconditional) == ("exact-retrain", False)
+    (condition,) = receipt.conditions
+    assert "given, and neither drawn from the seed" in condition
+    assert any("exact on 1 condition" in sentence for sentence in in_words(receipt))
+    verdict = prove(receipt, model.bundle(), table().without(ids))
+    assert (verdict.verdict, verdict.result, bool(verdict)) == ("identical in part", "identical", False)
+    assert condition in verdict.remains
+
+
+def test_a_network_that_is_drawn_and_trained_here_has_no_condition():
+    model = table_model()
+    receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    assert (receipt.unconditional, receipt.conditions) == (True, [])
+
+
+def test_a_frozen_extractor_is_exact_on_its_owners_word():
+    model = fresh(Frozen(), table(), nn.Sequential(nn.Linear(5, 12), nn.Tanh())).fit(table())
+    receipt = model.unlearn(table().ids[:2])
+    assert receipt.guarantee.startswith("exact")
+    assert not receipt.unconditional
+    assert receipt.conditions == [receipt.core_depended_on]
+    assert "on the word of whoever gave it" in receipt.conditions[0]
+
+
+def test_a_proof_of_a_network_of_the_callers_says_that_its_code_was_run(here):  # noqa: F811
+    model = fresh(CORE, table(), nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))).fit(table())
+    receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    verdict = prove(receipt, model.bundle(), table().without(core_of(table_model())[:1]))
+    assert verdict
+    assert "what the network's own code does: it was run as it is" in verdict.not_compared
+
+
+def test_what_a_caller_does_to_the_extractor_does_not_reach_the_model():
+    model = table_model()
+    before = model.decision_function(table())
+    model.extractor_.register_forward_hook(lambda module, given, result: 2.0 * result)
+    with torch.no_grad():
+        next(model.extractor_.parameters()).zero_()
+    assert np.array_equal(model.decision_function(table()), before)
+
+
+# Approximate is not exact
+
+
+def test_an_approximate_answer_claims_nothing_of_bytes():
+    model = table_model()
+    receipt = model.unlearn(core_of(model)[:2], core_policy="head")
+    assert (receipt.guarantee, receipt.bytes_claim, receipt.unconditional) == ("approximate-refit", "nothing", False)
+    assert receipt.conditions == []
+    said = " ".join(in_words(receipt))
+    assert "not exact: an audit is due" in said
+    assert "No bytes are claimed" in said
+    assert "depends on its id" not in said
+    forged = replace(receipt, bytes_claim="identical")
+    assert any("an approximate answer claims 'nothing'" in wrong for wrong in contradictions(forged))
+
+
+def test_head_and_then_retrain_of_the_same_records_trains_without_them():
+    model, never = table_model(), None
+    ids = core_of(model)[:3]
+    model.unlearn(ids, core_policy="head")
+    again = model.unlearn(ids, core_policy="head")
+    assert (again.guarantee, again.unconditional) == ("approximate-refit", False)
+    assert "the extractor keeps what it learned from 3 of them" in again.reason
+    assert model.plan(ids, core_policy="retrain").trains == len(core_of(model))
+    receipt = model.unlearn(ids, core_policy="retrain")
+    assert (receipt.guarantee, receipt.already_forgotten, receipt.core) == ("exact-retrain", 3, 0)
+    assert (receipt.unconditional, receipt.core_left_in_extractor) == (True, 0)
+    assert not list(contradictions(receipt))
+    never = fresh(CORE, table()).fit(table().without(ids))
+    assert parts_of(model) == parts_of(never)
+    assert model.unlearn(ids, core_policy="retrain").guarantee == "exact-untouched"
+
+
+def test_what_remains_from_earlier_requests_is_a_condition_of_later_ones():
+    model = table_model()
+    core, influential, _ = kinds(model, table())
+    model.unlearn(core[:2], core_policy="head")
+    receipt = model.unlearn(influential[:1])
+    assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", False)
+    assert receipt.conditions == [
+        "the extractor was trained on 2 forgotten core records, and keeps what it learned from them"
+    ]

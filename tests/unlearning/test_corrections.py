@@ -1,0 +1,92 @@
+"""What a model equals after records were replaced, and after a class has gone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import core_of, fresh, parts_of, table, table_model
+from tests.unlearning.search import holds_bytes
+
+from maxrr.core import FrequencyCore, FullCore, HashCore
+
+CORE = HashCore(0.5, key="house")
+
+
+@pytest.mark.parametrize("core", [CORE, FullCore()])
+def test_replacing_a_core_record_is_fitting_the_corrected_data(core):
+    model = fresh(core, table()).fit(table())
+    id_ = core_of(model)[0]
+    new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
+    receipt = model.replace(id_, new, core_policy="retrain")
+    assert (receipt.guarantee, receipt.unconditional) == ("exact-retrain", True)
+    features = table().features.copy()
+    features[table().rows([id_])] = new
+    corrected = replace(table(), features=features)
+    never = fresh(core, table()).fit(corrected)
+    assert parts_of(model) == parts_of(never)
+    assert model.manifest_ == never.manifest_
+    assert core_of(model).tolist() == core_of(never).tolist()
+
+
+def test_a_record_that_was_replaced_under_head_is_core_when_the_extractor_is_trained_again():
+    """Or 'without conditions' would be false of the later request."""
+    model = table_model()
+    first, second = core_of(model)[:2]
+    new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
+    model.replace(first, new, core_policy="head")
+    receipt = model.unlearn([second], core_policy="retrain")
+    features = table().features.copy()
+    features[table().rows([first])] = new
+    never = fresh(CORE, table()).fit(replace(table(), features=features).without([second]))
+    assert receipt.unconditional
+    assert parts_of(model) == parts_of(never)
+
+
+def test_with_a_ranked_core_a_replaced_record_is_not_core():
+    model = fresh(FrequencyCore(40, runs=2), table()).fit(table())
+    id_ = core_of(model)[0]
+    receipt = model.replace(id_, np.zeros(5), core_policy="retrain")
+    assert not receipt.unconditional
+    assert id_ not in core_of(model)
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_forgetting_a_class_is_fitting_the_rest(gone, as_array):
+    """In whichever way classes are named: by a dataset, or by the labels of arrays, which then count from zero."""
+    data = table()
+    labels = np.array(["ant", "bee", "cat"])[data.labels]
+    leaving = data.labels == gone
+
+    def fit(rows):
+        model = fresh(CORE, data)
+        return model.fit(data.features[rows], labels[rows], ids=data.ids[rows]) if as_array else model.fit(
+            data.select(data.ids[rows])
+        )  # fmt: skip
+
+    model, never = fit(leaving >= 0), fit(~leaving)
+    receipt = model.unlearn(data.ids[leaving], core_policy="retrain")
+    assert receipt.unconditional
+    assert model.model_hash_ == never.model_hash_
+    assert model.manifest_ == never.manifest_
+    assert model.classes_.tolist() == never.classes_.tolist()
+    assert model.predict(data.features).tolist() == never.predict(data.features).tolist()
+    assert model.predict_proba(data.features).tobytes() == never.predict_proba(data.features).tobytes()
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+@pytest.mark.parametrize("policy", ["head", "retrain"])
+def test_the_name_of_a_class_that_is_gone_is_gone(as_array, policy):
+    """It may be that of a person."""
+    data = table()
+    names = ("kind 0", "Anna Meier-Grün", "kind 2")
+    renamed = replace(data, class_names=names)
+    model = fresh(CORE, data)
+    model = model.fit(data.features, np.array(names)[data.labels], ids=data.ids) if as_array else model.fit(renamed)
+    wanted = ["Anna Meier-Grün".encode(), np.array("Anna Meier-Grün").tobytes()]
+    assert holds_bytes(model, wanted)
+    receipt = model.unlearn(data.ids[data.labels == 1], core_policy=policy)
+    assert holds_bytes(model, wanted) == []
+    assert holds_bytes(receipt, wanted) == []
+    earlier = model.unlearn(data.ids[data.labels == 0][:1])
+    assert holds_bytes(earlier, wanted) == []

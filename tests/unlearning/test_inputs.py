@@ -1,0 +1,45 @@
+"""Other kinds of input than a model was fitted on are noticed."""
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import fresh, pictures, table
+
+from maxrr.core import HashCore
+
+CORE = HashCore(0.5, key="house")
+
+
+def test_pixels_and_floats_are_not_taken_for_each_other():
+    model = fresh(CORE, table(), epochs=1).fit(pictures())
+    pixels = pictures().features
+    for other in (pixels / 255.0, pixels.astype(np.float32), (pixels / 255.0).astype(np.float32)):
+        with pytest.raises(ValueError, match="uint8, which it divides by 255: bring the same kind"):
+            model.predict(other)
+    assert model.predict(pixels).shape == (80,)
+    floats = fresh(CORE, table(), epochs=1).fit(table())
+    with pytest.raises(ValueError, match="floats, which it takes as they are"):
+        floats.predict(np.zeros((2, 5), dtype=np.uint8))
+    assert floats.predict(table().features.astype(np.float64)).shape == (80,)
+
+
+class Frame:
+    """As much of a DataFrame as matters."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = values, columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_columns_of_a_table_keep_their_order():
+    data, names = table(), ["a", "b", "c", "d", "e"]
+    model = fresh(CORE, data, epochs=1).fit(Frame(data.features, names), data.labels, ids=data.ids)
+    expected = model.predict(Frame(data.features, names))
+    assert np.array_equal(model.predict(data.features), expected)  # without names order counts
+    for other in (names[::-1], [*names[:4], "x"]):
+        with pytest.raises(ValueError, match="bring the same ones in the same order"):
+            model.predict(Frame(data.features, other))
