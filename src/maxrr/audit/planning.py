@@ -17,7 +17,7 @@ from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.numbers import Numbers
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
-from maxrr.audit.verdicts import ALPHA, FEWEST, WORTH
+from maxrr.audit.verdicts import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.data import Dataset
 from maxrr.progress import Report
 from maxrr.unlearning import MaxRR, Receipt
@@ -25,6 +25,7 @@ from maxrr.unlearning import MaxRR, Receipt
 PILOT = 24
 OFFERED = (32, 64, 100, 164, 256)
 DRAWS = 20_000
+MARGIN = 0.1  # a pilot is small, and a power that is just enough is found too small every other time
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class AuditPlan:
 
     @property
     def shadows(self) -> int | None:
-        """The fewest whose power makes 'nothing found' worth something; None where none of these do."""
-        return next((count for count, power in self.power.items() if power >= WORTH), None)
+        """The fewest of which more power than is needed can be expected; None where that is so of none of these."""
+        return next((count for count, power in self.power.items() if power >= WORTH + MARGIN), None)
 
     def __str__(self) -> str:
         found = "; ".join(f"{count}: {power:.0%}" for count, power in self.power.items())
@@ -115,7 +116,8 @@ def expected_power(apart: float, retrained: int) -> float:
     >>> expected_power(0.0, 19), expected_power(9.0, 19)
     (0.05, 1.0)
     """
-    allowed = int(ALPHA * (retrained + 1) + 1e-9)  # ranks from the top that are found
+    level = ALPHA * TRACES if retrained >= BOTH_SIDES else ALPHA
+    allowed = int(level * (retrained + 1) + 1e-9)  # ranks from the top that are found
     if retrained < FEWEST:
         return 0.0
     drawn: Floats = np.random.default_rng(0).normal(size=(DRAWS, retrained))
