@@ -115,6 +115,8 @@ def test_the_papers_attack_fails_the_positive_control() -> None:
     found = {name: result(f"{name}/control") for name in ("paper", "svc")}
     rows = {(name, row): outcome for name, content in found.items() for row, outcome in content["seen"].items()}
     assert Counter(rows.values()) == {"not seen": 9, "reversed": 3, "open": 4}  # 'seen in none of the 16 rows'
+    retrained = Counter(seen for (_, row), seen in rows.items() if row.endswith("perfect"))
+    assert retrained == {"not seen": 4, "reversed": 2, "open": 2}  # where it should see a change
     assert {row.split(",")[0] for (_, row), outcome in rows.items() if outcome == "open"} == {"core2k"}
     assert not any(row.startswith("core2k") for (_, row), outcome in rows.items() if outcome != "open")
     assert {content["runs"] for content in found.values()} == {8}
@@ -141,6 +143,8 @@ def test_how_well_the_papers_attack_tells_before_from_after() -> None:
         for row, cells in result(f"{name}/control")["cells"].items()
     }
     best = max(apart, key=lambda key: apart[key]["mean"])
+    wrong = result("paper/control")["cells"]["core20k, perfect"]["told apart"]
+    assert f"{100 * (1 - wrong['mean']):.1f} ± {100 * wrong['stderr']:.1f} % are told apart where the core" in TEXT
     assert f"At best {percent(f'{best[0]}/control', best[1], 'told apart')} are told apart, less than two" in TEXT
     above = {key for key, cell in apart.items() if cell["mean"] - 0.5 > 2.0 * cell["stderr"]}
     assert above == {("paper", "noncore20k, perfect")}
