@@ -138,10 +138,7 @@ def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str
     model, receipt = asked["honest"]
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, "cpu", None, None)
-    views: dict[str, list[Any]] = {BEFORE: [], KEPT: [], RETRAINED: []}
-    for kinds, seeds in Numbers.of(SHADOWS, case.touches_core).wanted(case):
-        for _, kind, view in maker.views(kinds, seeds):
-            views[kind].append(view)
+    views = Numbers.of(SHADOWS, case.touches_core).make(maker, None)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     evidence = Evidence(seen[KEPT] or seen[BEFORE], seen[RETRAINED])

@@ -257,6 +257,15 @@ def test_one_attack_decides_whatever_the_others_say(attacks, decides):
     assert about(shouting)["verdict"] == about(view)["verdict"]
 
 
+def test_power_is_of_the_models_that_the_question_is_about():
+    """Extractors that saw core records, below heads fitted again; beside it the most that can be hoped for."""
+    targets = {name: audited_view(0.0, seed) for seed, name in enumerate(("before", "after", "retrained", "all"), 5)}
+    made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 0.0, 4), RETRAINED: views(24, seed=2)}
+    found = judged(CASE, made, targets, ["loss"])["verdict"]
+    assert found.power.rate < 0.3
+    assert found.at_most.rate > 0.9
+
+
 def test_the_most_exposed_record_is_the_one_that_is_remembered():
     view = audited_view(0.0, 11)
     forgotten = view.forgotten.copy()

@@ -91,16 +91,10 @@ def audit(
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
     place = None if folder is None else Path(folder) / digest(case)
     maker = Shadows(case, device, place, report, pool)
-    views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
-    numbers, done = Numbers.of(shadows, case.touches_core), 0
-    for kinds, seeds in numbers.wanted(case):
-        for _, kind, view in maker.views(kinds, seeds):
-            views[kind].append(view)
-            if kind == kinds[-1]:
-                done += 1
-                tell(report, done, numbers)
+    numbers = Numbers.of(shadows, case.touches_core)
+    views = numbers.make(maker, report)
     targets = {"after": maker.own(model), **maker.rebuilt()}
-    tell(report, numbers.networks, numbers)
+    numbers.tell(report, numbers.networks)
     found = judged(case, views, targets, chosen)
     if place is not None:
         shutil.rmtree(place)
@@ -128,11 +122,6 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
         raise ValueError(f"an audit takes {FEWEST} shadow models or more, not {shadows}")
     if platt not in PLATT:
         raise ValueError(f"Platt scaling is fitted on one of {', '.join(PLATT)}; not on {platt!r}")
-
-
-def tell(report: Report | None, done: int, numbers: Numbers) -> None:
-    if report is not None:
-        report("models", done, numbers.networks)
 
 
 def digest(case: Case) -> str:

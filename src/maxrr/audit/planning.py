@@ -16,7 +16,7 @@ from maxrr.audit.case import make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.numbers import Numbers
-from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.audit.verdicts import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.data import Dataset
 from maxrr.progress import Report
@@ -79,15 +79,7 @@ def plan_audit(
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, device, None, report)
-    views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
-    numbers, done = Numbers(pilot // 2, pilot - pilot // 2, pilot), 0
-    for kinds, seeds in numbers.wanted(case, pilot=True):
-        for _, kind, view in maker.views(kinds, seeds):
-            views[kind].append(view)
-            if kind == kinds[-1]:
-                done += 1
-                if report is not None:
-                    report("models", done, pilot)
+    views = Numbers(pilot // 2, pilot - pilot // 2, pilot).make(maker, report, pilot=True)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))
