@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -129,9 +130,8 @@ def audited(line: Line, number: int, core_ids: NDArray[Any]) -> dict[str, Any]:
     for name, policy in policies.items():
         copied = copy.deepcopy(model)
         asked[name] = copied, copied.unlearn(ids, core_policy=policy)
-    return {"line": line.name, "number": number, "guarantee": asked["honest"][1].guarantee} | judged(
-        asked, training.select(ids), test
-    )
+    facts = {"line": line.name, "number": number, "guarantee": asked["honest"][1].guarantee}
+    return facts | {"machine": platform.machine()} | judged(asked, training.select(ids), test)
 
 
 def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str, Any]:
@@ -197,13 +197,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--audits", type=int, default=450, help="of each line")
     parser.add_argument("--seconds", type=float, default=np.inf, help="after which no more are begun")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first audit, to go on with more")
-    parser.add_argument("--rows", type=Path, help="of earlier audits, to go on from; they are written there")
+    parser.add_argument("--rows", type=Path, help="a file with a row for each audit; those in it are not made again")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     ids = most_frequent(data()[0])
     earlier = asked.rows.read_text() if asked.rows and asked.rows.exists() else ""
     rows = [json.loads(text) for text in earlier.splitlines()]
+    there = {(row["line"], row["number"]) for row in rows}
     context, started = get_context("spawn"), time.perf_counter()
     cores = context.Queue()
     mine = sorted(os.sched_getaffinity(0))
@@ -212,8 +212,9 @@ def main() -> None:
     with ProcessPoolExecutor(len(mine), context, settle_in, (cores,)) as pool:
         waiting = [
             pool.submit(audited, line, number, ids)
-            for number in range(asked.first, asked.first + asked.audits)
+            for number in range(asked.audits)
             for line in LINES
+            if (line.name, number) not in there
         ]
         for done in as_completed(waiting):
             if done.cancelled():
@@ -227,7 +228,8 @@ def main() -> None:
                 break
     result = {
         "command": f"python benchmarks/audit_null.py --audits {asked.audits}",
-        "date": datetime.now(UTC).date().isoformat(), "machine": platform.machine(), "torch": torch.__version__,
+        "date": datetime.now(UTC).date().isoformat(), "torch": torch.__version__,
+        "machines": Counter(row["machine"] for row in rows),
         "shadow models": SHADOWS, "lines": list(summed_up(rows)),
     }  # fmt: skip
     for one in result["lines"]:

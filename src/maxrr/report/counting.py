@@ -9,10 +9,13 @@ from maxrr.report.figures.names import Json
 SEVERAL = ("sensitivity", "choices", "svms", "members", "more-runs", "cross-validated")
 FOLLOWS = {"coverage": ("core or influential",)}  # the core, which is given, and what another row counts
 READINGS = {"agreement": {"to the letter": "same", "as often": "as often"}}  # in words; how the columns begin
+KINDS = {  # all of them count
+    "verification": {"the accuracies": "accuracy", "in all runs or in none": ("claimed", "share")},
+}
 
 
 def groups(content: Json) -> dict[str, list[Json]]:
-    """The cells that count, by the reading that they belong to; under no name where there is one reading.
+    """The cells that count, by the reading or the kind that they belong to; under no name where there is but one.
 
     A row that shows one number in every column is a single cell in the part's `once`.
 
@@ -27,7 +30,7 @@ def groups(content: Json) -> dict[str, list[Json]]:
         words: [
             *once.values(), *(cell for row in rows for column, cell in row.items() if column.startswith(start))
         ]
-        for words, start in READINGS.get(part, {"": ""}).items()
+        for words, start in {**READINGS, **KINDS}.get(part, {"": ""}).items()
     }  # fmt: skip
 
 
@@ -43,5 +46,6 @@ def counted(results: Mapping[str, Json]) -> Counter[str | None]:
     return Counter(
         cell["verdict"]
         for part, content in results.items() if part not in SEVERAL
-        for cell in next(iter(groups(content).values()))
+        for cells in list(groups(content).values())[: 1 if content.get("part") in READINGS else None]
+        for cell in cells
     )  # fmt: skip
