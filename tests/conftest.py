@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("others", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
