@@ -20,6 +20,10 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
+def read_json(path: str) -> Any:
+    return json.loads((ROOT / path).read_text(encoding="utf-8"))
+
+
 def run_python(page: Path) -> None:
     """All blocks of a page, from top to bottom: a later one may use what an earlier one made."""
     exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {})
@@ -61,7 +65,7 @@ def test_commands_exist() -> None:
 
 def test_the_accuracies_are_those_that_were_measured() -> None:
     page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
-    measured = json.loads((ROOT / "benchmarks" / "core_accuracy.json").read_text(encoding="utf-8"))["lines"]
+    measured = read_json("benchmarks/core_accuracy.json")["lines"]
     lines = {(line["ranking_runs"], line["epochs"], line["batch_size"]): line for line in measured}
     for epochs, named in ((18, "18 epochs, batches of 64 (default)"), (36, "36 epochs")):
         line = lines[100, epochs, 64]
@@ -78,24 +82,52 @@ def rate(found: dict[str, Any]) -> str:
 
 def test_the_audits_are_those_that_were_measured() -> None:
     page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-    measured = json.loads((ROOT / "benchmarks" / "audit.json").read_text(encoding="utf-8"))["cores"]["hash"]
-    core, others = (measured[name]["attacks"] for name in ("core records", "records outside the core"))
-    for attack, found in core.items():
-        cells = [rate(found[name]) for name in ("approximate-refit", "nothing done", "exact-retrain")]
-        other = others.get(attack)
-        cells += ["–" if other is None else rate(other["exact-refit"]), rate(found["power"])]
-        cells += ["–" if other is None else rate(other["power"])]
-        assert f"| `{attack}` | {' | '.join(cells)} |" in page
-    seen = core["lira"]["nothing done"]["TPR at 0.1 %"]
-    assert f"false positives LiRA recognises {100 * seen:.1f} % of the core records before the request" in " ".join(
-        page.split()
-    )
-    assert measured["made"]["date"] in page
+    text, cores = " ".join(page.split()), read_json("benchmarks/audit.json")["cores"]
+    assert cores.keys() == {"hash", "frequency"}
+    honest, seen = [], {}
+    for name, measured in cores.items():
+        core, others = (measured[request]["attacks"] for request in ("core records", "records outside the core"))
+        for attack, found in core.items():
+            cells = [rate(found[kind]) for kind in ("approximate-refit", "nothing done", "exact-retrain")]
+            other = others.get(attack)
+            cells += ["–" if other is None else rate(other["exact-refit"]), rate(found["power"])]
+            cells += ["–" if other is None else rate(other["power"])]
+            assert f"| `{attack}` | {' | '.join(cells)} |" in page
+        honest += [core["lira"]["exact-retrain"], others["lira"]["exact-refit"]]
+        seen[name] = f"{100 * core['lira']['nothing done']['TPR at 0.1 %']:.1f} %"
+        assert measured["made"]["date"] in page
+    wrong, models = sum(one["found"] for one in honest), sum(one["of"] for one in honest)
+    assert f"Of the {models} honest models LiRA finds {wrong}, where the rule allows {models * 0.05:.0f}" in text
+    assert f"LiRA recognises {seen['hash']} of the core records before the request, {seen['frequency']} of the" in text
+
+
+def test_an_audit_is_right_about_itself_as_far_as_was_measured() -> None:
+    text = " ".join((ROOT / "docs" / "audit.md").read_text(encoding="utf-8").split())
+    measured = read_json("benchmarks/audit_null.json")
+    lines = {(one["line"], one["guarantee"]): one for one in measured["lines"]}
+    whole = [one for (line, _), one in lines.items() if one["audits"] == max(
+        other["audits"] for (name, _), other in lines.items() if name == line
+    )]  # fmt: skip
+    assert {one["audits"] for one in whole} == {439}
+    for one in whole:
+        lira = one["lira"]
+        low, high = lira["interval"]
+        assert low <= 0.05 <= high
+        cells = [
+            one["line"], f"{100 * lira['false positives']:.1f} % ({100 * low:.1f} to {100 * high:.1f} %)",
+            f"{lira['mean p']:.3f} ± {lira['standard error']:.3f}", f"{100 * lira['reported power']:.0f} %",
+            f"{100 * lira['kept ones found']:.0f} %" if "kept ones found" in lira else "–",
+        ]  # fmt: skip
+        assert f"| {' | '.join(cells)} |" in text
+    wrong = sum(round(one["audits"] * one["lira"]["false positives"]) for one in whole)
+    audits = sum(one["audits"] for one in whole)
+    assert f"{wrong} of {audits:,} honest models, {100 * wrong / audits:.1f} %" in text
+    assert measured["date"] in text
 
 
 def test_the_cost_of_durability_is_what_was_measured() -> None:
     page = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")
-    measured = json.loads((ROOT / "benchmarks" / "workspace.json").read_text(encoding="utf-8"))
+    measured = read_json("benchmarks/workspace.json")
     for name, row in measured["requests"].items():
         kind, count = name.split(", ")
         times = f"{1e3 * row['durable']:.0f} ms | {1e3 * row['in_memory']:.0f} ms | {1 / row['durable']:.0f}"
