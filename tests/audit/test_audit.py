@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,11 +26,14 @@ from tests.audit.problems import (
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows
 from maxrr.audit.auditing import labels_of
+from maxrr.audit.distances import head_distance
 from maxrr.audit.evidence import ON_FEATURES, STRONG, Seen
 from maxrr.audit.planning import expected_power
 from maxrr.audit.shadows import KEPT, RETRAINED
 from maxrr.audit.verdicts import FOUND, is_found
 from maxrr.data import DataError
+from maxrr.nets import embed
+from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.oblivion import id_mark
 
@@ -151,7 +155,8 @@ def test_says_what_was_done(plain):
     assert set(found.by_class) == {TRAINING.class_names[label] for label in now.forgotten.labels}
     assert found.others.records == len(TRAINING) - 3
     assert found.environment["device"] == "cpu"
-    assert str(found).startswith("not enough evidence (nothing found, but the same test finds 0 of 4 models that kept")
+    assert str(found).startswith("not enough evidence (4 retrained models can never show anything, 19 are the fewest")
+    assert found.findings["lira"]["after"].p_value == found.verdict.p_value
     curves = [one.curve for of_models in found.findings.values() for one in of_models.values()]
     for curve in curves:
         assert 0.0 <= curve.auc_interval[0] <= curve.auc_interval[1] <= 1.0
@@ -192,7 +197,7 @@ def test_json_is_read_back_as_it_was(plain):
     """To draw the page again; what is none of ours is refused."""
     _, found = plain
     assert AuditReport.from_json(found.to_json()) == found
-    for text, said in (("[]", "no report"), ('{"version": 1}', "no report"), ('{"version": 2}', "damaged")):
+    for text, said in (("[]", "no report"), ('{"version": 2}', "no report"), ('{"version": 3}', "damaged")):
         with pytest.raises(ValueError, match=said):
             AuditReport.from_json(text)
 
@@ -249,10 +254,68 @@ def test_a_whole_class_may_be_forgotten(policy):
     assert set(found.by_class) == {"kind 1"}
 
 
-def test_extractors_that_saw_more_are_told_about():
-    now = asked(CORE_IDS)
+@pytest.mark.parametrize(("first", "others"), [("head", 1), ("retrain", 1)])
+def test_extractors_that_saw_more_are_told_about(first, others):
+    """Whether or not they saw the records of the receipt, too."""
+    now = asked(CORE_IDS, core_policy=first)
+    assert audit(*now, shadows=FEW, attacks=("loss",)).caveats == []
     now.model.unlearn(core()[[0]])
-    assert any("also saw 1 core records" in line for line in audit(*now, shadows=FEW, attacks=("lira",)).assumed)
+    (said,) = audit(*now, shadows=FEW, attacks=("loss",)).caveats
+    assert f"also saw {others} core record forgotten by other requests" in said
+
+
+def test_a_head_on_influential_records_alone_is_not_the_one_of_a_fit_on_all():
+    """Nor is it called that: it is held against one on all retained records, and scaled like those of shadow models."""
+    model = copy.deepcopy(fitted())
+    gone = np.setdiff1d(model.influential_ids(), model.core_.ids)[:8]
+    records = TRAINING.select(gone)
+    receipt = model.unlearn(gone, refit="influential")
+    found = audit(model, receipt, records, TEST, shadows=FEW, attacks=("loss",))
+    retained = TRAINING.without(gone).in_order()
+    scratch = LinearSVM(C=model.C).fit(embed(model.extractor_, retained), retained.labels)
+    assert found.head_distance == pytest.approx(
+        head_distance(model.head_.coef_, model.head_.intercept_, scratch.coef_, scratch.intercept_)
+    )
+    assert found.head_distance > 1e-3
+    assert any("stands on influential records alone" in text for text in found.caveats)
+    with pytest.raises(ValueError, match="another platt than 'cross-validated'"):
+        audit(model, receipt, records, TEST, shadows=FEW, platt="cross-validated")
+
+
+def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, plain):
+    """The second begins while the first is at work, and ends before it."""
+    (now, found), folder, inner = plain, tmp_path / "audit", []
+
+    def meanwhile(what, done, total, **numbers):
+        if what == "models" and done == 5:
+            inner.append(audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder))
+
+    outer = audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, report=meanwhile)
+    assert contents(outer) == contents(inner[0]) == contents(found)
+    assert not folder.exists()
+
+
+def test_a_receipt_that_was_changed_is_refused(plain):
+    now, _ = plain
+    with pytest.raises(DataError, match="not the one that this model handed out under its number"):
+        audit(now.model, replace(now.receipt, guarantee="exact-retrain"), now.forgotten, now.test, shadows=FEW)
+
+
+def test_it_is_said_that_later_requests_were_answered():
+    now = asked(NOT_CORE[:2])
+    later = "1 request was answered since: what is audited is the model as it is now"
+    assert later not in audit(*now, shadows=FEW, attacks=("loss",)).assumed
+    now.model.unlearn(NOT_CORE[2:4])
+    assert later in audit(*now, shadows=FEW, attacks=("loss",)).assumed
+
+
+@pytest.mark.parametrize("wrong", range(4))
+def test_what_is_of_another_kind_is_named(plain, wrong):
+    now, _ = plain
+    given = [*now]
+    given[wrong] = None
+    with pytest.raises(TypeError, match=f"{('model', 'receipt', 'forgotten', 'test')[wrong]} should be a"):
+        audit(*given, shadows=FEW)
 
 
 # Progress and interruptions

@@ -253,7 +253,7 @@ def test_one_attack_decides_whatever_the_others_say(attacks, decides):
     assert (found["verdict"].attack, found["verdict"].words) == (decides, FOUND)
     view = audited_view(0.0, 5)
     shouting = replace(view, probe=view.probe + 1e3, relearned=view.relearned + 1e3)
-    assert about(shouting)["findings"]["probe"]["after"].p_value == 2 / 25
+    assert about(shouting)["findings"]["probe"]["after"].p_value == 1 / 25
     assert about(shouting)["verdict"] == about(view)["verdict"]
 
 

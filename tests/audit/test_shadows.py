@@ -179,6 +179,7 @@ def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
     assert len(files) >= 6
     for path in folder.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0
+    files = [path for path in files if path.suffix == ".npz"]
     features = embed(fitted().extractor_, now.forgotten, device="cpu")
     wanted = [
         *(str(id_).encode() for id_ in now.forgotten.ids), *(id_.tobytes() for id_ in now.forgotten.ids),

@@ -21,7 +21,7 @@ from maxrr.audit.verdicts import (
     Power,
     decide,
     is_found,
-    p_of_first,
+    rank_of_first,
 )  # fmt: skip
 
 cases = settings(deadline=None, derandomize=True, max_examples=60)
@@ -73,13 +73,16 @@ def test_too_few_models_say_so_unless_nothing_can_be_odder():
     for place in (0.0, 1e6, -1e6):
         found = verdict(place, FEWEST - 1, kept=1e7)
         assert found.words == NOT_ENOUGH
+        assert found.reason == "18 retrained models can never show anything, 19 are the fewest that can"
     assert verdict(1e6, FEWEST).words == FOUND
 
 
 def test_the_other_side_counts_from_as_many_models_as_can_show_it():
     assert 1 / (1 + BOTH_SIDES) / (1 - TRACES) <= ALPHA + 1e-12 < 1 / BOTH_SIDES / (1 - TRACES)
     found, few = verdict(-6.0, BOTH_SIDES), verdict(-6.0, BOTH_SIDES - 1)
-    assert (found.words, found.both_sides) == (FOUND, True)
+    assert (found.words, found.both_sides, found.too_little) == (FOUND, True, True)
+    assert found.rank == "0 of 99 models retrained without the records look at least as little as if they remembered"
+    assert not verdict(6.0, BOTH_SIDES).too_little
     assert (few.words, few.both_sides, few.p_value) == (INDISTINGUISHABLE, False, 1.0)
     assert few.other_side == 1 / BOTH_SIDES  # it is told, and not part of the verdict
 
@@ -90,9 +93,11 @@ def test_p_is_the_plain_rank(models, place, seed):
     drawn = statistics(place, models, seed)
     high, low = rank_p_value(drawn[0], drawn[1:]), rank_p_value(-drawn[0], -drawn[1:])
     expected = min(1.0, high / TRACES, low / (1 - TRACES)) if models >= BOTH_SIDES else high
-    p, other_side, as_odd = p_of_first(drawn)
-    assert (p, other_side) == (expected, low)
-    assert as_odd == np.count_nonzero(drawn[1:] >= drawn[0])
+    found = rank_of_first(drawn)
+    assert (found.p, found.other_side) == (expected, low)
+    assert found.too_little == (models >= BOTH_SIDES and low / (1 - TRACES) < high / TRACES)
+    as_far = drawn[1:] <= drawn[0] if found.too_little else drawn[1:] >= drawn[0]
+    assert found.as_odd == np.count_nonzero(as_far)
 
 
 @cases
@@ -138,7 +143,7 @@ def test_a_twin_among_those_with_the_records_breaks_the_rank(twins):
         known = (without[1:] if twins else random.normal(size=(models, records))) + 0.1
         member = np.repeat([[False], [True]], [1 + models, models], axis=0) & np.ones((1, records), dtype=bool)
         scores = lira_leave_one_out(np.vstack([without, known]), member, "online", "common")
-        p.append(p_of_first(scores[: 1 + models].mean(axis=1))[0])
+        p.append(rank_of_first(scores[: 1 + models].mean(axis=1)).p)
     off = abs(np.mean(p) - (2 + models) / (1 + models) / 2) / (12 * audits) ** -0.5
     assert off > 6 if twins else off < 4
 
@@ -149,7 +154,7 @@ def test_units_and_order_do_not_matter(seed, models, place, scale, shift):
     drawn = statistics(place, models, seed)
     order = np.random.default_rng(seed).permutation(models)
     other = np.concatenate([drawn[:1], drawn[1:][order]]) * scale + shift
-    assert p_of_first(other) == p_of_first(drawn)
+    assert rank_of_first(other) == rank_of_first(drawn)
 
 
 def test_more_odd_is_never_less_found():
@@ -161,7 +166,7 @@ def test_more_odd_is_never_less_found():
 def test_models_that_are_the_same_up_to_rounding_are_the_same(difference):
     same = np.full(31, 0.7)
     same[0] += difference
-    assert p_of_first(same)[0] == 1.0
+    assert rank_of_first(same).p == 1.0
     assert not is_found(same)
 
 

@@ -17,6 +17,7 @@ from maxrr.audit import AuditReport, auditing
 from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.cli.sources import like
 from maxrr.data import load
+from maxrr.data.sides import is_test
 from maxrr.report import is_report
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace
@@ -74,7 +75,7 @@ def without_times(path: Path) -> dict[str, Any]:
 def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
     shown = shell("audit", answered, 1, *FEW, code=5)
     assert "Training 11 networks: 4 with the records, 4 without, and 3 again with the recorded seed." in shown.out
-    assert "verdict  not enough evidence (nothing found, but the same test finds" in shown.out
+    assert "verdict  not enough evidence (4 retrained models can never show anything" in shown.out
     assert "receipt  1, approximate-refit, 3 records" in shown.out
     starts = [line.split()[0] for line in shown.out.splitlines() if line]
     assert starts[starts.index("attack") + 2 :][:5] == ["threshold", "lira", "rmia", "features", "probe"]
@@ -210,6 +211,36 @@ def test_ids_of_few_records_are_still_texts() -> None:
     assert like(np.array([10, 2]), np.array([1])).tolist() == [10, 2]
 
 
+def test_test_records_in_a_file_of_their_own(shell: Shell, answered: Path, visits_csv: Path, tmp_path: Path) -> None:
+    """Where ids decide the side, all of them are for testing, and none for training."""
+    header, *lines = visits_csv.read_text().splitlines()
+    ids = np.array([line.split(",")[0] for line in lines])
+    aside = [line for line, test in zip(lines, is_test(ids), strict=True) if test]
+    (tmp_path / "aside.csv").write_text("\n".join([header, *aside]))
+    shell("audit", answered, 1, *FEW, "--out", "one.html", code=5)
+    shell("audit", answered, 1, *FEW, "--test", tmp_path / "aside.csv", "--out", "two.html", code=5)
+    assert without_times(Path("one.json")) == without_times(Path("two.json"))
+
+
+def test_the_report_of_another_audit_is_not_written_over(shell: Shell, answered: Path) -> None:
+    shell("audit", answered, 1, *FEW, code=5)
+    shell("audit", answered, 1, *FEW, code=5)  # the same once more
+    found = json.loads(Path("audit-1.json").read_text(encoding="utf-8"))
+    Path("audit-1.json").write_text(json.dumps(found | {"model_hash": "0" * 64}), encoding="utf-8")
+    said = shell("audit", answered, 1, *FEW, code=1)
+    assert "audit-1.html is there already, and not of an earlier audit of this receipt" in said.err
+    assert "Training" not in said.out
+
+
+@pytest.mark.parametrize(("option", "value"), [("--shadows", "3"), ("--attack", "lyra"), ("--attack", "")])
+@pytest.mark.parametrize("plan", [(), ("--plan",)])
+def test_wrong_options_are_refused_before_any_work(
+    shell: Shell, answered: Path, option: str, value: str, plan: tuple[str, ...]
+) -> None:
+    said = shell("audit", answered, 1, option, value, *plan, code=1)
+    assert (said.out, said.err.count("\n")) == ("", 1)
+
+
 def test_how_many_models_it_takes(shell: Shell, answered: Path, temporary: Path) -> None:
     """Nothing is audited, so nothing is written."""
     shown = shell("audit", answered, 1, "--plan")
@@ -232,7 +263,10 @@ def test_a_page_is_drawn_again_from_its_json(shell: Shell, answered: Path) -> No
     assert Path("again.html").read_bytes() == first
     Path("mine.html").write_text("mine")
     assert "not a page of ours" in shell("page", "audit-1.json", "--out", "mine.html", code=1).err
-    Path("other.json").write_text('{"version": 2}')
-    assert "other.json cannot be read: the report is damaged" in shell("page", "other.json", code=1).err
-    assert "cannot be read" in shell("page", "nothing.json", code=1).err
+    Path("other.json").write_text('{"version": 3}')
+    assert "other.json is not a report that `maxrr audit` wrote" in shell("page", "other.json", code=1).err
+    changed = Path("audit-1.json").read_text().replace('"lira"', '"nothing"')
+    Path("other.json").write_text(changed)
+    assert "other.json is not a report that `maxrr audit` wrote" in shell("page", "other.json", code=1).err
+    assert "No such file" in shell("page", "nothing.json", code=1).err
     assert "names a page" in shell("page", "audit-1.json", "--out", "page.txt", code=2).err

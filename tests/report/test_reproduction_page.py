@@ -55,7 +55,10 @@ def test_every_part_has_a_section_and_a_line_in_the_summary() -> None:
     rows = [element.text for element in all_of(READ, "th")]
     for title in {content["title"] for content in RESULTS.values()} | {"Accuracy after unlearning, MNIST"}:
         assert title in headings
-        readings = (", to the letter", ", as often") if title == RESULTS["agreement"]["title"] else ("",)
+        readings = {
+            RESULTS["agreement"]["title"]: (", to the letter", ", as often"),
+            RESULTS["verification"]["title"]: (", the accuracies", ", in all runs or in none"),
+        }.get(title, ("",))
         assert all(f"{title}{reading}" in rows for reading in readings)
     assert len(headings) == 1 + len(RESULTS)
 

@@ -3,8 +3,8 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -12,25 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
+import maxrr
 from maxrr.audit import distances, signals
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
-from maxrr.audit.numbers import FEWEST, Numbers
+from maxrr.audit.numbers import LEAST, Numbers
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others, Targeted
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
-from maxrr.audit.verdicts import TOLERANCE, Power, decide, is_found, p_of_first
+from maxrr.audit.verdicts import Power, decide, is_found, rank_of_first, rounding
 from maxrr.data import Dataset
+from maxrr.files import Lock
 from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
 from maxrr.progress import Report
-from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, Receipt, flat
 from maxrr.unlearning.oblivion import id_mark
 
@@ -89,24 +91,20 @@ def audit(
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
-    place = None if folder is None else Path(folder) / digest(case)
-    maker = Shadows(case, device, place, report, pool)
     numbers = Numbers.of(shadows, case.touches_core)
-    views = numbers.make(maker, report)
-    targets = {"after": maker.own(model), **maker.rebuilt()}
-    numbers.tell(report, numbers.networks)
-    found = judged(case, views, targets, chosen)
-    if place is not None:
-        shutil.rmtree(place)
-        with suppress(OSError):  # where something else is in it
-            place.parent.rmdir()
+    with scratch_space(folder, digest(case, device)) as place:
+        maker = Shadows(case, device, place, report, pool)
+        views = numbers.make(maker, report)
+        targets = {"after": maker.own(model), **maker.rebuilt()}
+        numbers.tell(report, numbers.networks)
+        found = judged(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=numbers.with_records,
         retrained=numbers.retrained, **found,
         head_distance=head_distance_of(case),
-        assumed=assumptions(case), environment=asdict(environment),
+        assumed=assumptions(case), caveats=caveats(case), environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
 
@@ -118,17 +116,45 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
     unknown = [attack for attack in attacks if attack not in ATTACKS]
     if unknown or not attacks:
         raise ValueError(f"attacks are {', '.join(ATTACKS)}; not {', '.join(unknown) or 'none'}")
-    if shadows < FEWEST:
-        raise ValueError(f"an audit takes {FEWEST} shadow models or more, not {shadows}")
+    if shadows < LEAST:
+        raise ValueError(f"an audit takes {LEAST} shadow models or more, not {shadows}")
     if platt not in PLATT:
         raise ValueError(f"Platt scaling is fitted on one of {', '.join(PLATT)}; not on {platt!r}")
 
 
-def digest(case: Case) -> str:
+def digest(case: Case, device: str | None) -> str:
     """What views of a case have in common: those of another are of no use to it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    parts = (case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()))
+    made = (maxrr.__version__, torch.__version__, str(chosen_device(device)))
+    parts = (
+        case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()), *made
+    )  # fmt: skip
     return "audit-" + hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def scratch_space(folder: str | Path | None, name: str) -> Iterator[Path | None]:
+    """A folder that no other audit works in; None where none is wanted, or the same audit runs already.
+
+    When all is done it is deleted, and when something is raised it stays, to go on from.
+    """
+    if folder is None:
+        yield None
+        return
+    place = Path(folder) / name
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        lock = Lock(place / "lock")
+    except BlockingIOError:
+        yield None
+        return
+    try:
+        yield place
+        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):  # where something else is in it
+            place.parent.rmdir()
+    finally:
+        lock.release()
 
 
 def labels_of(case: Case) -> Labels:
@@ -189,13 +215,13 @@ def targeted(evidence: Evidence, attack: str, mine: Floats, theirs: Sequence[Flo
         return evidence.statistics(attack, scores[:, np.argsort(scores.mean(axis=0), kind="stable")[:count]])
 
     found = sum(is_found(statistics(one)) for one in theirs)
-    return Targeted(count, p_of_first(statistics(mine))[0], Power.of(found, len(theirs)))
+    return Targeted(count, rank_of_first(statistics(mine)).p, Power.of(found, len(theirs)))
 
 
 def finding(attack: str, evidence: Evidence, scores: Floats) -> Finding:
     """One attack against one model, whose scores are in row 0."""
     statistics = evidence.statistics(attack, scores)
-    p = rank_p_value(float(statistics[0]), statistics[1:], sides="both", tolerance=TOLERANCE)
+    p = rank_of_first(statistics).p
     return Finding(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
 
 
@@ -228,9 +254,10 @@ def by_class(case: Case, scores: Floats) -> dict[str, float]:
 
 def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
     """The forgotten records that stand out most in the audited model."""
-    p_values = rank_p_value(scores[0], scores[1:], tolerance=TOLERANCE)
+    near = rounding(scores)
+    p_values = rank_p_value(scores[0], scores[1:], tolerance=near)
     largest = np.repeat(scores[1:].max(axis=1)[:, None], scores.shape[1], axis=1)
-    corrected = rank_p_value(scores[0], largest, tolerance=TOLERANCE)
+    corrected = rank_p_value(scores[0], largest, tolerance=near)
     order = np.lexsort((-scores[0], p_values))[:MOST_EXPOSED]
     key, ids = case.fitted.key, case.forgotten.ids.tolist()
     return [
@@ -262,10 +289,11 @@ def head_distance_of(case: Case) -> float | None:
     """Between the audited head and one fitted from scratch on the retained records; 0 if they are the same."""
     if case.touches_core:
         return None
-    rows, features = case.fitted.in_order()
-    holdings, head = case.fitted.holdings, case.fitted.head
+    setting, head = case.fitted.setting, case.fitted.head
     with flat.quietly():
-        scratch = LinearSVM(C=case.fitted.setting.C).fit(features, holdings.labels[rows])
+        scratch = setting.head(setting.features(case.fitted.extractor, case.retained), case.retained)
+    if not np.array_equal(scratch.classes_, head.classes_):  # a head on influential records may lack a class
+        return None
     return distances.head_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
 
 
@@ -306,9 +334,26 @@ def assumptions(case: Case) -> list[str]:
     ]
     if not case.touches_core:
         found.append("no extractor saw the records, so that only the head was attacked")
-    earlier = case.fitted.left_in_extractor - len(case.receipt.core_marks)
-    if earlier > 0:
-        found.append(f"the extractor also saw {earlier:,} core records forgotten by other requests, which shadows lack")
+    later = case.fitted.requests - case.receipt.number
+    if later:
+        asked = "request was" if later == 1 else "requests were"
+        found.append(f"{later:,} {asked} answered since: what is audited is the model as it is now")
     if not case.fitted.choice.unconditional:
         found.append("the core is given: that the ranking saw the records is not looked for")
+    return found
+
+
+def caveats(case: Case) -> list[str]:
+    """What the audited model has and no shadow model does, so that an honest answer may stand out, too."""
+    fitted, found = case.fitted, []
+    others = len({mark.hex() for mark in fitted.left} - set(case.receipt.core_marks))
+    if others:
+        found.append(
+            f"the extractor also saw {others:,} core {'record' if others == 1 else 'records'} forgotten by other "
+            "requests, which no shadow model did"
+        )
+    if fitted.on_influential:
+        found.append("the head stands on influential records alone, those of shadow models on all retained ones")
+    if fitted.technique:
+        found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
     return found

@@ -70,8 +70,19 @@ def make_case(
         The receipt is of another model, the records are not those on it, the test records are not apart from the
         training records, or classes are missing.
     """
+    for name, given, kind in (
+        ("model", model, MaxRR), ("receipt", receipt, Receipt), ("forgotten", forgotten, Dataset),
+        ("test", test, Dataset),
+    ):  # fmt: skip
+        if not isinstance(given, kind):
+            raise TypeError(f"{name} should be a {kind.__name__}, not {type(given).__name__}")
     fitted = model._fitted
     gone = forgotten.in_order()
+    if fitted.on_influential and platt == "cross-validated":
+        raise DataError(
+            "the head stands on influential records alone, and cannot be fitted without some of the others: use "
+            "another platt than 'cross-validated'"
+        )
     if fitted.setting.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
@@ -105,6 +116,11 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         raise DataError(
             f"the receipt is number {receipt.number}, but the model has answered {fitted.requests} requests"
         )
+    if fitted.receipts[receipt.number - 1] != receipt.digest:
+        raise DataError(
+            "the receipt is not the one that this model handed out under its number: it is of another model, or was "
+            "changed"
+        )
     if not receipt.record_marks:
         raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
     if gone.shape != fitted.holdings.shape or gone.features.dtype != fitted.holdings.dtype:
@@ -124,8 +140,6 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
             "not provided"
         )
     strange = sum(mark.id.hex() not in on_receipt for mark in given)
-    if strange == len(given) and not on_receipt & {mark.id.hex() for mark in fitted.oblivion.marks}:
-        raise DataError("the receipt is of another model: none of its records was forgotten by this one")
     if strange:
         raise DataError(f"{strange:,} of the {len(given):,} records are not on the receipt: bring those that are")
     missing = len(on_receipt) - len(given)

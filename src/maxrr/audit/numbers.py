@@ -7,7 +7,7 @@ from maxrr.audit.case import Case
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Purpose, Shadows, View, shadow_seeds
 from maxrr.progress import Report
 
-FEWEST, HALF = 8, 4  # shadow models, and of them with the records
+LEAST, HALF = 8, 4  # shadow models, and of them with the records
 SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
 
 

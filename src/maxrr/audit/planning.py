@@ -5,6 +5,7 @@ pilot: some models with the records and some without, from seeds that no audit u
 puts the two gives the power to be expected of any number of models.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,12 +43,15 @@ class AuditPlan:
         By number of shadow models, how often an audit would find a model that kept the records.
     networks : dict
         By number of shadow models, how many networks are trained for it.
+    seconds : dict
+        By number of shadow models, about how long that takes, going by how long the pilot took.
     """
 
     records: int
     apart: float
     power: dict[int, float]
     networks: dict[int, int]
+    seconds: dict[int, float]
 
     @property
     def shadows(self) -> int | None:
@@ -56,7 +60,7 @@ class AuditPlan:
 
     def __str__(self) -> str:
         found = "; ".join(f"{count}: {power:.0%}" for count, power in self.power.items())
-        said = f"{self.shadows} shadow models" if self.shadows else "no number of shadow models: too little is left"
+        said = f"{self.shadows} shadow models" if self.shadows else "none of these numbers promises enough power"
         return f"{said} (power by shadow models: {found})"
 
 
@@ -77,6 +81,7 @@ def plan_audit(
     """
     if pilot < 8:
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
+    started = time.perf_counter()
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, device, None, report)
     views = Numbers(pilot // 2, pilot - pilot // 2, pilot).make(maker, report, pilot=True)
@@ -88,13 +93,15 @@ def plan_audit(
         len(case.forgotten), apart,
         {count: expected_power(apart, one.retrained) for count, one in offered.items()},
         {count: one.networks for count, one in offered.items()},
+        {count: (time.perf_counter() - started) * one.networks / pilot for count, one in offered.items()},
     )  # fmt: skip
 
 
 def separation(evidence: Evidence) -> float:
     """How far models that remember lie above retrained ones, in standard deviations of the latter.
 
-    Each is scored by all others, fewer than an audit has: on the side of too little.
+    Each is scored by all others, fewer than an audit has: on the side of too little where what gives the records away
+    is spread thin over many, since LiRA learns from more models which of them to listen to.
     """
     found = [evidence.statistics("lira", evidence.scores("lira", model, number))
              for number, model in enumerate(evidence.remembering)]  # fmt: skip

@@ -1,8 +1,9 @@
 """Extractors that several audits of one model compare with.
 
 Models retrained without the records stand on extractors that were trained on the core which is left: the same for every
-request that the model has answered so far. So they are trained once. They are kept in memory alone, and never one that
-saw a forgotten record; as soon as the core is another, none of them is used again.
+request that the model has answered so far. So they are trained once. They are kept in memory alone. None saw a record
+that was forgotten before; an audit with another core drops them all. Whoever forgets core records and audits no more
+drops the pool, since its extractors saw these.
 
 Audits that share them have p-values which hold for each by itself, and which are not independent: an odd pool errs in
 all of them together.

@@ -8,7 +8,7 @@ from maxrr.audit.distances import Beside
 from maxrr.audit.verdicts import Power, Verdict
 from maxrr.files import parse_json
 
-VERSION = 2
+VERSION = 3
 
 Pair = tuple[float, float]
 
@@ -51,7 +51,7 @@ class Finding:
     statistic : float
         The mean score of the forgotten records; for the threshold attack the share that it calls members.
     p_value : float
-        Its two-sided rank among models retrained without the records.
+        By its rank among models retrained without the records, as the verdict has it (`maxrr.audit.verdicts`).
     curve : Curve or None
         Forgotten records in this model against the same records in retrained models. None for a single record, which
         has a p-value and no curve.
@@ -128,6 +128,8 @@ class AuditReport:
         core: heads of different extractors cannot be compared.
     assumed : list of str
         What the verdict rests on.
+    caveats : list of str
+        What the audited model has and no shadow model does: an honest answer may stand out by it.
     """
 
     receipt: int
@@ -147,6 +149,7 @@ class AuditReport:
     head_distance: float | None
     others: Others
     assumed: list[str]
+    caveats: list[str]
     environment: dict[str, Any]
     time: str
     seconds: float
@@ -165,8 +168,10 @@ class AuditReport:
         facts.pop("words", None)
         try:
             return cls(**facts | read_parts(facts))
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"the report is damaged: {error}") from error
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"the report is damaged: something in it is missing or not as written ({error})"
+            ) from error
 
     def __str__(self) -> str:
         found = self.verdict

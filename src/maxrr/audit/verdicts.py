@@ -14,6 +14,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,11 +61,15 @@ class Verdict:
     attack : str
         The attack that decides.
     p_value : float
-        How often an honest retraining looks at least so much as if it remembered, at most.
+        How often an honest retraining stands out at least so far, at most.
+    retrained : int
+        How many models were retrained without the records.
     as_odd : int
-        Of the retrained models so many do.
+        Of these so many look at least as much as if they remembered; where `too_little`, at least as little.
     chance : tuple of float
-        What so few leave open of the chance that a retrained model does: the 95 % interval for `as_odd` of them.
+        What that leaves open of the chance that a retrained model does: the 95 % interval for `as_odd` of them.
+    too_little : bool
+        Whether p is of the other side: that the attack finds less in the audited model than in retrained ones.
     other_side : float
         The p-value of remembering as *little* as the audited model.
     both_sides : bool
@@ -79,8 +84,10 @@ class Verdict:
     words: str
     attack: str
     p_value: float
+    retrained: int
     as_odd: int
     chance: tuple[float, float]
+    too_little: bool
     other_side: float
     both_sides: bool
     power: Power
@@ -92,24 +99,48 @@ class Verdict:
     @property
     def reason(self) -> str:
         """Why there is not enough evidence."""
-        if self.p_value > ALPHA and self.power.rate < WORTH:
-            return f"nothing found, but the same test finds {self.power} models that kept the records"
-        return f"{FEWEST} retrained models are the fewest that can show anything"
+        if self.retrained < FEWEST:
+            return f"{self.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
+        return f"nothing found, but the same test finds {self.power} models that kept the records"
+
+    @property
+    def rank(self) -> str:
+        """Where the audited model stands among the retrained ones."""
+        way = "little" if self.too_little else "much"
+        return (
+            f"{self.as_odd} of {self.retrained} models retrained without the records look at least as {way} as if they "
+            "remembered"
+        )
 
 
-def p_of_first(statistics: Floats) -> tuple[float, float, int]:
-    """The p-value of the first model among the others; that of the other side; how many others have as much."""
-    first, rest = float(statistics[0]), statistics[1:]
-    # Models that are the same differ by rounding.
-    near = TOLERANCE * float(np.std(statistics, ddof=1)) + 1e-9 * (1.0 + float(np.abs(statistics).max()))
+class Rank(NamedTuple):
+    """Where the first of some models stands among the others: its p, as `Verdict` has these."""
+
+    p: float
+    other_side: float
+    as_odd: int
+    too_little: bool
+
+
+def rank_of_first(statistics: Floats) -> Rank:
+    """The p-value of the first model among the others, by the rule above."""
+    first, rest, near = float(statistics[0]), statistics[1:], rounding(statistics)
     high, low = rank_p_value(first, rest, tolerance=near), rank_p_value(-first, -rest, tolerance=near)
-    p = min(1.0, high / TRACES, low / (1.0 - TRACES)) if len(rest) >= BOTH_SIDES else high
-    return p, low, int(np.count_nonzero(rest >= first - near))
+    above, below = int(np.count_nonzero(rest >= first - near)), int(np.count_nonzero(rest <= first + near))
+    if len(rest) < BOTH_SIDES:
+        return Rank(high, low, above, False)
+    much, little = high / TRACES, low / (1.0 - TRACES)
+    return Rank(min(1.0, much, little), low, *((below, True) if little < much else (above, False)))
+
+
+def rounding(values: Floats) -> float:
+    """How near to each other values count as equal: models that are the same differ by rounding."""
+    return TOLERANCE * float(np.std(values, ddof=1)) + 1e-9 * (1.0 + float(np.abs(values).max()))
 
 
 def is_found(statistics: Floats) -> bool:
     """Whether the first model would be called one that remembers."""
-    return p_of_first(statistics)[0] <= ALPHA + 1e-12
+    return rank_of_first(statistics).p <= ALPHA + 1e-12
 
 
 def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Verdict:
@@ -126,13 +157,14 @@ def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: 
         records in all their parts.
     """
     count = len(audited) - 1
-    p, other_side, as_odd = p_of_first(audited)
+    rank = rank_of_first(audited)
     power, at_most = (Power.of(sum(map(is_found, models)), len(models)) for models in (remembering, before))
     words = INDISTINGUISHABLE
-    if p <= ALPHA + 1e-12:
+    if rank.p <= ALPHA + 1e-12:
         words = FOUND
     elif count < FEWEST or power.rate < WORTH:
         words = NOT_ENOUGH
     return Verdict(
-        words, attack, p, as_odd, interval(as_odd, count), other_side, count >= BOTH_SIDES, power, at_most
+        words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.too_little, rank.other_side,
+        count >= BOTH_SIDES, power, at_most,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from maxrr.cli.sources import sides
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Verdict
     from maxrr.audit.numbers import Numbers
+    from maxrr.unlearning import Receipt
 
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
 
@@ -80,9 +81,11 @@ def run(
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
-    from maxrr.audit import audit, plan_audit
+    from maxrr.audit import audit, check_options, plan_audit
     from maxrr.audit.numbers import Numbers
 
+    attacks = [name.strip() for name in attack.split(",") if name.strip()]
+    check_options(attacks, shadows, platt.value)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
     with importing_from_here(network), show.progress() as report:
@@ -90,18 +93,18 @@ def run(
             check_network(found)
             handed = receipt_of(found, receipt)
             page = out or Path(f"audit-{handed.number}.html")
-            check_free(page)
             training, held_out = sides(found, source, report)
             gone = forgotten_records(found, handed, training, forgotten, report)
             unseen = test_records(found, held_out, test, report)
             model = found.model_with(training)
+            if not plan:
+                check_free(page, handed, model.model_hash_)
         # Others may work in the workspace from here on.
         if plan:
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, report=report), json)
             return
         if not json:
             show.say(cost(Numbers.of(shadows, bool(handed.core_marks))))
-        attacks = [name.strip() for name in attack.split(",") if name.strip()]
         try:
             result = audit(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
@@ -130,15 +133,22 @@ def tell_plan(found: AuditPlan, json: bool) -> None:
     """How many shadow models it takes."""
     from dataclasses import asdict
 
+    from maxrr.report.words import duration
+
     if json:
         show.json(asdict(found) | {"shadows": found.shadows})
         return
-    rows = [(str(number), str(found.networks[number]), f"{power:.0%}") for number, power in found.power.items()]
-    columns = ("shadow models", "networks to train", "power to be expected")
+    rows = [
+        (str(number), str(found.networks[number]), duration(found.seconds[number]), f"{power:.0%}")
+        for number, power in found.power.items()
+    ]
+    columns = ("shadow models", "networks to train", "takes about", "power to be expected")
     show.table(columns, rows, numbers=columns, caption="How often an audit finds a model that kept the records.")
     if found.shadows is None:
-        show.say("The records leave so little behind that an audit can hardly say anything: where the guarantee is "
-                 "exact, prove the receipt instead.")  # fmt: skip
+        show.say(
+            "This pilot promises enough power of none of these numbers: the records leave little behind, or it takes "
+            "more models than the pilot has to see it. Where the guarantee is exact, prove the receipt instead."
+        )
     else:
         show.say(f"Audit with --shadows {found.shadows}. The audited model was not looked at.")
 
@@ -150,13 +160,24 @@ def exit_code(verdict: Verdict) -> int:
     return {INDISTINGUISHABLE: DONE, FOUND: UNPROVED}.get(verdict.words, UNDECIDED)
 
 
-def check_free(page: Path) -> None:
-    """Refuse, before the work, to write over files that are not from an earlier audit."""
+def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
+    """Refuse, before the work, to write over files that are not from an earlier audit of the same receipt and model."""
+    from maxrr.audit import AuditReport
+    from maxrr.files import read_regular
+
     beside = page.with_suffix(".json")
-    ours = is_ours(page)
-    for path in (page, beside):
-        if path.exists() and not ours:
-            raise Stop(FAILED, f"{path} is there already, and not of an earlier audit: name another with --out")
+    there = [path for path in (page, beside) if path.exists()]
+    if not there:
+        return
+    try:
+        earlier = AuditReport.from_json(read_regular(beside).decode())
+        same = is_ours(page) and (earlier.receipt, earlier.model_hash) == (receipt.number, model_hash)
+    except (OSError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise Stop(
+            FAILED, f"{there[0]} is there already, and not of an earlier audit of this receipt: name another with --out"
+        )
 
 
 def write(result: AuditReport, page: Path) -> None:
@@ -180,8 +201,8 @@ def tell(result: AuditReport, page: Path) -> None:
         [
             ("receipt", f"{result.receipt}, {result.guarantee}, {count(result.records, 'record')}"),
             ("verdict", said),
-            ("p", f"{verdict.p_value:.2g} by {verdict.attack}: {verdict.as_odd} of {result.retrained} models retrained "
-                  "without them look as much as if they remembered"),
+            *(("but", text) for text in result.caveats),
+            ("p", f"{verdict.p_value:.2g} by {verdict.attack}: {verdict.rank}"),
             ("power", power_of(result)),
             ("took", duration(result.seconds)),
         ]

@@ -58,11 +58,10 @@ def test_records(workspace: Workspace, held_out: Dataset, given: str | None, rep
 
 def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
     """All records of a source, whichever side they are on."""
-    from maxrr.audit.case import joined
     from maxrr.data import load
 
-    training, test = load(source, **columns(workspace), ids_from=ids_from(workspace), report=report)
-    return joined(training, test) if len(test) else training
+    records, _ = load(source, **columns(workspace), ids_from=ids_from(workspace), whole=True, report=report)
+    return records
 
 
 def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:

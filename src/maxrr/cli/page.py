@@ -32,8 +32,9 @@ def run(
     if page.exists() and not is_ours(page):
         raise Stop(FAILED, f"{page} is there already, and not a page of ours: name another with --out")
     try:
-        report = AuditReport.from_json(read_regular(file).decode())
-    except (OSError, ValueError, RecursionError) as error:
-        raise Stop(FAILED, f"{file} cannot be read: {error}") from None
-    write_atomically(page, audit_page(report).encode())
+        drawn = audit_page(AuditReport.from_json(read_regular(file).decode()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise Stop(FAILED, f"{file} is not a report that `maxrr audit` wrote, or was changed: {error}") from None
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(page, drawn.encode())
     show.say(f"Wrote {show.near(page)}.")

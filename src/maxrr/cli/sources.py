@@ -50,7 +50,7 @@ def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dat
     return as_fitted(workspace, training), as_fitted(workspace, test)
 
 
-def columns(workspace: Workspace) -> dict[str, str]:
+def columns(workspace: Workspace) -> dict[str, Any]:
     """What labels, ids and subjects are called in a CSV file of this workspace."""
     return {kind: workspace.source.get(kind, kind) for kind in ("label", "id", "subject")}
 

@@ -17,7 +17,7 @@ WHOLE = {"X", "y", "ids", "subjects", "class_names"}
 SIDES = {f"{kind}_{side}" for kind in ("x", "y", "ids", "subjects") for side in ("train", "test")} | {"class_names"}
 
 
-def read(path: Path, ids_from: str | None = None) -> tuple[Dataset, Dataset]:
+def read(path: Path, ids_from: str | None = None, whole: bool = False) -> tuple[Dataset, Dataset]:
     """Training and test records from an .npz file, whose arrays say by their names what they are.
 
     Either x_train, y_train, x_test and y_test, with ids_train and ids_test, or X and y with ids, which are split by id;
@@ -26,25 +26,25 @@ def read(path: Path, ids_from: str | None = None) -> tuple[Dataset, Dataset]:
     """
     names = names_in(path)
     _check_names(path, names)
-    whole = "X" in names
-    sides = [""] if whole else ["_train", "_test"]
+    one = "X" in names
+    sides = [""] if one else ["_train", "_test"]
     given = f"ids{sides[0]}" in names
     try:
         check_ids_from(given, ids_from, " and ".join(f"ids{side}" for side in sides))
     except DataError as error:
         raise type(error)(f"{path}: {error}") from None
-    arrays = read_npz(path, WHOLE if whole else SIDES)
+    arrays = read_npz(path, WHOLE if one else SIDES)
     classes = arrays.get("class_names")
     if classes is not None and (classes.ndim != 1 or classes.dtype.kind not in "UT"):
         raise DataError(f"{path}: class_names must be a list of strings, not {classes.dtype} of shape {classes.shape}")
-    features = [_features(path, arrays, "X" if whole else f"x{side}", side) for side in sides]
+    features = [_features(path, arrays, "X" if one else f"x{side}", side) for side in sides]
     ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(features, ids_from)
     parts = [
         Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"))
         for each, own, side in zip(features, ids, sides, strict=True)
     ]
-    train, test = divide(*parts) if whole else parts
-    return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())))
+    train, test = divide(*parts) if one else parts
+    return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())), whole=whole)
 
 
 def _check_names(path: Path, names: list[str]) -> None:

@@ -25,7 +25,7 @@ class Picture:
     label: str
 
 
-def read(root: Path, report: Report | None = None) -> tuple[Dataset, Dataset]:
+def read(root: Path, report: Report | None = None, whole: bool = False) -> tuple[Dataset, Dataset]:
     """Training and test records from a folder of PNG and JPEG files.
 
     The folder has folders train and test, each with a folder for each class, or the folders of the classes directly,
@@ -50,7 +50,7 @@ def read(root: Path, report: Report | None = None) -> tuple[Dataset, Dataset]:
     ids = np.array([picture.id for picture in pictures], dtype=np.str_)
     count = len(train)
     first, second = (Part(features[half], labels[half], ids[half]) for half in (slice(count), slice(count, None)))
-    return pair(first, second, str(root))
+    return pair(first, second, str(root), whole=whole)
 
 
 def _visible(folder: Path) -> list[Path]:

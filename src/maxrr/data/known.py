@@ -51,11 +51,11 @@ MNIST = Known(
 PUBLISHED = {known.name: known for known in (FASHION_MNIST, MNIST)}
 
 
-def read(known: Known, files: dict[str, Path]) -> tuple[Dataset, Dataset]:
+def read(known: Known, files: dict[str, Path], whole: bool = False) -> tuple[Dataset, Dataset]:
     """Both sides from four files, with ids of 0 to 59,999 for training and 60,000 to 69,999 for testing."""
     train = _side(known, files, "train", first=0)
     test = _side(known, files, "t10k", first=len(train.ids))
-    return pair(train, test, known.name, known.class_names)
+    return pair(train, test, known.name, known.class_names, whole=whole)
 
 
 def _side(known: Known, files: dict[str, Path], prefix: str, first: int) -> Part:
@@ -67,10 +67,10 @@ def _side(known: Known, files: dict[str, Path], prefix: str, first: int) -> Part
     return Part(images[:, None], labels, np.arange(first, first + len(labels)))
 
 
-def digits() -> tuple[Dataset, Dataset]:
+def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
     """scikit-learn's 1,797 digits of 8 × 8 pixels, float32 from 0 to 1. Ids are row numbers, which decide the side."""
     from sklearn.datasets import load_digits  # takes a second to import
 
     images, labels = load_digits(return_X_y=True)
     features = (images / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
-    return pair(*divide(Part(features, labels, np.arange(len(labels)))), "digits")
+    return pair(*divide(Part(features, labels, np.arange(len(labels)))), "digits", whole=whole)

@@ -27,6 +27,14 @@ class Part:
         subjects = None if self.subjects is None else self.subjects[side]
         return Part(self.features[side], self.labels[side], self.ids[side], subjects)
 
+    def and_those_of(self, other: "Part") -> "Part":
+        """All of both, which must be of one kind."""
+        mine, theirs = ([part.features, part.labels, part.ids, part.subjects] for part in (self, other))
+        return Part(
+            *(None if one is None or two is None else np.concatenate([one, two]) for one, two in
+              zip(mine, theirs, strict=True))  # type: ignore[arg-type]
+        )  # fmt: skip
+
 
 def is_test(ids: NDArray[Any]) -> NDArray[np.bool_]:
     """Which records are for testing, about a fifth, where a source does not say so itself.
@@ -50,17 +58,22 @@ def divide(whole: Part) -> tuple[Part, Part]:
 
 def pair(
     train: Part, test: Part, source: str, class_names: tuple[str, ...] | None = None,
-    columns: tuple[str, ...] | None = None,
+    columns: tuple[str, ...] | None = None, *, whole: bool = False,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
-    """Both sides as datasets of the same classes, kinds and shapes, without a common id. Errors name the source."""
+    """Both sides as datasets of the same classes, kinds and shapes, without a common id. Errors name the source.
+
+    `whole` puts every record on the first side.
+    """
     try:
-        if not len(train.ids):
+        if not len(train.ids) and not whole:
             raise DataError(f"no record is for training, and {len(test.ids)} are for testing")
         if train.features.shape[1:] != test.features.shape[1:] or train.features.dtype != test.features.dtype:
             raise DataError(
                 f"training records are {train.features.dtype} of shape {train.features.shape[1:]}, "
                 f"but test records {test.features.dtype} of shape {test.features.shape[1:]}"
             )
+        if whole:
+            train, test = train.and_those_of(test), test.at(np.zeros(len(test.ids), dtype=bool))
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)
         first = Dataset(train.features, of_train, names, train.ids, train.subjects, f"{source} (train)", columns)
         second = Dataset(test.features, of_test, names, test.ids, test.subjects, f"{source} (test)", columns)

@@ -12,7 +12,7 @@ from maxrr.progress import Report
 
 def load(
     source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
-    ids_from: IdsFrom | None = None, report: Report | None = None,
+    ids_from: IdsFrom | None = None, whole: bool = False, report: Report | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
@@ -43,6 +43,8 @@ def load(
         too. "content": by a hash of a record's own inputs, its label aside, which stays as long as they do; records
         with equal inputs get -2, -3, … in the order of the file, and cannot be told apart. "rows": by row number. When
         a line is deleted, the records behind it get other ids, among them those of forgotten records.
+    whole : bool
+        Put every record on the first side, those for testing, too, as for a file of records that were set aside.
     report : Report, optional
         Called as files arrive or images are read.
 
@@ -60,24 +62,24 @@ def load(
     if source == "digits" or source in PUBLISHED or Path(source).is_dir():
         _check_given(source, ids_from)
     if source == "digits":
-        return known.digits()
+        return known.digits(whole)
     if isinstance(source, str) and source in PUBLISHED:
         entry = PUBLISHED[source]
         files = places.find(entry)
         if files is None:
             places.fetch(source, report)
             files = places.files_in(places.cache(entry), entry)
-        return known.read(entry, files)
+        return known.read(entry, files, whole)
     path = Path(source)
     known_names = ", ".join(["digits", *PUBLISHED])
     if path.is_dir():
-        return images.read(path, report)
+        return images.read(path, report, whole)
     if not path.is_file():
         raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
     if path.suffix == ".npz":
-        return archive.read(path, ids_from)
+        return archive.read(path, ids_from, whole)
     if path.suffix == ".csv":
-        return table.read(path, label, id, subject, ids_from)
+        return table.read(path, label, id, subject, ids_from, whole)
     raise DataError(f"{source}: cannot be read: give an .npz or .csv file, a folder, or one of {known_names}")
 
 

@@ -43,7 +43,9 @@ class Table:
         return features
 
 
-def read(path: Path, label: str, id: str, subject: str, ids_from: str | None = None) -> tuple[Dataset, Dataset]:
+def read(
+    path: Path, label: str, id: str, subject: str, ids_from: str | None = None, whole: bool = False
+) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records, split by id, from a CSV file in UTF-8 with a header.
 
     One column holds the labels, one the record ids, if they are not made by `ids_from`, and one may hold the subject
@@ -68,7 +70,8 @@ def read(path: Path, label: str, id: str, subject: str, ids_from: str | None = N
     keys = {name: _keys(path, texts, name) for name, texts in table.texts.items()}
     in_order = features[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
     ids = keys[id] if id in keys else made_ids([in_order], ids_from)[0]
-    return pair(*divide(Part(features, keys[label], ids, keys.get(subject))), str(path), columns=table.columns)
+    sides = divide(Part(features, keys[label], ids, keys.get(subject)))
+    return pair(*sides, str(path), columns=table.columns, whole=whole)
 
 
 def parsed(

@@ -33,19 +33,23 @@ class Line:
         self.live = self.stream.isatty()
         self.pause = 0.1 if self.live else 10.0  # seconds between lines
         self.what: str | None = None
-        self.started = self.shown = 0.0
-        self.first = self.widest = 0
+        self.shown = 0.0
+        self.widest = 0
+        self.begun: dict[
+            str, tuple[float, int]
+        ] = {}  # by what is being done: when it began, and how much was done then
 
     def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
         now = time.monotonic()
         if what != self.what:
             self.close()
-            self.what, self.started, self.shown, self.first = what, now, -math.inf, done
+            self.what, self.shown = what, -math.inf
+        started, first = self.begun.setdefault(what, (now, done))
         finished = done >= total
         if not finished and now - self.shown < self.pause:
             return
         self.shown = now
-        text = describe(what, done, total, numbers, now - self.started, self.first)
+        text = describe(what, done, total, numbers, now - started, first)
         if self.live:
             # A line that wraps could not be written over; spaces wipe out what a longer one left behind.
             text = text[: shutil.get_terminal_size().columns - 1]
@@ -56,6 +60,7 @@ class Line:
         self.stream.flush()
         if finished:
             self.close()
+            del self.begun[what]
 
     def close(self) -> None:
         """Leave the line, finished or not, so that whatever is written next starts on its own."""

@@ -21,7 +21,7 @@ ASKS = {
     "a weak attack, shown because the paper used it.",
     "lira": "Is the loss of this very record as in models that had it, or as in models that did not? Likelihood "
     "ratios of all records together decide.",
-    "lira-logit": "The same on logits, as LiRA was published.",
+    "lira-logit": "LiRA on logits, the signal that it was published with.",
     "rmia": "Has the model gained more on this record than on test records, beside what other models make of both? "
     "Nearly as strong, with fewer models.",
     "lira-offline": "How unusual is it to be so sure of this very record, for a model that did not have it? LiRA "
@@ -78,15 +78,16 @@ def attacks(report: AuditReport) -> Html:
     """A table for each attack."""
     lead = "A score of the record, higher for a member, and its rank among the retrained models."
     note = (
-        "The p of a line is that attack's alone, from both sides. The verdict is by one of them, the one on top of "
+        "The p of a line is that attack's alone, by the rule below. The verdict is by one of them, the one on top of "
         "this page: of so many p-values some are small by chance."
     )
     of_attack = of_one
     if report.records > 1:
         lead = (
             "The models before the request, retrained without the records, and trained on all others, core or not, are "
-            "made with the recorded seed, to compare with. In a bar lie 95 % of the models retrained from other seeds; "
-            "the diamond is the model."
+            "made with the recorded seed, to compare with. The last is of another recipe, with an extractor that saw "
+            "more, and may stand out by that: the verdict does not look at it. In a bar lie 95 % of the models "
+            "retrained from other seeds; the diamond is the model."
         )
         note = (
             "TPR is the share of the records that is recognised where 1 % or 0.1 % of the same records in retrained "

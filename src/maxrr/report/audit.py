@@ -16,6 +16,7 @@ def audit_page(report: AuditReport) -> str:
         f"MaxRR audit of receipt {report.receipt}: {report.verdict.words}",
         f"Audit of receipt {report.receipt}, {date(report)}",
         opening(report),
+        warning(report),
         curves(report) if report.records > 1 else alone(report),
         attacks(report),
         claimed(report),
@@ -49,8 +50,7 @@ def opening(report: AuditReport) -> Html:
     facts = [
         (
             f"p = {p_value(verdict.p_value)}",
-            f"the rank of the audited model: {verdict.as_odd} of {count(report.retrained, 'retrained model')} look at "
-            f"least as much as if they remembered, which leaves open a chance of {percent(low)} to {percent(high)}",
+            f"{verdict.rank}; so many leave open that {percent(low)} to {percent(high)} of all such models do",
         ),
         (
             str(power),
@@ -63,10 +63,20 @@ def opening(report: AuditReport) -> Html:
     return hero(headline(report), lead, facts)
 
 
+def warning(report: AuditReport) -> Html:
+    """What makes the verdict itself doubtful."""
+    if not report.caveats:
+        return together()
+    said = (f"{capitalised(text)}." for text in report.caveats)
+    return tag("aside", paragraphs("An honest answer may stand out here, too.", *said))
+
+
 def outcome(report: AuditReport) -> str:
     """What the test says, and how much that is worth."""
     verdict, power = report.verdict, report.verdict.power
     if verdict.words == FOUND:
+        if verdict.too_little:
+            return "It stands out: the attack finds less in it than in models that never had the records."
         return "It stands out: something tells it from a model that never had the records."
     if verdict.words != INDISTINGUISHABLE and report.retrained < FEWEST:
         return f"So few cannot decide: {FEWEST} are the fewest that can show anything."

@@ -9,7 +9,7 @@ from maxrr.report.figures.names import Json
 SEVERAL = ("sensitivity", "choices", "svms", "members", "more-runs", "cross-validated")
 FOLLOWS = {"coverage": ("core or influential",)}  # the core, which is given, and what another row counts
 READINGS = {"agreement": {"to the letter": "same", "as often": "as often"}}  # in words; how the columns begin
-KINDS = {  # all of them count
+KINDS: dict[str, dict[str, str | tuple[str, ...]]] = {  # all of them count
     "verification": {"the accuracies": "accuracy", "in all runs or in none": ("claimed", "share")},
 }
 
@@ -30,7 +30,7 @@ def groups(content: Json) -> dict[str, list[Json]]:
         words: [
             *once.values(), *(cell for row in rows for column, cell in row.items() if column.startswith(start))
         ]
-        for words, start in {**READINGS, **KINDS}.get(part, {"": ""}).items()
+        for words, start in (KINDS.get(part) or READINGS.get(part) or {"": ""}).items()
     }  # fmt: skip
 
 
