@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOMS = (
-    "progress",
     "files",
+    "progress",
+    "parallel",
     "svm",
     "data",
     "nets",
@@ -103,6 +104,7 @@ def test_imports_go_one_way() -> None:
         ("cli/demo.py", "import maxrr"),
         ("cli/demo.py", "from maxrr import LinearSVM"),
         ("cli/demo.py", "from .. import __version__"),
+        ("parallel/threads.py", "from maxrr.svm import arrays"),
         ("files/hashes.py", "import pickle"),
         ("cli/demo.py", "from joblib import load"),
         ("svm/cold.py", "from rich.table import Table"),
@@ -123,7 +125,7 @@ def test_the_check_catches(tmp_path: Path, file: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("svm/cold.py", "from maxrr.files import hashes"),
+        ("svm/cold.py", "from maxrr.files import hashes\nfrom maxrr.parallel import Threads"),
         ("svm/cold.py", "from maxrr.svm.newton import solve"),
         ("svm/cold.py", "from . import newton"),
         ("svm/cold.py", "from .newton import solve"),

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.svm import exact_oracle, nasty
 from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
+from maxrr.parallel import InProcess
 from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, cold, fallback, refine, rounding
 from maxrr.svm.problem import Samples
 from maxrr.svm.validation import sizes
@@ -109,7 +110,7 @@ def test_bounds_hold_for_any_multipliers(family, seed, kind):
     else:
         a = np.where(rng.random(len(y)) < 0.3, rng.integers(0, 2, len(y)), a)
     samples = Samples(X, *sizes(X), (y > 0).astype(np.int64), np.ones(len(y), dtype=bool))
-    head = fallback.bounded(samples, C, cold.start(samples, C, [1])[0], a)
+    head = fallback.bounded(samples, C, cold.start(samples, C, [1], InProcess())[0], a)
     assert not head.certificate.decided
     assert_within(head.certificate, head.w, head.b, exact, X)
     # What the multipliers say of the objective holds as well.

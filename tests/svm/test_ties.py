@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.svm.oracles import with_clarabel, with_piqp
 
+from maxrr.parallel import InProcess
 from maxrr.svm import LinearSVM, cold, fallback
 from maxrr.svm.problem import Samples
 from maxrr.svm.validation import sizes
@@ -112,7 +113,7 @@ def test_ruined_multipliers_are_made_again(seed, small_class, d):
     count, rng = len(y), np.random.default_rng(seed)
     samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool))
     trial = replace(
-        cold.start(samples, 1.0, [1])[0],
+        cold.start(samples, 1.0, [1], InProcess())[0],
         w=np.zeros(d), b=-1.0, margins=np.where(y == 1, -1.0, 1.0), alpha=rng.uniform(size=count), spread=0.0,
     )  # fmt: skip
     head = fallback.surely(samples, 1.0, trial)

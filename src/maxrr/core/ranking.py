@@ -25,10 +25,10 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.runs import kind_of
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
+from maxrr.parallel import cores
 from maxrr.progress import Report
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
-from maxrr.svm.threads import cores
 from maxrr.svm.validation import penalty
 
 USUAL = Recipe()

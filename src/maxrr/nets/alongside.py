@@ -5,13 +5,8 @@ copies of the records and take any network, also one defined in a notebook.
 """
 
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
-from contextlib import nullcontext, suppress
-from itertools import islice
-from weakref import WeakSet
+from contextlib import closing, nullcontext
 
 import torch
 from torch import nn
@@ -22,18 +17,7 @@ from maxrr.nets.recipe import Run
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import DRAWS, begin, drawing
 from maxrr.nets.task import Progress, Task
-
-_stops: WeakSet[threading.Event] = WeakSet()
-
-
-def _stop_all() -> None:
-    for stop in _stops:
-        stop.set()
-
-
-# When the interpreter ends with runs still going on, it waits for their threads: ask these to stop first. There is no
-# public way to be called before it waits; concurrent.futures uses this one as well.
-threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
+from maxrr.parallel import Threads
 
 
 def run_alongside(
@@ -44,9 +28,11 @@ def run_alongside(
     Networks that draw random numbers take them from a source that this whole process shares: there is one worker
     then, and it works only while the caller waits.
     """
-    stop, most = threading.Event(), 1 if draws else 2 * workers  # no more, or results would pile up
+    stop = threading.Event()
 
-    def run(seed: int, network: nn.Module) -> Run:
+    def run(started: tuple[int, nn.Module]) -> Run:
+        seed, network = started
+        torch.set_num_threads(task.threads)  # PyTorch keeps the number for every thread
         rows = None if task.rows is None else task.rows[seed]
         with drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = training.fit(
@@ -55,29 +41,6 @@ def run_alongside(
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)
 
-    _stops.add(stop)
-    waiting, ahead = deque[Future[Run]](), iter(seeds)
-    with pinned(task.threads):
-        pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(task.threads,))
-        try:
-            while True:
-                for seed in islice(ahead, most - len(waiting)):
-                    waiting.append(pool.submit(run, seed, begin(task.network, seed)))
-                if not waiting:
-                    return
-                finished = watched(waiting[0], progress)
-                waiting.popleft()
-                yield finished
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-
-
-def watched(future: Future[Run], progress: Progress) -> Run:
-    """Wait for a run, showing how far it is."""
-    while not future.done():
-        with suppress(NotYet):
-            future.result(training.GLANCE)
-        progress.show()
-    progress.show()
-    return future.result()
+    engine = Threads(workers, 0 if draws else None, progress.show, stop)
+    with pinned(task.threads), closing(engine.map(run, ((seed, begin(task.network, seed)) for seed in seeds))) as runs:
+        yield from runs

@@ -5,11 +5,8 @@ by one thread: so a matrix product never has another shape, and its rows do not 
 """
 
 import copy
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,8 +19,8 @@ from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.parallel import Threads
 from maxrr.progress import Report
-from maxrr.svm.threads import cores
 
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
 
@@ -111,17 +108,13 @@ def in_turn(
         with full_precision():
             yield from map(block, firsts)
         return
-    workers = cores()
-    waiting, ahead = deque[Future[NDArray[Any]]](), iter(firsts)
-    with (
-        pinned(1),
-        ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-    ):
-        while True:
-            waiting.extend(pool.submit(block, first) for first in islice(ahead, 2 * workers - len(waiting)))
-            if not waiting:
-                return
-            yield waiting.popleft().result()
+
+    def alone(first: int) -> NDArray[Any]:
+        torch.set_num_threads(1)  # PyTorch keeps the number for every thread
+        return block(first)
+
+    with pinned(1), closing(Threads().map(alone, firsts)) as blocks:
+        yield from blocks
 
 
 def counted(blocks: Iterator[NDArray[Any]], total: int, report: Report | None) -> Iterator[NDArray[Any]]:

@@ -23,8 +23,8 @@ from maxrr.nets.runs import Runs, kind_of
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Progress, Task
 from maxrr.nets.together import run_together
+from maxrr.parallel import cores
 from maxrr.progress import Report
-from maxrr.svm.threads import cores
 
 
 def train(

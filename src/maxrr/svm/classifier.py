@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from maxrr.parallel import Engine, InProcess, Threads, cores
 from maxrr.svm import cold, refine
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, namespace, on_accelerator
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
 from maxrr.svm.finish import TOUCHING, margin_error, with_longest
 from maxrr.svm.fixed import Fixed
 from maxrr.svm.guess import Guess
@@ -51,25 +52,30 @@ def solve(samples: Samples, C: float) -> Solution:
     """Every head from scratch."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = from_scratch(samples, C, needed)
+    heads = from_scratch(samples, C, needed, engine_for(samples))
     return Solution(samples, tuple(heads), measured(samples, cold_solves=len(needed)))
 
 
-def from_scratch(samples: Samples, C: float, classes: list[int]) -> list[Head]:
+def engine_for(samples: Samples) -> Engine:
+    """Where heads are solved from scratch: tensors are left to their own library's threads, or device."""
+    return Threads() if is_numpy(samples.X) and cores() > 1 else InProcess()
+
+
+def from_scratch(samples: Samples, C: float, classes: list[int], engine: Engine) -> list[Head]:
     """These heads, solved; on a graphics processor from where it can bring them."""
     if not on_accelerator(samples.X):
-        return refine.refine(samples, C, cold.start(samples, C, classes))
+        return refine.refine(samples, C, cold.start(samples, C, classes, engine), engine)
     from maxrr.svm import device  # brings torch, which arrays of NumPy do without
 
-    return from_guess(samples, C, classes, device.guess(samples, C, classes))
+    return from_guess(samples, C, classes, device.guess(samples, C, classes), engine)
 
 
-def from_guess(samples: Samples, C: float, classes: list[int], guess: Guess) -> list[Head]:
+def from_guess(samples: Samples, C: float, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
     """These heads, solved from a guess, or without it where it has led them astray."""
-    found = {head.positive: head for head in refine.refine(samples, C, guess.trials(samples, C, classes))}
+    found = {head.positive: head for head in refine.refine(samples, C, guess.trials(samples, C, classes), engine)}
     failed = [positive for positive, head in found.items() if not head.certificate.solved]
     if failed:
-        for head in refine.refine(samples, C, cold.start(samples, C, failed)):
+        for head in refine.refine(samples, C, cold.start(samples, C, failed, engine), engine):
             if head.certificate.relative_gap < found[head.positive].certificate.relative_gap:
                 found[head.positive] = head
     return [found[positive] for positive in classes]
@@ -118,13 +124,13 @@ def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solut
             trials.append(resume(samples, C, head, margins, width))
         else:
             ready[positive] = unmoved(head, samples, margins, changed)
-    for head in refine.refine(samples, C, trials, side_by_side=False):
+    for head in refine.refine(samples, C, trials, InProcess()):
         if head.certificate.solved:
             ready[head.positive] = head
         else:
             unknown.append(head.positive)
     if unknown:
-        for head in from_scratch(samples, C, unknown):
+        for head in from_scratch(samples, C, unknown, engine_for(samples)):
             ready[head.positive] = head
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, measured(samples, len(unknown)))

@@ -5,10 +5,11 @@ Early Newton steps need only a rough direction, and a few thousand samples give 
 
 import numpy as np
 
+from maxrr.parallel import Engine
 from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.problem import Samples, Trial
-from maxrr.svm.threads import on_threads
+from maxrr.svm.refine import for_each_head
 
 ENOUGH = 4000  # samples for a guess
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
@@ -17,10 +18,10 @@ NARROWING = 5.0
 ACCURACY = 0.02
 
 
-def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
+def start(samples: Samples, C: float, classes: list[int], engine: Engine) -> list[Trial]:
     """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
     order = np.flatnonzero(samples.alive)
-    guesses = on_threads(lambda positive: climb(samples, C, positive, order), classes, samples)
+    guesses = for_each_head(engine, lambda positive: climb(samples, C, positive, order), classes)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
     for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):

@@ -6,17 +6,22 @@ step is shortened to what is best for all samples, and the working set grows; if
 with it the working set. A head is finished when a partition settled on the working set holds for every sample.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from maxrr.parallel import Engine, InProcess, single_threaded_blas
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
 from maxrr.svm.arrays import Array, Floats, Ints, like, to_numpy
 from maxrr.svm.fallback import surely
 from maxrr.svm.finish import Candidate, confirm, finish, propose
 from maxrr.svm.problem import Head, Samples, Trial
-from maxrr.svm.threads import BLAS, on_threads
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be free without ties
 SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
@@ -49,7 +54,7 @@ class Proposal:
     candidate: Candidate | None = None  # if the partition is clear
 
 
-def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool = True) -> list[Head]:
+def refine(samples: Samples, C: float, trials: list[Trial], engine: Engine) -> list[Head]:
     """Solve every head. One pass over the data a round, for all unfinished heads together.
 
     Heads far from their solution have large working sets and are worked on side by side; near it the work is in many
@@ -58,10 +63,10 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
     solved: dict[int, Head] = {}
     active = trials
     while active:
-        proposals = on_threads(lambda trial: improve(samples, C, trial), active, samples, side_by_side)
+        proposals = for_each_head(engine, lambda trial: improve(samples, C, trial), active)
         scores = samples.scores(np.stack([proposal.w for proposal in proposals], axis=1))
         unfinished = []
-        with BLAS.limit(limits=1, user_api="blas"):  # what follows is many small steps
+        with single_threaded_blas():  # what follows is many small steps
             for trial, proposal, score in zip(active, proposals, scores.T, strict=True):
                 margins = np.where(samples.alive, trial.y * (score + proposal.b), np.inf)
                 head = review(samples, C, trial, proposal, margins)
@@ -71,6 +76,12 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
                     solved[trial.positive] = head
         active = unfinished
     return [solved[trial.positive] for trial in trials]
+
+
+def for_each_head(engine: Engine, work: Callable[[T], R], items: list[T]) -> list[R]:
+    """What is done for every head; the products are small."""
+    with single_threaded_blas():
+        return list((engine if len(items) > 1 else InProcess()).map(work, items))
 
 
 def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
