@@ -15,7 +15,7 @@ BITS = 52  # of the multipliers
 FEW = 200
 
 
-def surely(samples: Samples, C: float, trial: Trial) -> Head:
+def solve_surely(samples: Samples, C: float, trial: Trial) -> Head:
     """The head by the interior point method, proved if it can be, else with the bounds that its multipliers give."""
     rows = np.flatnonzero(samples.alive)
     X, y = samples.rows(rows), trial.y[rows]
@@ -36,11 +36,11 @@ def surely(samples: Samples, C: float, trial: Trial) -> Head:
     if head is not None:
         return head
     a[rows] = path.a
-    nothing = bounded(samples, C, trial, np.zeros(len(a)))
-    return min(bounded(samples, C, trial, a), nothing, key=lambda found: found.certificate.primal)
+    nothing = head_with_bounds(samples, C, trial, np.zeros(len(a)))
+    return min(head_with_bounds(samples, C, trial, a), nothing, key=lambda found: found.certificate.primal)
 
 
-def bounded(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:
+def head_with_bounds(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:
     """The head of these multipliers (in units of C) once they are admissible, with what float64 proves about it."""
     rows, y = np.flatnonzero(samples.alive), trial.y
     whole = balanced(np.clip(a[rows], 0.0, 1.0), y[rows])

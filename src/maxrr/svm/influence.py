@@ -2,7 +2,7 @@
 
 The ranking asks this of a hundred networks trained on the same samples: only the features differ. Runs are independent,
 and the solver's late steps are too small for threads of one interpreter, so every core gets a process of its own.
-Features on a graphics processor are brought near the solution there, all heads at once (`device.py`), while
+Features on a graphics processor are brought near the solution there, all heads at once (`start_cuda.py`), while
 the processes finish the runs before; the few numbers that say where it ended travel with the features.
 """
 
@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike
 
 from maxrr.parallel import InProcess, Processes, WorkerLostError
 from maxrr.progress import Report
-from maxrr.svm import classifier, validation
+from maxrr.svm import validation
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.guess import Guess
+from maxrr.svm.heads import from_guess, from_scratch, heads_needed
 from maxrr.svm.problem import Samples
+from maxrr.svm.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
 MOST_NUMBERS = 2**26  # of all these, or the memory of smaller ones would not do
@@ -95,7 +96,7 @@ def spread(
     def jobs() -> Iterator[Job]:
         nonlocal taken
         for group, mask in groups(zip(runs, masks, strict=False)):
-            for X, guess in begun(group, mask, blank, C):
+            for X, guess in begin_runs(group, mask, blank, C):
                 taken += 1
                 yield taken - 1, X, mask, guess
 
@@ -118,12 +119,12 @@ def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Ar
             yield [X, *(X for X, _ in islice(alike, max(more, 0)))], mask
 
 
-def begun(
+def begin_runs(
     group: list[Array], mask: Bools | None, blank: Samples, C: float
 ) -> Iterator[tuple[Array | ValueError, Guess | None]]:
     """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
-    guesses = iter(guessed([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
+    guesses = iter(guess_on_device([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
     for X, features in zip(group, checked, strict=True):
         if isinstance(features, ValueError):
             yield features, None
@@ -148,16 +149,16 @@ def features_or_error(X: Array, blank: Samples) -> Array | ValueError:
         return error
 
 
-def guessed(features: list[Array], blank: Samples, C: float) -> list[Guess | None]:
+def guess_on_device(features: list[Array], blank: Samples, C: float) -> list[Guess | None]:
     """Where the heads of each run are, if a device has worked on them."""
     there = [X for X in features if on_accelerator(X)]
     if not there:
         return [None] * len(features)
-    from maxrr.svm import device
+    from maxrr.svm import start_cuda
 
-    classes = classifier.heads_needed(blank.codes, blank.alive)
+    classes = heads_needed(blank.codes, blank.alive)
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    found = iter([guess for stack in stacks for guess in device.guesses(blank, stack, C, classes)])
+    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, C, classes)])
     return [next(found) if on_accelerator(X) else None for X in features]
 
 
@@ -186,11 +187,11 @@ def solve_run(job: Job, codes: Ints, C: float) -> Influence:
             raise X
         blank = masked(without_features(np.array(codes)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
-        needed = classifier.heads_needed(samples.codes, samples.alive)
+        needed = heads_needed(samples.codes, samples.alive)
         if guess is None:
-            heads = classifier.from_scratch(samples, C, needed, InProcess())
+            heads = from_scratch(samples, C, needed, InProcess())
         else:
-            heads = classifier.from_guess(samples, C, needed, guess, InProcess())
+            heads = from_guess(samples, C, needed, guess, InProcess())
     except ValueError as error:
         raise ValueError(f"run {number}: {error}") from error
     except Exception as error:
