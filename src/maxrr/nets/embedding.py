@@ -1,4 +1,4 @@
-"""Features of records, the same bytes in whatever company they are embedded.
+"""Features of records. The bytes of one do not depend on which others are embedded with it.
 
 Records go through the extractor in blocks of one fixed size, the last filled up with zeros, and each block is computed
 by one thread: so a matrix product never has another shape, and its rows do not depend on each other.
@@ -37,7 +37,7 @@ def embed(
     Parameters
     ----------
     extractor : torch.nn.Module
-        A network's part from `split`, or any pretrained network that gives one vector a record. Used in evaluation
+        A network's part from `split`, or any pretrained network that gives one vector per record. Used in evaluation
         mode, and left as it is.
     dataset : Dataset
     device : optional
