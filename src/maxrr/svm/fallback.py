@@ -7,7 +7,7 @@ import numpy as np
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.enclosure import TINY, UP
 from maxrr.svm.finish import all_margins, bias, certify, finish, margin_error
-from maxrr.svm.fixed import ROWS_A_SUM, Fixed, Integers, Slices, integers
+from maxrr.svm.fixed import ROWS_PER_SUM, Fixed, Integers, Slices, integers
 from maxrr.svm.interior import follow
 from maxrr.svm.problem import Head, Samples, Trial
 
@@ -43,8 +43,8 @@ def solve_surely(samples: Samples, C: float, trial: Trial) -> Head:
 def head_with_bounds(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:
     """The head of these multipliers (in units of C) once they are admissible, with what float64 proves about it."""
     rows, y = np.flatnonzero(samples.alive), trial.y
-    whole = balanced(np.clip(a[rows], 0.0, 1.0), y[rows])
-    w = combined(samples, rows, whole * integers(int(sign) for sign in y[rows])).times(C).rounded()
+    whole = balance(np.clip(a[rows], 0.0, 1.0), y[rows])
+    w = combine(samples, rows, whole * integers(int(sign) for sign in y[rows])).times(C).rounded()
     b = bias(samples, y, all_margins(samples, y, w, 0.0), 0.0)
     margins = all_margins(samples, y, w, b)
     a = np.zeros(len(y))
@@ -75,7 +75,7 @@ def head_with_bounds(samples: Samples, C: float, trial: Trial, a: Floats) -> Hea
     return Head(trial.positive, w, b, margins, places, np.flatnonzero(inside), C * a[places], certificate)
 
 
-def balanced(a: Floats, y: Floats) -> Integers:
+def balance(a: Floats, y: Floats) -> Integers:
     """Multipliers in units of 2^−BITS with Σ aᵢyᵢ = 0, near the given ones."""
     one = 1 << BITS
     whole = integers(int(value) for value in np.rint(a * one))
@@ -92,10 +92,10 @@ def balanced(a: Floats, y: Floats) -> Integers:
     return whole
 
 
-def combined(samples: Samples, rows: Ints, signed: Integers) -> Fixed:
+def combine(samples: Samples, rows: Ints, signed: Integers) -> Fixed:
     """Σ signedᵢ 2^−BITS xᵢ."""
     total = Fixed.zeros(samples.X.shape[1])
-    for start in range(0, len(rows), ROWS_A_SUM):
-        part = slice(start, start + ROWS_A_SUM)
+    for start in range(0, len(rows), ROWS_PER_SUM):
+        part = slice(start, start + ROWS_PER_SUM)
         total = total.plus(Slices.of(samples.rows(rows[part])).combination(Fixed(signed[part], BITS)))
     return total

@@ -30,7 +30,7 @@ STRAYED = 4.0  # margins that move by this many times that are a reason to ask a
 NARROWING = 5.0  # how much narrower the smoothing gets
 SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
 NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to multiples of C
-LEVELS_A_ROUND = 12
+LEVELS_PER_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
 NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
@@ -105,7 +105,7 @@ def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
     """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], np.full(len(now.working), C)
     noise = EPSILON * C * samples.longest(now.working) * (np.count_nonzero(trial.held) + len(y))
-    for _ in range(LEVELS_A_ROUND):
+    for _ in range(LEVELS_PER_ROUND):
         narrow(samples, C, trial, now, X, y, now.alpha, cap)
         if now.strayed:
             break
