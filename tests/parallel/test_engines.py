@@ -180,6 +180,14 @@ def test_closing_does_not_wait_for_the_others():
     assert left_behind() == []
 
 
+def test_closing_while_results_are_sent():
+    """Larger than what a pipe holds."""
+    for _ in range(3):
+        with closing(Processes(2).map(work.many_bytes, range(50))) as results:
+            next(results)
+    assert left_behind() == []
+
+
 CALLER = """
 from tests.parallel import work
 from maxrr.parallel import Processes

@@ -49,3 +49,7 @@ def end_itself(item):
 def sleep_but_first(item):
     time.sleep(600.0 if item else 0.0)
     return item
+
+
+def many_bytes(item):
+    return np.zeros(10**6, dtype=np.uint8)

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +17,8 @@ from typing import Any
 from maxrr.parallel import parcels
 from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
 from maxrr.parallel.threads import BLAS
+
+BETWEEN = 0.05  # seconds between two interruptions
 
 
 class WorkerLostError(RuntimeError):
@@ -49,18 +51,19 @@ class Processes:
         WorkerLostError
             In the place of a result.
         """
-        packed, context = parcels.pack(shared), Spawn()
+        packed, context, under_way = parcels.pack(shared), Spawn(), list[Future[R]]()
         pool = ProcessPoolExecutor(self.count, context, initializer=settle_in)
 
         def submit(item: T) -> Future[R]:
             sent = parcels.pack(item)
             try:
-                with without_the_script():
+                with without_the_script(), context.uninterrupted():
                     future: Future[R] = pool.submit(call, function, sent, packed)
             except BaseException:
                 parcels.close(sent)
                 raise
             future.add_done_callback(lambda _: parcels.close(sent))
+            under_way[:] = [*(known for known in under_way if not known.done()), future]
             return future
 
         try:
@@ -68,7 +71,10 @@ class Processes:
         except BrokenProcessPool as error:
             raise WorkerLostError("a worker process ended early; it may have run out of memory") from error
         except BaseException:  # closed, interrupted, or an item failed: nobody waits for the others
-            context.terminate()
+            for future in under_way:
+                future.cancel()
+            while wait(under_way, BETWEEN).not_done:  # those that were queued start when those before them end
+                context.interrupt()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
@@ -76,7 +82,10 @@ class Processes:
 
 
 class Spawn(SpawnContext):
-    """Starts fresh processes, and knows which."""
+    """Starts fresh processes, knows which, and can interrupt what they do.
+
+    They are not terminated: one that is just sending a result would leave half of it, and who reads it would wait.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,11 +96,23 @@ class Spawn(SpawnContext):
         self.started.append(SpawnProcess(*arguments, **named))
         return self.started[-1]
 
-    def terminate(self) -> None:
-        """End them, whatever they are doing."""
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Processes that start meanwhile cannot be interrupted until they have settled in."""
+        if not hasattr(signal, "pthread_sigmask"):  # Windows
+            yield
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does, those that work on an item."""
         for process in self.started:
-            if process.is_alive():
-                process.terminate()
+            if process.is_alive() and process.pid is not None:
+                os.kill(process.pid, signal.SIGINT)
 
 
 @contextmanager
@@ -112,14 +133,21 @@ def without_the_script() -> Iterator[None]:
 
 
 def settle_in() -> None:
-    """What a worker does once: use one thread, end when its parent is killed, and leave Ctrl-C to that."""
+    """What a worker does once: use one thread, end when its parent is killed, and ignore Ctrl-C but in `call`."""
     end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     BLAS.limit(limits=1)
 
 
 def call(function: Callable[..., R], item: Any, shared: Any) -> R:
-    return function(parcels.unpack(item), *parcels.unpack(shared))
+    """The work on one item, which can be interrupted."""
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return function(parcels.unpack(item), *parcels.unpack(shared))
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def end_with_the_parent() -> None:
