@@ -13,7 +13,6 @@ import json
 import platform
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,10 +33,10 @@ from maxrr.experiments.heads import Head
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.profiles import PROFILES
 from maxrr.nets.seeding import stream
+from maxrr.parallel import Threads, single_threaded_blas
 from maxrr.progress import Line
 from maxrr.svm import fit_platt
 from maxrr.svm.arrays import to_numpy
-from maxrr.svm.threads import BLAS, cores
 
 CORES = ("hash", "frequency")
 WITH, WITHOUT, AUDITED = 25, 39, 20
@@ -75,8 +74,9 @@ class Request:
     ) -> list[View]:  # fmt: skip
         """What models say, a view each; `whole` are heads on the same extractors that have the records."""
         again: Sequence[Head | None] = [None] * len(features) if whole is None else list(whole)
-        with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(cores()) as pool:
-            return list(pool.map(self.view, features, list(heads), again, [has_them] * len(features)))
+        models = zip(features, list(heads), again, strict=True)
+        with single_threaded_blas():
+            return list(Threads().map(lambda model: self.view(*model, has_them), models))
 
     def view(self, features: Features, head: Head, whole: Head | None, has_them: bool) -> View:
         lab, gone = self.lab, self.gone

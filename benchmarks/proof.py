@@ -18,7 +18,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import features
-from maxrr.svm import FlatHeadWarning, LinearSVM, finish, refine
+from maxrr.svm import FlatHeadWarning, LinearSVM, finish, working_set
 from maxrr.svm.basis import Near
 from maxrr.svm.enclosure import enclose, publish
 from maxrr.svm.finish import BITS
@@ -45,14 +45,14 @@ def share_of_a_fit() -> dict[str, float]:
         finally:
             spent += time.perf_counter() - started
 
-    finish.propose = refine.propose = timed  # type: ignore[assignment]
+    finish.propose = working_set.propose = timed  # type: ignore[assignment]
     try:
         with threadpool_limits(1):
             started = time.perf_counter()
             LinearSVM().fit(X, y)
             total = time.perf_counter() - started
     finally:
-        finish.propose = refine.propose = original  # type: ignore[assignment]
+        finish.propose = working_set.propose = original  # type: ignore[assignment]
     return {"fit": total, "proofs": spent, "share": spent / total}
 
 

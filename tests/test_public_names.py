@@ -35,6 +35,15 @@ PUBLIC = {
         "write_atomically",
     },
     "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
+    "maxrr.parallel": {
+        "Engine",
+        "InProcess",
+        "Processes",
+        "Threads",
+        "WorkerLostError",
+        "cores",
+        "single_threaded_blas",
+    },
     "maxrr.progress": {"Line", "Report"},
     "maxrr.experiments": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile"},
     "maxrr.report": {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.shell import Shell, kinds, model_of
 
-from maxrr.nets import Run, many
+from maxrr.nets import Run, training
 from maxrr.nets.task import Task
 from maxrr.workspace.store import Store
 
@@ -46,13 +46,13 @@ def test_in_the_middle_of_a_ranking(shell: Shell, tmp_path: Path, monkeypatch: p
 
     kept = len(list(folder.glob("ranking-*/*.npz")))  # runs that are trained, or marked already
     trained: list[int] = []
-    train = many.run_missing
+    train = training.run_missing
 
     def counted(task: Task, seeds: list[int], *rest: Any) -> Iterator[Run]:
         trained.extend(seeds if task.runs else [])  # not that of the extractor, which comes after
         return train(task, seeds, *rest)
 
-    monkeypatch.setattr(many, "run_missing", counted)
+    monkeypatch.setattr(training, "run_missing", counted)
     assert shell(*command, "--json").json["core"] == 300
     assert (kept > 0, len(trained)) == (True, runs - kept)
 

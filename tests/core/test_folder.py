@@ -14,8 +14,8 @@ from tests.core.problems import RECIPE, SEEDS, C, network, records, same
 
 from maxrr.core import marks as stored
 from maxrr.core import rank, ranking
-from maxrr.nets import MLP, Recipe, train, training
-from maxrr.nets.runs import Runs, kind_of
+from maxrr.nets import MLP, Recipe, runs_cpu, train
+from maxrr.nets.run_store import Runs, kind_of
 from maxrr.nets.seeding import begin
 from maxrr.svm import Certificate, Influence
 
@@ -46,13 +46,13 @@ for pattern in sys.argv[2:]:
 @pytest.fixture
 def fitted(monkeypatch):
     """The seeds that were trained, rather than read."""
-    seeds, fit = [], training.fit
+    seeds, fit = [], runs_cpu.fit
 
     def counting(network, records, recipe, seed, *others):
         seeds.append(seed)
         return fit(network, records, recipe, seed, *others)
 
-    monkeypatch.setattr(training, "fit", counting)
+    monkeypatch.setattr(runs_cpu, "fit", counting)
     return seeds
 
 

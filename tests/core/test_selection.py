@@ -13,7 +13,7 @@ from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, 
 from maxrr.core.frequency import ranking_seeds
 from maxrr.core.marks import Marked, Marks
 from maxrr.data import Dataset
-from maxrr.nets.runs import kind_of
+from maxrr.nets.run_store import kind_of
 
 IDS = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30, unique=True),

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from maxrr.data import Dataset, load
-from maxrr.nets import LeNet5, Recipe, embed, split, stacked, train, train_many, training
+from maxrr.nets import LeNet5, Recipe, embed, runs_cpu, split, stacked, train, train_many
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin
 
@@ -49,7 +49,7 @@ def stacked_and_alone(network: nn.Module, recipe: Recipe, device: torch.device) 
     worst = 0.0
     data = records(DIGITS, networks[0], torch.device("cpu"))
     for seed, alone, together in zip(seeds, networks, stack.fitted(), strict=True):
-        training.fit(alone, data, recipe, seed, threading.Event(), ignore)
+        runs_cpu.fit(alone, data, recipe, seed, threading.Event(), ignore)
         for name, value in alone.state_dict().items():
             worst = max(worst, float((value.double() - together[name].double()).abs().max()))
     return worst

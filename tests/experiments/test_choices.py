@@ -11,9 +11,9 @@ from maxrr.experiments.choices import Momentum, Reading, Standardised, readings
 from maxrr.experiments.choices import measured as measured_as
 from maxrr.experiments.lab import Lab
 from maxrr.nets import LeNet5, Recipe, stacked
-from maxrr.nets.many import train_by
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin, shuffle
+from maxrr.nets.training import train_by
 
 CPU = torch.device("cpu")
 

@@ -6,6 +6,8 @@ from sklearn.svm import SVC
 
 from maxrr.experiments import solving
 from maxrr.experiments.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
+from maxrr.parallel import Processes
+from maxrr.parallel.parcels import Parcel
 from maxrr.svm import LinearSVM
 
 SOLVE = [solve_one_vs_rest, solve_one_vs_one]
@@ -81,7 +83,7 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     masks, said = [None, some, some], []
     here = list(solving.solve(kind, runs, y, masks))
     monkeypatch.setattr(solving, "SMALL", 0)
-    monkeypatch.setattr("maxrr.svm.threads.cores", lambda: 1)
+    monkeypatch.setattr(solving, "Processes", lambda ahead=2: Processes(1, ahead))
     there = list(solving.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
     for one, other in zip(here, there, strict=True):
@@ -101,9 +103,9 @@ def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     """However many there are: a hundred networks' features would fill the memory."""
     X, y = problem(3, 3)
     copied = []
-    monkeypatch.setattr(solving.threads, "cores", lambda: 1)
-    parcel_of = solving.Parcel.of
-    monkeypatch.setattr(solving.Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
+    monkeypatch.setattr(solving, "Processes", lambda ahead: Processes(1, 1))
+    parcel_of = Parcel.of
+    monkeypatch.setattr(Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
     monkeypatch.setattr(solving, "SMALL", 0)
     heads = solving.solve("one-vs-one", [X] * 7, y, [None] * 7)
     first = next(heads)

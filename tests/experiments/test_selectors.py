@@ -13,7 +13,7 @@ from tests.experiments.problems import CLASSES, RECORDS, TINY, tiny_lab, with_ma
 from maxrr.core.hashing import keyed_hashes
 from maxrr.experiments import Lab, scores
 from maxrr.experiments.selectors import FEW, SELECTORS, frequency, hashed
-from maxrr.nets import train, training
+from maxrr.nets import runs_cpu, train
 
 rankings = settings(
     deadline=None, derandomize=True, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -145,7 +145,7 @@ def test_forgetting_counts_steps_from_right_to_wrong(stored):
 
 def test_a_network_of_few_epochs_is_what_a_longer_training_was_after_them(lab, monkeypatch):
     """Byte for byte, on the processor."""
-    flatten, shuffle, trained, at_start = training.flatten, training.shuffle, [], []
+    flatten, shuffle, trained, at_start = runs_cpu.flatten, runs_cpu.shuffle, [], []
 
     def flattened(network):
         trained.append(flatten(network))
@@ -162,8 +162,8 @@ def test_a_network_of_few_epochs_is_what_a_longer_training_was_after_them(lab, m
         return np.concatenate([value.detach().numpy().ravel() for value in run.network.parameters()])
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "flatten", flattened)
-        patch.setattr(training, "shuffle", shuffled)
+        patch.setattr(runs_cpu, "flatten", flattened)
+        patch.setattr(runs_cpu, "shuffle", shuffled)
         weights_after(4)
     assert len(at_start) == 4
     for epochs in (1, 3):

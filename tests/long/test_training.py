@@ -7,9 +7,9 @@ import torch
 from maxrr.data import load
 from maxrr.nets import LeNet5, Recipe, train_many
 from maxrr.nets.records import records
+from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import begin
 from maxrr.nets.task import Progress, Task
-from maxrr.nets.together import run_together
 
 
 @pytest.fixture(scope="module")

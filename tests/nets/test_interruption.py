@@ -17,16 +17,16 @@ ALL = [*(f"run-{seed}.npz" for seed in SEEDS), "runs.json"]
 TRAINING = """
 import dataclasses, sys, time
 from tests.nets.problems import table
-from maxrr.nets import MLP, train_many, training
+from maxrr.nets import MLP, train_many, runs_cpu
 
 folder, epochs, busy = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "busy"
-fit = training.fit
+fit = runs_cpu.fit
 
 def first_is_short(network, records, recipe, seed, *others):
     return fit(network, records, recipe if seed else dataclasses.replace(recipe, epochs=1), seed, *others)
 
 if busy:
-    training.fit = first_is_short
+    runs_cpu.fit = first_is_short
 runs = train_many(MLP(6, 3), table(400), range(4), epochs=epochs, workers=2, folder=folder)
 print("ready", flush=True)
 for run in runs:

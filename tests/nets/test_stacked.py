@@ -19,12 +19,12 @@ from tests.nets.problems import (
 )
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, Recipe, fitness, stacked, train_many, training
+from maxrr.nets import MLP, LeNet5, Recipe, preflight, runs_cpu, stacked, train_many
 from maxrr.nets.records import records
-from maxrr.nets.runs import Runs, kind_of
+from maxrr.nets.run_store import Runs, kind_of
+from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import begin
 from maxrr.nets.task import Progress, Task
-from maxrr.nets.together import run_together
 
 CPU = torch.device("cpu")
 SEEDS = [4, 0, 7]
@@ -56,7 +56,7 @@ def together(network, dataset, recipe, seeds=SEEDS, runs=None, report=None, rows
 def alone(network, dataset, recipe, seed):
     started = begin(network, seed)
     data = records(dataset, started, CPU)
-    loss, accuracy = training.fit(started, data, recipe, seed, threading.Event(), lambda *news: None)
+    loss, accuracy = runs_cpu.fit(started, data, recipe, seed, threading.Event(), lambda *news: None)
     return started.eval(), loss, accuracy
 
 
@@ -131,7 +131,7 @@ def test_they_go_through_the_same_shuffles(monkeypatch):
         asked = []
         spied = copy.copy(data)
         object.__setattr__(spied, "batch", lambda rows, asked=asked: asked.append(rows) or data.batch(rows))
-        training.fit(begin(network, seed), spied, recipe, seed, threading.Event(), lambda *news: None)
+        runs_cpu.fit(begin(network, seed), spied, recipe, seed, threading.Event(), lambda *news: None)
         assert all(torch.equal(theirs[number], ours) for theirs, ours in zip(seen, asked, strict=True))
 
 
@@ -191,12 +191,12 @@ def test_divergence_is_named():
 
 def test_which_networks_draw_numbers():
     data = records(table(), MLP(6, 3), CPU)
-    assert fitness.draws_numbers(begin(dropping(), 0), data)
-    assert not fitness.draws_numbers(begin(MLP(6, 3), 0), data)
-    assert not fitness.draws_numbers(begin(normalised(), 0), data)
+    assert preflight.draws_numbers(begin(dropping(), 0), data)
+    assert not preflight.draws_numbers(begin(MLP(6, 3), 0), data)
+    assert not preflight.draws_numbers(begin(normalised(), 0), data)
     started = begin(dropping(), 0)
     state = torch.get_rng_state()
-    fitness.draws_numbers(started, data)
+    preflight.draws_numbers(started, data)
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -216,9 +216,9 @@ def test_which_networks_can_be_stacked():
     for make, dataset in NETWORKS.values():
         network = begin(make(), 0)
         before = bytes_of(network)
-        assert fitness.why_not_stacked(network, records(dataset, network, CPU)) is None
+        assert preflight.why_not_stacked(network, records(dataset, network, CPU)) is None
         assert bytes_of(network) == before
     network = begin(Branching(), 0)
-    reason = fitness.why_not_stacked(network, records(table(), network, CPU))
+    reason = preflight.why_not_stacked(network, records(table(), network, CPU))
     assert ".item()" in reason
     assert "\n" not in reason

@@ -23,7 +23,7 @@ from tests.nets.problems import (
 )
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, Recipe, train, training
+from maxrr.nets import MLP, LeNet5, Recipe, runs_cpu, train
 from maxrr.nets.seeding import begin, shuffle
 
 
@@ -248,7 +248,7 @@ def test_progress():
 def test_progress_within_an_epoch(monkeypatch):
     """Long epochs are heard of before they end."""
     heard = Heard()
-    monkeypatch.setattr(training, "GLANCE", 0.01)
+    monkeypatch.setattr(runs_cpu, "GLANCE", 0.01)
     train(LeNet5((1, 8, 8), 3), pictures(300), 0, epochs=1, batch_size=1, report=heard)
     done = [call[1] for call in heard.calls]
     assert done == sorted(set(done))

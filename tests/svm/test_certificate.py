@@ -10,8 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.svm import exact_oracle, nasty
 from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
-from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, cold, fallback, refine, rounding
+from maxrr.parallel import InProcess
+from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, fallback, rounding, working_set
 from maxrr.svm.problem import Samples
+from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
 
 flat_heads_expected = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
@@ -109,7 +111,7 @@ def test_bounds_hold_for_any_multipliers(family, seed, kind):
     else:
         a = np.where(rng.random(len(y)) < 0.3, rng.integers(0, 2, len(y)), a)
     samples = Samples(X, *sizes(X), (y > 0).astype(np.int64), np.ones(len(y), dtype=bool))
-    head = fallback.bounded(samples, C, cold.start(samples, C, [1])[0], a)
+    head = fallback.head_with_bounds(samples, C, start_heads(samples, C, [1], InProcess())[0], a)
     assert not head.certificate.decided
     assert_within(head.certificate, head.w, head.b, exact, X)
     # What the multipliers say of the objective holds as well.
@@ -241,7 +243,7 @@ def test_moving_the_bias_towards_zero_costs(problem):
 
 def take_proofs_away(monkeypatch):
     """As if no proof were ever found: what is left are bounds, which are wide."""
-    for module, name in ((refine, "confirm"), (refine, "finish"), (fallback, "finish")):
+    for module, name in ((working_set, "confirm"), (working_set, "finish"), (fallback, "finish")):
         monkeypatch.setattr(module, name, lambda *_: None)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxrr.svm.fixed import DIGIT, ROWS_A_SUM, Fixed, Slices, carried, digits, integers, scaled, signed_sum
+from maxrr.svm.fixed import DIGIT, ROWS_PER_SUM, Fixed, Slices, carried, digits, integers, scaled, signed_sum
 
 seeds = st.integers(0, 2**32 - 1)
 LARGEST = 2.0 - 2.0**-52  # all bits of a float64 set
@@ -159,7 +159,7 @@ def test_signed_sums(seed, matrix, n, d):
 
 
 @pytest.mark.parametrize("matrix", [longest_mantissas, unequal_numbers, ordinary])
-@pytest.mark.parametrize("n", [ROWS_A_SUM - 1, ROWS_A_SUM, ROWS_A_SUM + 1, 3 * ROWS_A_SUM + 5])
+@pytest.mark.parametrize("n", [ROWS_PER_SUM - 1, ROWS_PER_SUM, ROWS_PER_SUM + 1, 3 * ROWS_PER_SUM + 5])
 def test_signed_sums_of_many_rows(n, matrix):
     rng = np.random.default_rng(n)
     X = matrix(rng, n, 2)

@@ -33,9 +33,9 @@ def without(problem, rows):
 def test_removing_samples_without_influence_changes_nothing(problem, data):
     """The paper's proposition, by two routes: fitting from scratch, and forgetting."""
     model = problem.fit()
-    idle = without(problem, model.support_)
-    assume(len(idle))
-    rows = chosen(data, idle)
+    outside = without(problem, model.support_)
+    assume(len(outside))
+    rows = chosen(data, outside)
     kept = without(problem, rows)
     assume(len(np.unique(problem.y[kept])) == len(model.classes_))
     assert_equal(problem.fit_on(kept), model, problem.X)
@@ -223,7 +223,7 @@ def test_a_new_class_that_leaves_the_old_heads_alone():
 
 
 def test_forgetting_touches_few_rows():
-    """The working set is a few times the d + 1 samples that can be free, whatever n is; a pass certifies the result."""
+    """The working set is a few times the d + 1 samples on the margin, whatever n is; a pass certifies the result."""
     problem = make("well_behaved", 0, n=4000, d=5, classes=3)
     model = problem.fit()
     n, fit = len(problem.y), model.work_
@@ -234,7 +234,7 @@ def test_forgetting_touches_few_rows():
         assert model.work_.cold_solves == 0
         assert model.work_.passes <= 0.5 * fit.passes
         assert model.work_.rows_touched <= 0.25 * fit.rows_touched
-        # Besides the passes, for each head: its bounded samples once, for their sum, and a few small working sets.
+        # Besides the passes, for each head: the samples inside once, for their sum, and a few small working sets.
         assert model.work_.rows_touched - n * model.work_.passes <= 2.0 * sum(map(len, model.influential_))
     model.forget(without(problem, np.union1d(model.support_, gone))[:50])
     assert (model.work_.passes, model.work_.rows_touched, model.work_.cold_solves) == (0, 0, 0)
@@ -427,8 +427,8 @@ def test_an_exchange_without_influence_costs_no_pass():
     """Far outside every margin, before and after."""
     problem = make("separable", 0, n=60, d=3, classes=3)
     model = problem.fit()
-    idle = without(problem, model.support_)[:1]
-    after = model.with_more(problem.X[idle], problem.y[idle], instead_of=idle)
+    outside = without(problem, model.support_)[:1]
+    after = model.with_more(problem.X[outside], problem.y[outside], instead_of=outside)
     assert after.coef_.tobytes() == model.coef_.tobytes()
     assert (after.work_.cold_solves, after.work_.passes) == (0, 0)
 

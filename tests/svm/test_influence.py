@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.svm.problems import make
 
+from maxrr.parallel import Processes, cores
 from maxrr.svm import LinearSVM, influence, influential_in
 from maxrr.svm.arrays import is_torch, to_numpy
 
@@ -77,7 +78,7 @@ def test_no_more_runs_are_taken_than_are_needed(problem):
     found = influential_in(runs(), problem.y)
     assert not taken
     next(found)
-    assert len(taken) <= (os.cpu_count() or 1) + influence.WAITING
+    assert len(taken) <= cores() + Processes.ahead
     found.close()
 
 

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.svm.oracles import with_clarabel, with_piqp
 
-from maxrr.svm import LinearSVM, cold, fallback
+from maxrr.parallel import InProcess
+from maxrr.svm import LinearSVM, fallback
 from maxrr.svm.problem import Samples
+from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # on purpose
@@ -112,10 +114,10 @@ def test_ruined_multipliers_are_made_again(seed, small_class, d):
     count, rng = len(y), np.random.default_rng(seed)
     samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool))
     trial = replace(
-        cold.start(samples, 1.0, [1])[0],
+        start_heads(samples, 1.0, [1], InProcess())[0],
         w=np.zeros(d), b=-1.0, margins=np.where(y == 1, -1.0, 1.0), alpha=rng.uniform(size=count), spread=0.0,
     )  # fmt: skip
-    head = fallback.surely(samples, 1.0, trial)
+    head = fallback.solve_surely(samples, 1.0, trial)
     assert head.certificate.decided
     assert np.max(np.abs(head.w)) <= 1e-9
     model = LinearSVM().fit(X, y)

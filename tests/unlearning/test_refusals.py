@@ -210,7 +210,7 @@ def test_an_interruption_while_the_head_moves(model, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(forgetting, "make_receipt", interrupt)
         unchanged_after(model, lambda: model.unlearn(influential[:2]), KeyboardInterrupt)
-        patch.setattr("maxrr.svm.classifier.move", interrupt)
+        patch.setattr("maxrr.svm.heads.move", interrupt)
         unchanged_after(model, lambda: model.unlearn(influential[:2]), KeyboardInterrupt)
     expected = fit_again(model.extractor_, table().without(influential[:2]))
     model.unlearn(influential[:2])

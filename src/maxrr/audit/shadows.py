@@ -24,9 +24,9 @@ from maxrr.audit.threshold import folds_of, platt_by
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets import split
-from maxrr.nets.many import train_by
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
+from maxrr.nets.training import train_by
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.unlearning import MaxRR, flat

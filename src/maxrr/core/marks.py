@@ -1,7 +1,7 @@
 """Who was influential in each run, in a folder: a run's marks are there whole, or not at all.
 
-The folder is one of `maxrr.nets.runs`: it belongs to one kind of run, here with one C, and refuses others. A finished
-network stays in it only until its marks are on the disk. It was trained on records that may have to be forgotten.
+The folder is one of `maxrr.nets.run_store`: it belongs to one kind of run, here with one C, and refuses others. A
+finished network stays in it only until its marks are on the disk: it was trained on records that may have to go.
 """
 
 import io
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.files import write_atomically
-from maxrr.nets.runs import Runs
+from maxrr.nets.run_store import Runs
 
 
 @dataclass(frozen=True, eq=False)

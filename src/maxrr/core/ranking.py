@@ -20,15 +20,15 @@ from maxrr.core.marks import Marked, Marks
 from maxrr.core.steps import Steps
 from maxrr.data import Dataset
 from maxrr.nets import Recipe, embed, split
-from maxrr.nets.many import run_all
 from maxrr.nets.records import chosen_device
-from maxrr.nets.runs import kind_of
+from maxrr.nets.run_store import kind_of
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
+from maxrr.nets.training import run_all
+from maxrr.parallel import cores
 from maxrr.progress import Report
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
-from maxrr.svm.threads import cores
 from maxrr.svm.validation import penalty
 
 USUAL = Recipe()

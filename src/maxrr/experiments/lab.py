@@ -30,9 +30,9 @@ from maxrr.experiments.solving import solve
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split
 from maxrr.nets.embedding import BLOCKS, full_precision
-from maxrr.nets.many import train_by
 from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.nets.seeding import stream
+from maxrr.nets.training import train_by
 from maxrr.progress import Report
 from maxrr.svm.arrays import Array
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from maxrr.files import write_atomically
-from maxrr.svm.threads import cores
+from maxrr.parallel import cores
 
 Json = dict[str, Any]
 

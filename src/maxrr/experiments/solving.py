@@ -1,11 +1,7 @@
 """Many heads at once: here where they are small, else on all cores, with the device's help if there is one."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from itertools import islice
-from multiprocessing import get_context
-from typing import Any
+from contextlib import closing
 
 import numpy as np
 
@@ -20,11 +16,10 @@ from maxrr.experiments.heads import (
     solve_one_vs_rest,
     worst,
 )
+from maxrr.parallel import Processes, cores
 from maxrr.progress import Report
-from maxrr.svm import influential_in, threads
+from maxrr.svm import influential_in
 from maxrr.svm.arrays import Array, to_numpy
-from maxrr.svm.parcels import Parcel
-from maxrr.svm.processes import end_with_the_parent, without_the_script
 
 SMALL = 2**18  # numbers in a run's features: up to here a head is solved before a process would have started
 SOLVE: dict[Kind, Callable[[Array, Ints, Bools | None, float], Head]] = {
@@ -55,39 +50,16 @@ def solve(
 def in_processes(
     runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, report: Report | None
 ) -> Iterator[OneVsOne]:  # fmt: skip
-    """One-vs-one heads, a core each. Features are copied for those that are under way or next, not for all."""
-    labels, most = Parcel.of(y), 2 * threads.cores()
-    pool = ProcessPoolExecutor(threads.cores(), get_context("spawn"), initializer=settle_in, initargs=(labels,))
-    waiting: deque[Future[OneVsOne]] = deque()
-    ahead = zip(runs, masks, strict=True)
-    try:
-        for done in range(1, len(runs) + 1):
-            for X, mask in islice(ahead, most - len(waiting)):
-                parcel = Parcel.of(np.asarray(to_numpy(X)))
-                with without_the_script():
-                    future = pool.submit(solve_there, parcel, mask, C)
-                future.add_done_callback(lambda _, parcel=parcel: parcel.close())  # type: ignore[misc]
-                waiting.append(future)
-            yield waiting.popleft().result()
+    """One-vs-one heads, one per core. Features are copied for those that are under way or next, not for all."""
+    jobs = ((np.asarray(to_numpy(X)), mask) for X, mask in zip(runs, masks, strict=True))
+    with closing(Processes(ahead=cores()).map(solve_there, jobs, y, C)) as solved:
+        for done, head in enumerate(solved, 1):
+            yield head
             if report is not None:
                 report("one-vs-one heads", done, len(runs))
-    finally:
-        pool.shutdown(cancel_futures=True)
-        labels.close()
 
 
-# In the worker processes
-
-_labels: Any = None
-
-
-def settle_in(labels: Parcel) -> None:
-    """What a worker does once: remember the labels, use one thread, and end when its parent is killed."""
-    global _labels
-    end_with_the_parent()
-    _labels = np.array(labels.opened())
-    threads.alone()
-
-
-def solve_there(X: Parcel, mask: Bools | None, C: float) -> OneVsOne:
-    return solve_one_vs_one(np.array(X.opened()), _labels, mask, C)
+def solve_there(job: tuple[Array, Bools | None], y: Ints, C: float) -> OneVsOne:
+    """In the worker process."""
+    X, mask = job
+    return solve_one_vs_one(np.array(X), np.array(y), mask, C)

@@ -20,8 +20,8 @@ from maxrr.experiments.lab import Lab, embed_there
 from maxrr.nets import stacked
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import records
+from maxrr.nets.runs_cuda import AT_ONCE
 from maxrr.nets.seeding import begin
-from maxrr.nets.together import AT_ONCE
 
 Networks = list[torch.nn.Module]
 Look = Callable[[int, Networks], None]

@@ -6,7 +6,6 @@ whether it was a member; if not, it is 'claimed unlearned'.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,7 +19,7 @@ from maxrr.experiments.heads import Bools, Floats, Head, Kind
 from maxrr.experiments.lab import Features, Lab
 from maxrr.experiments.published import published
 from maxrr.experiments.results import Json
-from maxrr.svm.threads import BLAS, cores
+from maxrr.parallel import Threads, single_threaded_blas
 
 T = TypeVar("T")
 K = TypeVar("K", np.bool_, np.float64)
@@ -204,8 +203,8 @@ def all_claims(lab: Lab, models: Sequence[Model], request: Scenario, variant: Va
 
 def side_by_side(judge: Callable[[T], NDArray[K]], runs: Sequence[T]) -> NDArray[K]:
     """What a function says of each run, a thread a core, stacked."""
-    with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(cores()) as pool:
-        return np.stack(list(pool.map(judge, runs)))
+    with single_threaded_blas():
+        return np.stack(list(Threads().map(judge, runs)))
 
 
 def claims(lab: Lab, features: Features, head: Head, request: Scenario, variant: Variant) -> Bools:

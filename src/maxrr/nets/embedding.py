@@ -1,15 +1,12 @@
-"""Features of records, the same bytes in whatever company they are embedded.
+"""Features of records. The bytes of one do not depend on which others are embedded with it.
 
 Records go through the extractor in blocks of one fixed size, the last filled up with zeros, and each block is computed
 by one thread: so a matrix product never has another shape, and its rows do not depend on each other.
 """
 
 import copy
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,8 +19,8 @@ from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.parallel import Threads
 from maxrr.progress import Report
-from maxrr.svm.threads import cores
 
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
 
@@ -40,7 +37,7 @@ def embed(
     Parameters
     ----------
     extractor : torch.nn.Module
-        A network's part from `split`, or any pretrained network that gives one vector a record. Used in evaluation
+        A network's part from `split`, or any pretrained network that gives one vector per record. Used in evaluation
         mode, and left as it is.
     dataset : Dataset
     device : optional
@@ -111,17 +108,13 @@ def in_turn(
         with full_precision():
             yield from map(block, firsts)
         return
-    workers = cores()
-    waiting, ahead = deque[Future[NDArray[Any]]](), iter(firsts)
-    with (
-        pinned(1),
-        ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-    ):
-        while True:
-            waiting.extend(pool.submit(block, first) for first in islice(ahead, 2 * workers - len(waiting)))
-            if not waiting:
-                return
-            yield waiting.popleft().result()
+
+    def alone(first: int) -> NDArray[Any]:
+        torch.set_num_threads(1)  # PyTorch keeps the number for every thread
+        return block(first)
+
+    with pinned(1), closing(Threads().map(alone, firsts)) as blocks:
+        yield from blocks
 
 
 def counted(blocks: Iterator[NDArray[Any]], total: int, report: Report | None) -> Iterator[NDArray[Any]]:

@@ -9,7 +9,7 @@ import hashlib
 import torch
 from torch import Tensor, nn
 
-from maxrr.nets.runs import as_array
+from maxrr.nets.run_store import as_array
 from maxrr.nets.seeding import Network, begin
 
 SEEDS = 0, 1  # any two

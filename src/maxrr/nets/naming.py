@@ -33,7 +33,7 @@ class NamedNetwork:
     @classmethod
     def for_records(cls, maker: str, shape: tuple[int, ...], classes: int) -> "NamedNetwork":
         """The network for such records. A maker that takes arguments gets their shape and the number of classes."""
-        thing = found(maker)
+        thing = find_maker(maker)
         if thing is MLP:
             return cls(maker, (math.prod(shape), classes))
         kinds = {parameter.kind for parameter in inspect.signature(thing).parameters.values()}
@@ -47,7 +47,7 @@ class NamedNetwork:
         return any(name == kind.__name__ and module in ("maxrr.nets", kind.__module__) for kind in OUR_OWN)
 
     def __call__(self) -> nn.Module:
-        network = found(self.maker)(*map(as_tuple, self.arguments))
+        network = find_maker(self.maker)(*map(as_tuple, self.arguments))
         if not isinstance(network, nn.Module):
             raise ValueError(f"{self.maker} should make a torch.nn.Module, not a {type(network).__name__}")
         return network
@@ -62,22 +62,22 @@ def name_of(network: Network) -> NamedNetwork | None:
             return None
         named = NamedNetwork(f"maxrr.nets:{type(network).__name__}", tuple(vars(network)["arguments"]))
         with drawing(0, WEIGHTS):  # whose numbers nobody misses
-            return named if described(named()) == described(network) else None
+            return named if describe(named()) == describe(network) else None
     maker = f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
     try:
-        return NamedNetwork(maker) if found(maker) is network and not maker.startswith("__main__") else None
+        return NamedNetwork(maker) if find_maker(maker) is network and not maker.startswith("__main__") else None
     except ValueError:
         return None
 
 
-def described(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:
+def describe(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:
     """Layers and the kinds of weights, which may have been changed since the network was made."""
     return str(network), [
         (name, str(weights.dtype), weights.requires_grad) for name, weights in network.named_parameters()
     ]
 
 
-def found(maker: str) -> Any:
+def find_maker(maker: str) -> Any:
     """What a name such as `package.module:function` stands for."""
     module, colon, name = maker.partition(":")
     if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):

@@ -20,7 +20,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import shuffle
-from maxrr.nets.training import Seen
+from maxrr.nets.task import Seen
 
 WARM_UP = 3  # steps before recording, so that libraries have chosen their kernels and have their memory
 

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,9 +12,12 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.nets.recipe import Environment, Recipe, Run
-from maxrr.nets.runs import Runs
+from maxrr.nets.run_store import Runs
 from maxrr.nets.seeding import Network
 from maxrr.progress import Report
+
+Seen = Callable[[int, float, float], None]
+"""Called now and then with the records gone through so far, the mean loss and the accuracy of this epoch."""
 
 
 @dataclass(frozen=True)

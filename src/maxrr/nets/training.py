@@ -1,73 +1,171 @@
-"""One training run, one step after the other."""
+"""Training for one seed, or for many.
 
-import threading
-import time
-from collections.abc import Callable
+On a CPU runs go on side by side, one thread each: steps of a small network are too short to be shared between cores.
+On CUDA they all step together. Either way each finished run can be put on the disk at once, and runs that are there
+already are not repeated.
+"""
 
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from numpy.typing import ArrayLike, NDArray
 
-from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import Records
-from maxrr.nets.seeding import shuffle
-
-GLANCE = 0.2  # seconds between two looks at how far a run is
-
-Seen = Callable[[int, float, float], None]
-"""Called now and then with the records gone through so far, the mean loss and the accuracy of this epoch."""
-
-
-class Stopped(Exception):  # noqa: N818 - nobody's error
-    """Somebody asked the run to stop."""
+from maxrr.data import Dataset
+from maxrr.nets import preflight
+from maxrr.nets.recipe import Recipe, Run
+from maxrr.nets.records import chosen_device, records
+from maxrr.nets.run_store import Runs, kind_of
+from maxrr.nets.runs_cpu import run_side_by_side
+from maxrr.nets.runs_cuda import run_together
+from maxrr.nets.seeding import Network, begin, checked
+from maxrr.nets.task import Progress, Task
+from maxrr.parallel import cores
+from maxrr.progress import Report
 
 
-def fit(
-    network: nn.Module, records: Records, recipe: Recipe, seed: int, stop: threading.Event, seen: Seen
-) -> tuple[float, float]:  # fmt: skip
-    """Train a network in place; returns its loss and accuracy over the last epoch.
+def train(
+    network: Network, dataset: Dataset, seed: int, *,
+    epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
+    device: str | torch.device | None = None, threads: int | None = None, report: Report | None = None,
+) -> Run:  # fmt: skip
+    """Train a network.
 
-    Raises
-    ------
-    Stopped
-        When `stop` is set.
+    The same seed gives the same bytes on the same machine with the same number of threads, in whatever order the
+    records come: they are put into the order of their ids.
+
+    Parameters
+    ----------
+    network : torch.nn.Module or function
+        Left as it is; a copy of it is trained, from weights that its layers draw for this seed (`reset_parameters`).
+        Frozen layers keep theirs. A function without arguments makes a network by itself.
+    dataset : Dataset
+    seed : int
+        Decides the first weights, the shuffles, and what layers such as dropout draw.
+    epochs, batch_size, lr
+        Of Adam on the cross-entropy. The last batch of an epoch may be smaller.
+    device : optional
+        "cpu" or "cuda"; by default CUDA where there is some.
+    threads : int, optional
+        On the CPU; by default as many as PyTorch is set to.
+    report : optional
+        Called with how far it is, with the loss and the accuracy on the training records.
+
+    Returns
+    -------
+    Run
+        The trained network on the CPU and in evaluation mode, with its loss and accuracy over the last epoch.
     """
-    count, device = len(records), records.labels.device
-    flat, gradient = flatten(network)
-    optimiser = recipe.optimiser([flat])
-    loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
-    last_look = time.monotonic()
-    for epoch in range(recipe.epochs):
-        order = torch.from_numpy(shuffle(seed, epoch, count)).to(device)
-        loss_sum.zero_(), correct.zero_()
-        through = 0
-        for rows in order.split(recipe.batches(count)):
-            if stop.is_set():
-                raise Stopped
-            inputs, labels = records.batch(rows)
-            gradient.zero_()
-            scores = network(inputs)
-            loss = F.cross_entropy(scores, labels)
-            loss.backward()
-            optimiser.step()
-            loss_sum.add_(loss.detach(), alpha=len(rows))
-            correct.add_((scores.detach().argmax(1) == labels).sum())
-            through += len(rows)
-            if through == count or time.monotonic() - last_look > GLANCE:
-                last_look = time.monotonic()
-                seen(epoch * count + through, float(loss_sum) / through, float(correct) / through)
-    for weights in network.parameters():
-        weights.data, weights.grad = weights.detach().clone(), None
-    return float(loss_sum) / count, float(correct) / count
+    count = torch.get_num_threads() if threads is None else threads
+    if count < 1:
+        raise ValueError(f"one thread or more, not {count}")
+    task = Task(network, dataset, Recipe(epochs, batch_size, lr), chosen_device(device), count, None)
+    (run,) = run_all(task, [seed], 1, report)
+    return run
 
 
-def flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
-    """Let all trained weights lie in one tensor and their gradients in another, so that a step is one call."""
-    trained = [weights for weights in network.parameters() if weights.requires_grad]
-    flat = torch.cat([weights.detach().flatten() for weights in trained]).requires_grad_()
-    gradient = flat.grad = torch.zeros_like(flat)
-    sizes = [weights.numel() for weights in trained]
-    for weights, place, slope in zip(trained, flat.detach().split(sizes), gradient.split(sizes), strict=True):
-        weights.data = place.view_as(weights)
-        weights.grad = slope.view_as(weights)
-    return flat, gradient
+def train_many(
+    network: Network, dataset: Dataset, seeds: Iterable[int], *,
+    epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
+    device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
+    folder: str | Path | None = None, report: Report | None = None,
+) -> Iterator[Run]:  # fmt: skip
+    """Train a network once for each seed, as `train` does; yields the runs in the order of the seeds.
+
+    On the CPU each run has one thread and the bytes of `train(…, threads=1)`. On CUDA networks share their steps, and
+    the last bits of a result may depend on how many there are.
+
+    Parameters
+    ----------
+    network, dataset, epochs, batch_size, lr, device, report
+        As in `train`.
+    seeds : iterable of int
+    workers : int, optional
+        Runs side by side on the CPU; by default one for each core.
+    without : sequence of ids, optional
+        For each seed the ids of the records that its run must not see, as many for each: it is the run that
+        `dataset.without(ids)` would give. Runs without different records can so share their steps on CUDA.
+    folder : path, optional
+        Where each run is stored as soon as it is finished. Runs that are there are not repeated, so work that was
+        interrupted, or killed, goes on where it stopped.
+    """
+    return train_by(
+        Recipe(epochs, batch_size, lr), network, dataset, seeds, device=device, workers=workers, without=without,
+        folder=folder, report=report,
+    )  # fmt: skip
+
+
+def train_by(
+    recipe: Recipe, network: Network, dataset: Dataset, seeds: Iterable[int], *,
+    device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
+    folder: str | Path | None = None, report: Report | None = None,
+) -> Iterator[Run]:  # fmt: skip
+    """As `train_many`, for a recipe that there is already, perhaps one with an optimiser of its own."""
+    wanted = [checked(seed) for seed in seeds]
+    if len(set(wanted)) < len(wanted):
+        raise ValueError("a seed is asked for twice: it would give the same run again")
+    at_once = cores() if workers is None else workers
+    if at_once < 1:
+        raise ValueError(f"one worker or more, not {at_once}")
+    place = chosen_device(device)
+    rows = None if without is None else rows_without(dataset, wanted, without)
+    runs = None
+    if folder is not None and wanted:
+        kind = kind_of(begin(network, 0), dataset, recipe)
+        if rows is not None:
+            kind["without"] = {str(seed): hashlib.sha256(seen.tobytes()).hexdigest() for seed, seen in rows.items()}
+        runs = Runs(folder, kind)
+    return run_all(Task(network, dataset, recipe, place, 1, runs, rows), wanted, at_once, report)
+
+
+def rows_without(
+    dataset: Dataset, seeds: Sequence[int], without: Sequence[ArrayLike]
+) -> dict[int, NDArray[np.int64]]:  # fmt: skip
+    """The rows, in the order of ids, that are left for each seed's run."""
+    if len(without) != len(seeds):
+        raise ValueError(
+            f"there are {len(seeds)} seeds, but records to leave out for {len(without)}: one list per seed"
+        )
+    ordered = dataset.in_order()
+    rows = {
+        seed: np.setdiff1d(np.arange(len(ordered)), ordered.rows(ids)) for seed, ids in zip(seeds, without, strict=True)
+    }
+    if len({len(left) for left in rows.values()}) > 1:
+        raise ValueError("runs that step together see equally many records: leave out as many for each seed")
+    return rows
+
+
+def run_all(task: Task, seeds: Sequence[int], workers: int, report: Report | None) -> Iterator[Run]:
+    """The runs in the order of the seeds, those on the disk among them."""
+    missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
+    progress = Progress(report, task.recipe.epochs * task.count, len(seeds), len(seeds) - len(missing))
+    progress.show()
+    fresh = run_missing(task, missing, workers, progress) if missing else iter(())
+    computed = set(missing)
+    for seed in seeds:
+        if seed in computed:
+            yield next(fresh)
+        else:
+            assert task.runs is not None
+            yield task.runs.get(seed, begin(task.network, seed))
+
+
+def run_missing(task: Task, seeds: Sequence[int], workers: int, progress: Progress) -> Iterator[Run]:
+    """The runs that are not on the disk yet."""
+    example = begin(task.network, seeds[0])
+    data = records(task.dataset, example, task.device)
+    preflight.check(example, data, task.dataset, min(task.recipe.batches(task.count)))
+    draws = preflight.draws_numbers(example, data)
+    why_not = None
+    if draws:
+        why_not = "they draw random numbers as they go (dropout), and PyTorch has one source of these for all"
+    elif task.device.type == "cuda":
+        why_not = preflight.why_not_stacked(example, data)
+        if why_not is None:
+            return run_together(task, data, seeds, progress)
+    if why_not is not None and len(seeds) > 1:
+        warnings.warn(f"networks are trained one at a time: {why_not}", stacklevel=2)
+    return run_side_by_side(task, data, seeds, workers if why_not is None else 1, draws, progress)

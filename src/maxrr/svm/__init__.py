@@ -2,8 +2,8 @@
 
 from maxrr.svm.calibration import PlattScaling, fit_platt
 from maxrr.svm.certificate import EXACT, Certificate
-from maxrr.svm.classifier import Work
 from maxrr.svm.estimator import ConvergenceError, FlatHeadWarning, LinearSVM
+from maxrr.svm.heads import Work
 from maxrr.svm.influence import Influence, influential_in
 from maxrr.svm.rounding import FORM
 

@@ -1,9 +1,9 @@
-"""From nearly right to exactly right: settle which samples are free and which are bounded.
+"""From nearly right to exactly right: settle which samples are on the margin and which inside.
 
-Given a guess of the partition, the weights and the multipliers of the free samples follow from a small linear system.
-Every sample that then contradicts the guess changes sides, all at once (a primal–dual active set method: Newton's
-method on the optimality conditions). Near the solution this ends after a few rounds; where it does not, because the
-guess was poor or samples are tied, it gives up and the caller goes on with Newton on the smoothed problem.
+Given a guess of the partition, the weights and the multipliers of the samples on the margin follow from a small linear
+system. Every sample that then contradicts the guess changes sides, all at once (a primal–dual active set method:
+Newton's method on the optimality conditions). Near the solution this ends after a few rounds; where it does not,
+because the guess was poor or samples are tied, it gives up and the caller goes on with Newton on the smoothed problem.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from maxrr.svm.arrays import Bools, Floats
 
 MOST_ROUNDS = 30
-SMALLEST_PIVOT = 1e-9  # in lengths of samples; below it free samples depend on each other, and multipliers are loose
+SMALLEST_PIVOT = 1e-9  # in lengths of samples; below it samples depend on each other, and multipliers are loose
 
 
 @dataclass
@@ -22,47 +22,49 @@ class Settled:
 
     w: Floats
     b: float
-    free: Bools
-    bounded: Bools
+    on_margin: Bools
+    inside: Bools
     multipliers: Floats
 
 
 def settle(
-    X: Floats, y: Floats, C: float, pull: Floats, tilt: float, noise: float, free: Bools, bounded: Bools
+    X: Floats, y: Floats, C: float, pull: Floats, tilt: float, noise: float, on_margin: Bools, inside: Bools
 ) -> Settled | None:
     """The settled partition reached from a guess, or None.
 
-    `pull` and `tilt` are C Σ yᵢxᵢ and C Σ yᵢ over the bounded samples outside the working set, `noise` the rounding
-    error to expect in the former.
+    `pull` and `tilt` are C Σ yᵢxᵢ and C Σ yᵢ over the samples inside the margin that are not in the working set,
+    `noise` the rounding error to expect in the former.
     """
     seen: set[bytes] = set()
-    if np.count_nonzero(free) > X.shape[1] + 1:
+    if np.count_nonzero(on_margin) > X.shape[1] + 1:
         return None
     for _ in range(MOST_ROUNDS):
-        inside = np.flatnonzero(bounded)
-        held = pull + C * (y[inside] @ X[inside])
-        solved = solve_free(X[free], y[free], held, tilt + C * float(np.sum(y[inside])), noise)
+        capped = np.flatnonzero(inside)
+        held = pull + C * (y[capped] @ X[capped])
+        solved = solve_on_margin(X[on_margin], y[on_margin], held, tilt + C * float(np.sum(y[capped])), noise)
         if solved is None:
             return None
         w, b, alpha = solved
         margins = y * (X @ w + b)
-        low, high = np.zeros_like(free), np.zeros_like(free)
-        low[free], high[free] = alpha < 0.0, alpha > C
-        entering = (bounded & (margins > 1.0)) | (~free & ~bounded & (margins < 1.0))
+        low, high = np.zeros_like(on_margin), np.zeros_like(on_margin)
+        low[on_margin], high[on_margin] = alpha < 0.0, alpha > C
+        entering = (inside & (margins > 1.0)) | (~on_margin & ~inside & (margins < 1.0))
         if not (low.any() or high.any() or entering.any()):
-            multipliers = np.where(bounded, C, 0.0)
-            multipliers[free] = alpha
-            return Settled(w, b, free, bounded, multipliers)
-        free = (free & ~low & ~high) | entering
-        bounded = (bounded & ~entering) | high
-        key = np.packbits(free).tobytes() + np.packbits(bounded).tobytes()
+            multipliers = np.where(inside, C, 0.0)
+            multipliers[on_margin] = alpha
+            return Settled(w, b, on_margin, inside, multipliers)
+        on_margin = (on_margin & ~low & ~high) | entering
+        inside = (inside & ~entering) | high
+        key = np.packbits(on_margin).tobytes() + np.packbits(inside).tobytes()
         if key in seen:
             return None
         seen.add(key)
     return None
 
 
-def solve_free(X: Floats, y: Floats, pull: Floats, tilt: float, noise: float) -> tuple[Floats, float, Floats] | None:
+def solve_on_margin(
+    X: Floats, y: Floats, pull: Floats, tilt: float, noise: float
+) -> tuple[Floats, float, Floats] | None:
     """Weights, bias and multipliers when these samples have margin 1; None if they do not determine them.
 
     The algebra is that of `basis.py`.

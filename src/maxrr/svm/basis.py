@@ -104,7 +104,7 @@ def independent(X: Floats, preference: Floats) -> Ints:
     return np.concatenate([order[:1], order[1:][apart][pivots[:rank]]])
 
 
-def shared(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -> Floats:
+def share_out(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -> Floats:
     """A guess under which the basis has margins of 1, the change shared by all multipliers between their bounds.
 
     Each takes the more of it the further it is from its bounds; the basis alone might have to leave them.

@@ -29,7 +29,7 @@ MAX_ITERATIONS = 200  # 18 were the most needed over thousands of adversarial he
 
 @dataclass(frozen=True, eq=False)
 class PlattScaling:
-    """One fitted sigmoid a head: ``p(f) = 1 / (1 + exp(a (f - centre) + b))``; a head that ranks well has a < 0.
+    """One fitted sigmoid per head: ``p(f) = 1 / (1 + exp(a (f - centre) + b))``; a head that ranks well has a < 0.
 
     Platt's own offset is ``b - a * centre``. Apart, the two keep the digits that this difference loses when scores
     differ little, as those of a head with small weights do: nearly all of them then lie near -1.

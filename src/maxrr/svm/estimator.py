@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
-from maxrr.svm import classifier, validation
+from maxrr.svm import validation
 from maxrr.svm.arrays import Array, Floats, Ints, is_numpy, is_torch, like, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.classifier import Solution, Work
+from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
 from maxrr.svm.problem import Head, Samples
 
 
@@ -47,7 +47,7 @@ class Fitted:
 
     def __post_init__(self) -> None:
         samples = self.solution.samples
-        codes = classifier.classes_present(samples.codes, samples.alive)
+        codes = classes_present(samples.codes, samples.alive)
         object.__setattr__(self, "present", np.asarray(self.classes[codes]))
 
 
@@ -129,7 +129,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         samples = Samples(
             kept, *validation.sizes(kept), codes, alive=np.ones(len(labels), dtype=bool)
         )  # fmt: skip
-        found = Fitted(C, classes, classifier.solve(samples, C))
+        found = Fitted(C, classes, solve(samples, C))
         self._check(found)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
@@ -173,10 +173,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         positions = validation.rows(rows, samples.alive)
         remaining = samples.alive.copy()
         remaining[positions] = False
-        check_two(fitted.classes[classifier.classes_present(samples.codes, remaining)])
+        check_two(fitted.classes[classes_present(samples.codes, remaining)])
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        model._state = replace(fitted, solution=classifier.remove(fitted.solution, fitted.C, positions))
+        model._state = replace(fitted, solution=remove(fitted.solution, fitted.C, positions))
         self._check(model._state)
         return model
 
@@ -212,10 +212,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
         classes, codes = np.unique(validation.joined(fitted.classes, labels), return_inverse=True)
-        check_two(np.union1d(fitted.classes[classifier.classes_present(old.codes, staying)], labels))
+        check_two(np.union1d(fitted.classes[classes_present(old.codes, staying)], labels))
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
         fresh = validation.owned(like(to_numpy(features), old.X))
-        added = classifier.exchange(
+        added = exchange(
             solution, fitted.C, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64)
         )
         model = copy.copy(self)
@@ -224,7 +224,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return model
 
     def decision_function(self, X: Array) -> Array:
-        """Scores w·x + b, in arrays of the kind of X: (samples × heads), or with two classes one a sample."""
+        """Scores w·x + b, in arrays of the kind of X: (samples × heads), or with two classes one per sample."""
         coef, intercept = self.coef_, self.intercept_
         features = self._checked(X)
         scores = features @ like(coef.T.copy(), features) + like(intercept, features)

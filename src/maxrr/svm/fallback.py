@@ -7,7 +7,7 @@ import numpy as np
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.enclosure import TINY, UP
 from maxrr.svm.finish import all_margins, bias, certify, finish, margin_error
-from maxrr.svm.fixed import ROWS_A_SUM, Fixed, Integers, Slices, integers
+from maxrr.svm.fixed import ROWS_PER_SUM, Fixed, Integers, Slices, integers
 from maxrr.svm.interior import follow
 from maxrr.svm.problem import Head, Samples, Trial
 
@@ -15,7 +15,7 @@ BITS = 52  # of the multipliers
 FEW = 200
 
 
-def surely(samples: Samples, C: float, trial: Trial) -> Head:
+def solve_surely(samples: Samples, C: float, trial: Trial) -> Head:
     """The head by the interior point method, proved if it can be, else with the bounds that its multipliers give."""
     rows = np.flatnonzero(samples.alive)
     X, y = samples.rows(rows), trial.y[rows]
@@ -36,15 +36,15 @@ def surely(samples: Samples, C: float, trial: Trial) -> Head:
     if head is not None:
         return head
     a[rows] = path.a
-    nothing = bounded(samples, C, trial, np.zeros(len(a)))
-    return min(bounded(samples, C, trial, a), nothing, key=lambda found: found.certificate.primal)
+    nothing = head_with_bounds(samples, C, trial, np.zeros(len(a)))
+    return min(head_with_bounds(samples, C, trial, a), nothing, key=lambda found: found.certificate.primal)
 
 
-def bounded(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:
+def head_with_bounds(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:
     """The head of these multipliers (in units of C) once they are admissible, with what float64 proves about it."""
     rows, y = np.flatnonzero(samples.alive), trial.y
-    whole = balanced(np.clip(a[rows], 0.0, 1.0), y[rows])
-    w = combined(samples, rows, whole * integers(int(sign) for sign in y[rows])).times(C).rounded()
+    whole = balance(np.clip(a[rows], 0.0, 1.0), y[rows])
+    w = combine(samples, rows, whole * integers(int(sign) for sign in y[rows])).times(C).rounded()
     b = bias(samples, y, all_margins(samples, y, w, 0.0), 0.0)
     margins = all_margins(samples, y, w, b)
     a = np.zeros(len(y))
@@ -75,7 +75,7 @@ def bounded(samples: Samples, C: float, trial: Trial, a: Floats) -> Head:
     return Head(trial.positive, w, b, margins, places, np.flatnonzero(inside), C * a[places], certificate)
 
 
-def balanced(a: Floats, y: Floats) -> Integers:
+def balance(a: Floats, y: Floats) -> Integers:
     """Multipliers in units of 2^−BITS with Σ aᵢyᵢ = 0, near the given ones."""
     one = 1 << BITS
     whole = integers(int(value) for value in np.rint(a * one))
@@ -92,10 +92,10 @@ def balanced(a: Floats, y: Floats) -> Integers:
     return whole
 
 
-def combined(samples: Samples, rows: Ints, signed: Integers) -> Fixed:
+def combine(samples: Samples, rows: Ints, signed: Integers) -> Fixed:
     """Σ signedᵢ 2^−BITS xᵢ."""
     total = Fixed.zeros(samples.X.shape[1])
-    for start in range(0, len(rows), ROWS_A_SUM):
-        part = slice(start, start + ROWS_A_SUM)
+    for start in range(0, len(rows), ROWS_PER_SUM):
+        part = slice(start, start + ROWS_PER_SUM)
         total = total.plus(Slices.of(samples.rows(rows[part])).combination(Fixed(signed[part], BITS)))
     return total

@@ -31,7 +31,7 @@ class FineBasis:
         self.whole = np.array([row.at(self.bits) for row in self.differences], dtype=object).reshape(self.rows.shape)
         gram = self.whole @ self.whole.T
         self.scale = BITS - max((int(value).bit_length() for value in gram.diagonal()), default=0)
-        self.lower, self.pivots = factored(shift(gram, self.scale))
+        self.lower, self.pivots = factorise(shift(gram, self.scale))
 
     def solve(self, right: Integers) -> Integers:
         """G⁻¹ right in units of 2^−BITS, for the Gram matrix G of the integers in `whole`."""
@@ -72,7 +72,7 @@ class FineBasis:
         return np.concatenate([[1.0 - np.sum(inner.rounded())], inner.rounded()]), distance
 
 
-def factored(gram: Integers) -> tuple[Integers, Integers]:
+def factorise(gram: Integers) -> tuple[Integers, Integers]:
     """L with ones on its diagonal, in units of 2^−BITS, and D with L D Lᵀ the matrix."""
     rest, count = gram.copy(), len(gram)
     lower = np.zeros((count, count), dtype=object)

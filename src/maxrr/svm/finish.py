@@ -90,7 +90,7 @@ def confirm(
             beyond = np.where(candidate.inside, 1.0 - margins, margins - 1.0)  # how far on the side taken for granted
             unclear = samples.alive & ~near & ~(beyond > bound)
             if not unclear.any():
-                return assembled(samples, C, trial, candidate, margins)
+                return assemble(samples, C, trial, candidate, margins)
             if np.count_nonzero(unclear & (beyond < -bound)) > limit:
                 return None
             near = near | unclear
@@ -198,7 +198,7 @@ def side_bound(samples: Samples, published: Published) -> Floats:
     ) + 2.0 * TOUCHING  # fmt: skip
 
 
-def assembled(samples: Samples, C: float, trial: Trial, candidate: Candidate, margins: Floats) -> Head:
+def assemble(samples: Samples, C: float, trial: Trial, candidate: Candidate, margins: Floats) -> Head:
     """The head with its certificate."""
     polished, published, places = candidate.polished, candidate.published, candidate.places
     short = polished.shortfall.rounded()

@@ -18,7 +18,7 @@ from maxrr.svm.arrays import Floats
 
 MANTISSA = 53  # bits of a float64
 DIGIT = 16  # bits of a digit of a vector
-ROWS_A_SUM = 4096  # rows summed at once: few enough for slices to be wide, and for the cache
+ROWS_PER_SUM = 4096  # rows summed at once: few enough for slices to be wide, and for the cache
 SUM_WIDTH = MANTISSA - 12 - 1
 
 Integers = NDArray[Any]  # of dtype object: Python's integers
@@ -193,8 +193,8 @@ def carried(sums: Floats) -> Integers:
 def signed_sum(X: Floats, y: Floats) -> Fixed:
     """Σ yᵢxᵢ for yᵢ = ±1."""
     total = Fixed.zeros(X.shape[1])
-    for start in range(0, len(y), ROWS_A_SUM):
-        rows, signs = X[start : start + ROWS_A_SUM], y[start : start + ROWS_A_SUM]
+    for start in range(0, len(y), ROWS_PER_SUM):
+        rows, signs = X[start : start + ROWS_PER_SUM], y[start : start + ROWS_PER_SUM]
         exponents = column_exponents(rows)
         lowest = int(exponents.min(initial=0))
         values, count = Fixed.zeros(X.shape[1]).values, 0

@@ -1,36 +1,35 @@
 """Which samples are influential, in one run after another.
 
 The ranking asks this of a hundred networks trained on the same samples: only the features differ. Runs are independent,
-and the solver's late steps are too small for threads of one interpreter, so every core gets a process of its own with
-one thread. Features on a graphics processor are brought near the solution there, all heads at once (`device.py`), while
+and the solver's late steps are too small for threads of one interpreter, so every core gets a process of its own.
+Features on a graphics processor are brought near the solution there, all heads at once (`start_cuda.py`), while
 the processes finish the runs before; the few numbers that say where it ended travel with the features.
 """
 
 import math
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, repeat
-from multiprocessing import get_context
 from operator import length_hint
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxrr.parallel import InProcess, Processes, WorkerLostError
 from maxrr.progress import Report
-from maxrr.svm import classifier, threads, validation
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_numpy, is_torch, on_accelerator, to_numpy
+from maxrr.svm import validation
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.guess import Guess
-from maxrr.svm.parcels import Parcel
+from maxrr.svm.heads import from_guess, from_scratch, heads_needed
 from maxrr.svm.problem import Samples
-from maxrr.svm.processes import end_with_the_parent, without_the_script
+from maxrr.svm.start import Guess
 
-WAITING = 2  # runs prepared beyond those that are being worked on
 TOGETHER = 8  # runs begun together on a graphics processor
 MOST_NUMBERS = 2**26  # of all these, or the memory of smaller ones would not do
+
+Job = tuple[int, Array | ValueError, Bools | None, Guess | None]
+"""A run's number, its features or what is wrong with them, its samples, and where its heads are if that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,28 +91,24 @@ def spread(
     runs: Iterable[Array], masks: Iterable[Bools | None], blank: Samples, C: float, report: Report | None
 ) -> Iterator[Influence]:  # fmt: skip
     """All runs over all cores. `blank` are the samples without features."""
-    cores = threads.cores()
-    total, ahead = length_hint(runs), groups(zip(runs, masks, strict=False))
-    pending: deque[Future[Influence]] = deque()
-    shared = Parcel.of(blank.codes)  # a process starts faster the less it must be told
-    pool = ProcessPoolExecutor(cores, get_context("spawn"), initializer=settle_in, initargs=(shared, C))
-    try:
-        done, more = 0, True
-        while more or pending:
-            while more and len(pending) < cores + WAITING:
-                group, mask = next(ahead, ([], None))
-                more = bool(group)
-                pending.extend(begun(pool, group, mask, blank, C))
-                if pending and pending[0].done():
-                    break
-            if pending:
-                yield outcome(pending.popleft(), done)
+    total, taken, done = length_hint(runs), 0, 0
+
+    def jobs() -> Iterator[Job]:
+        nonlocal taken
+        for group, mask in groups(zip(runs, masks, strict=False)):
+            for X, guess in begin_runs(group, mask, blank, C):
+                taken += 1
+                yield taken - 1, X, mask, guess
+
+    with closing(Processes().map(solve_run, jobs(), blank.codes, C)) as solved:
+        try:
+            for found in solved:
+                yield found
                 done += 1
                 if report is not None:
-                    report("influential samples", done, max(total, done + len(pending)))
-    finally:
-        pool.shutdown(cancel_futures=True)
-        shared.close()
+                    report("influential samples", done, max(total, taken))
+        except WorkerLostError as error:
+            raise RuntimeError(f"run {done}: {error}") from error
 
 
 def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Array], Bools | None]]:
@@ -124,17 +119,17 @@ def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Ar
             yield [X, *(X for X, _ in islice(alike, max(more, 0)))], mask
 
 
-def begun(
-    pool: ProcessPoolExecutor, group: list[Array], mask: Bools | None, blank: Samples, C: float
-) -> list[Future[Influence]]:  # fmt: skip
-    """Runs on their way. What is wrong with one is said when its turn comes, after the runs before."""
+def begin_runs(
+    group: list[Array], mask: Bools | None, blank: Samples, C: float
+) -> Iterator[tuple[Array | ValueError, Guess | None]]:
+    """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
-    guesses = iter(guessed([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
-    return [
-        refused(features) if isinstance(features, ValueError)
-        else sent(pool, in_memory(X, features), mask, next(guesses))
-        for X, features in zip(group, checked, strict=True)
-    ]  # fmt: skip
+    guesses = iter(guess_on_device([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
+    for X, features in zip(group, checked, strict=True):
+        if isinstance(features, ValueError):
+            yield features, None
+        else:
+            yield in_memory(X, features), next(guesses)
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
@@ -154,47 +149,22 @@ def features_or_error(X: Array, blank: Samples) -> Array | ValueError:
         return error
 
 
-def guessed(features: list[Array], blank: Samples, C: float) -> list[Guess | None]:
+def guess_on_device(features: list[Array], blank: Samples, C: float) -> list[Guess | None]:
     """Where the heads of each run are, if a device has worked on them."""
     there = [X for X in features if on_accelerator(X)]
     if not there:
         return [None] * len(features)
-    from maxrr.svm import device
+    from maxrr.svm import start_cuda
 
-    classes = classifier.heads_needed(blank.codes, blank.alive)
+    classes = heads_needed(blank.codes, blank.alive)
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    found = iter([guess for stack in stacks for guess in device.guesses(blank, stack, C, classes)])
+    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, C, classes)])
     return [next(found) if on_accelerator(X) else None for X in features]
 
 
 def in_memory(X: Array, features: Array) -> Array:
     """What is sent to a worker: float32 as it is, half as much and the same numbers."""
     return to_numpy(X if str(X.dtype) == "torch.float32" else features) if is_torch(X) else X
-
-
-def sent(pool: ProcessPoolExecutor, X: Array, mask: Bools | None, guess: Guess | None) -> Future[Influence]:
-    """A run with a worker."""
-    if not is_numpy(X) or X.dtype.hasobject:  # lists and the like: what is wrong with them, the worker says
-        return submitted(pool, X, mask, guess)
-    parcel = Parcel.of(X)
-    future = submitted(pool, parcel, mask, guess)
-    future.add_done_callback(lambda _: parcel.close())
-    return future
-
-
-def submitted(
-    pool: ProcessPoolExecutor, X: Array | Parcel, mask: Bools | None, guess: Guess | None
-) -> Future[Influence]:  # fmt: skip
-    """A run in the queue, which may start a process."""
-    with without_the_script():
-        return pool.submit(finish, X, mask, guess)
-
-
-def refused(error: ValueError) -> Future[Influence]:
-    """A run that failed before it began."""
-    future: Future[Influence] = Future()
-    future.set_exception(error)
-    return future
 
 
 def check_length(features: Array, blank: Samples) -> None:
@@ -209,42 +179,23 @@ def filled(blank: Samples, features: Array) -> Samples:
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
-def outcome(future: Future[Influence], number: int) -> Influence:
-    """What a worker found; its errors name the run."""
+def solve_run(job: Job, codes: Ints, C: float) -> Influence:
+    """What a worker does for one run; its errors name the run."""
+    number, X, mask, guess = job
     try:
-        return future.result()
+        if isinstance(X, ValueError):
+            raise X
+        blank = masked(without_features(np.array(codes)), mask)
+        samples = filled(blank, validation.owned(validation.features(X, None)))
+        needed = heads_needed(samples.codes, samples.alive)
+        if guess is None:
+            heads = from_scratch(samples, C, needed, InProcess())
+        else:
+            heads = from_guess(samples, C, needed, guess, InProcess())
     except ValueError as error:
         raise ValueError(f"run {number}: {error}") from error
-    except BrokenProcessPool as error:
-        raise RuntimeError(f"run {number}: a worker process ended early; it may have run out of memory") from error
     except Exception as error:
         raise RuntimeError(f"run {number}: {type(error).__name__}: {error}") from error
-
-
-# In the worker processes
-
-_blank: Samples
-_C: float
-
-
-def settle_in(codes: Parcel, C: float) -> None:
-    """What a worker does once: remember what all runs share, use one thread, and end when its parent is killed."""
-    end_with_the_parent()
-    global _blank, _C
-    _blank, _C = without_features(np.array(codes.opened())), C
-    threads.alone()
-
-
-def finish(X: Array | Parcel, mask: Bools | None, guess: Guess | None) -> Influence:
-    """Solve one run."""
-    if isinstance(X, Parcel):
-        X = X.opened()
-    samples = filled(masked(_blank, mask), validation.owned(validation.features(X, None)))
-    needed = classifier.heads_needed(samples.codes, samples.alive)
-    if guess is None:
-        heads = classifier.from_scratch(samples, _C, needed)
-    else:
-        heads = classifier.from_guess(samples, _C, needed, guess)
     return Influence(
         np.any([head.influential() for head in heads], axis=0),
         tuple(head.certificate for head in heads),

@@ -62,7 +62,7 @@ def follow(X: Floats, y: Floats, C: float) -> Path:
         # 2. One matrix for predictor and corrector.
         inverse = 1.0 / (path.s / path.a + path.xi / path.g)
         try:
-            solve = factored(Z, y, C, inverse)
+            solve = factorise(Z, y, C, inverse)
         except (LinAlgError, ValueError):  # not positive definite, or not finite
             break
 
@@ -94,7 +94,7 @@ def follow(X: Floats, y: Floats, C: float) -> Path:
     return kept
 
 
-def factored(Z: Floats, y: Floats, C: float, inverse: Floats):  # type: ignore[no-untyped-def]
+def factorise(Z: Floats, y: Floats, C: float, inverse: Floats):  # type: ignore[no-untyped-def]
     """A solver for [I + C ZᵀEZ, C ZᵀEy; yᵀEZ, yᵀEy] (w, b) = right sides, with E the diagonal `inverse`."""
     d = Z.shape[1]
     matrix = np.empty((d + 1, d + 1))

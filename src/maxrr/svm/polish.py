@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.svm.arrays import Floats
-from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, shared
+from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, share_out
 from maxrr.svm.fine_basis import MOST, NOTHING, FineBasis
 from maxrr.svm.fixed import MANTISSA, Fixed, Integers, Slices, integers, scaled
 
@@ -75,7 +75,7 @@ class Search:
                 members = places[independent(near.X[places], room[places])]
                 basis = Basis(near, members)
                 if len(members) < len(places):
-                    guess = shared(near, guess, b, basis, places)
+                    guess = share_out(near, guess, b, basis, places)
                 places = members
             if basis.independent():
                 self.basis = basis
@@ -111,7 +111,7 @@ class Search:
                     state = self.state(w)
                     entering = self.entering(state.shortfall.rounded(), 2.0 ** -(self.bits // 2))
                     if entering is None:
-                        return self.finished(state)
+                        return self.finish(state)
                 self.enter(*entering)
         raise UnpolishedError("the active set did not come to rest")
 
@@ -127,7 +127,7 @@ class Search:
         signed = Fixed(a * self.signs[self.members], self.bits)
         return self.held.plus(slices.combination(signed)).times(self.near.C)
 
-    def factored(self) -> Basis | FineBasis:
+    def factorise(self) -> Basis | FineBasis:
         """The basis of the current members."""
         if self.basis is None or self.basis.members.tolist() != self.members:
             basis = Basis(self.near, np.array(self.members))
@@ -159,7 +159,7 @@ class Search:
         a, b = self.a[members], self.b
         if not members:
             return a, b
-        basis, slices = self.factored(), self.of_basis()
+        basis, slices = self.factorise(), self.of_basis()
         least, patience = np.inf, 0
         for _ in range(MOST_ROUNDS):
             w = self.weights(slices, a)
@@ -228,7 +228,7 @@ class Search:
         if not self.members:
             self.members = [place]
             return
-        coefficients, distance = self.factored().coefficients(self.near.X[place])
+        coefficients, distance = self.factorise().coefficients(self.near.X[place])
         if distance <= DEPENDENT and len(self.members) <= MOST:  # look again, with more digits
             coefficients, distance = FineBasis(self.near, np.array(self.members)).coefficients(self.near.X[place])
             distance = distance if distance > NOTHING else 0.0
@@ -269,7 +269,7 @@ class Search:
             if space >= abs(off):
                 self.a[place] -= int(self.signs[place]) * off
 
-    def finished(self, state: Polished) -> Polished:
+    def finish(self, state: Polished) -> Polished:
         """The multipliers, if they are admissible."""
         if self.imbalance(self.a[self.members]):
             raise UnpolishedError("no multiplier is between its bounds, and they do not balance")

@@ -19,7 +19,7 @@ class Counter:
 
 @dataclass(frozen=True)
 class Samples:
-    """All samples of a classifier. Erased ones keep their place, but not their contents.
+    """All samples of a model. Erased ones keep their place, but not their contents.
 
     `lengths` are those of the rows of X, and `exponents` the least c with all numbers of a row below 2^c in size;
     `codes` numbers the class of each sample.
@@ -140,11 +140,11 @@ class Trial:
 
     def between(self, C: float) -> Bools:
         """Which samples have multipliers strictly between their bounds."""
-        inside: Bools = (self.alpha > 0.0) & (self.alpha < C)
-        return inside
+        found: Bools = (self.alpha > 0.0) & (self.alpha < C)
+        return found
 
-    def with_held(self, inside: Ints, alpha: Floats) -> Floats:
+    def with_held(self, working: Ints, alpha: Floats) -> Floats:
         """All multipliers: those of a working set, and the ones taken for granted."""
         everything = self.held.copy()
-        everything[inside] = alpha
+        everything[working] = alpha
         return everything

@@ -1,4 +1,4 @@
-"""A solved classifier as plain arrays, and back. What can be computed again from the samples (margins) is left out."""
+"""A fitted model as plain arrays, and back. What can be computed again from the samples (margins) is left out."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import classifier, validation
+from maxrr.svm import validation
 from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.classifier import Solution, Work
 from maxrr.svm.estimator import Fitted, LinearSVM
+from maxrr.svm.heads import Solution, Work, heads_needed
 from maxrr.svm.problem import Head, Samples
 
 
@@ -52,7 +52,7 @@ def restored(C: float, features: Floats, labels: NDArray[Any], alive: Bools, hea
         margins = np.where(alive, samples.signs(positive) * (score + state.b), np.inf)
         parts = (state.w, state.b, margins, state.on_margin, state.inside, state.multipliers, state.certificate)
         solved.append(Head(positive, *parts))
-    if [head.positive for head in solved] != classifier.heads_needed(codes, alive):
+    if [head.positive for head in solved] != heads_needed(codes, alive):
         raise ValueError("the heads are not those of the samples' classes")
     model = LinearSVM(C=C)
     model.n_features_in_ = X.shape[1]

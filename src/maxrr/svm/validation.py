@@ -47,7 +47,7 @@ def features(X: Array, estimator: object) -> Array:
 
 
 def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
-    """y as one class label a sample."""
+    """y as one class label per sample."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     given = column_or_1d(to_numpy(y) if is_torch(y) else y, warn=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maxrr.data.hashes import framed, key_bytes
-from maxrr.nets.runs import as_array
+from maxrr.nets.run_store import as_array
 
 
 def model_hash(

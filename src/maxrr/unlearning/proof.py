@@ -30,9 +30,9 @@ from maxrr.nets import Environment
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.records import chosen_device
-from maxrr.nets.runs import as_array
+from maxrr.nets.run_store import as_array
+from maxrr.parallel.processes import end_with_the_parent, without_the_script
 from maxrr.svm import EXACT, FORM, Certificate
-from maxrr.svm.processes import end_with_the_parent, without_the_script
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.hashes import model_hash

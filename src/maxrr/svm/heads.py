@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm import cold, refine
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, namespace, on_accelerator
+from maxrr.parallel import Engine, InProcess, Threads, cores
+from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
 from maxrr.svm.finish import TOUCHING, margin_error, with_longest
 from maxrr.svm.fixed import Fixed
-from maxrr.svm.guess import Guess
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.start import Guess, start_heads
+from maxrr.svm.working_set import REACH, refine
 
 FEW = 100  # requests up to this many samples move margins little, and start from a narrower smoothing
 FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
@@ -29,7 +30,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Solution:
-    """Samples, and the solved heads over them: one a class, or for two classes one that stands for the second."""
+    """Samples, and the solved heads over them: one per class, or for two classes one that stands for the second."""
 
     samples: Samples
     heads: tuple[Head, ...]
@@ -51,25 +52,30 @@ def solve(samples: Samples, C: float) -> Solution:
     """Every head from scratch."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = from_scratch(samples, C, needed)
-    return Solution(samples, tuple(heads), measured(samples, cold_solves=len(needed)))
+    heads = from_scratch(samples, C, needed, engine_for(samples))
+    return Solution(samples, tuple(heads), work_of(samples, cold_solves=len(needed)))
 
 
-def from_scratch(samples: Samples, C: float, classes: list[int]) -> list[Head]:
+def engine_for(samples: Samples) -> Engine:
+    """Where heads are solved from scratch: tensors are left to their own library's threads, or device."""
+    return Threads() if is_numpy(samples.X) and cores() > 1 else InProcess()
+
+
+def from_scratch(samples: Samples, C: float, classes: list[int], engine: Engine) -> list[Head]:
     """These heads, solved; on a graphics processor from where it can bring them."""
     if not on_accelerator(samples.X):
-        return refine.refine(samples, C, cold.start(samples, C, classes))
-    from maxrr.svm import device  # brings torch, which arrays of NumPy do without
+        return refine(samples, C, start_heads(samples, C, classes, engine), engine)
+    from maxrr.svm import start_cuda  # brings torch, which arrays of NumPy do without
 
-    return from_guess(samples, C, classes, device.guess(samples, C, classes))
+    return from_guess(samples, C, classes, start_cuda.guess_run(samples, C, classes), engine)
 
 
-def from_guess(samples: Samples, C: float, classes: list[int], guess: Guess) -> list[Head]:
+def from_guess(samples: Samples, C: float, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
     """These heads, solved from a guess, or without it where it has led them astray."""
-    found = {head.positive: head for head in refine.refine(samples, C, guess.trials(samples, C, classes))}
+    found = {head.positive: head for head in refine(samples, C, guess.trials(samples, C, classes), engine)}
     failed = [positive for positive, head in found.items() if not head.certificate.solved]
     if failed:
-        for head in refine.refine(samples, C, cold.start(samples, C, failed)):
+        for head in refine(samples, C, start_heads(samples, C, failed, engine), engine):
             if head.certificate.relative_gap < found[head.positive].certificate.relative_gap:
                 found[head.positive] = head
     return [found[positive] for positive in classes]
@@ -109,32 +115,33 @@ def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solut
     trials: list[Trial] = []
     unknown: list[int] = []
     for positive in needed:
-        head = known.get(positive) or mirrored(known, positive, solution.samples)
+        head = known.get(positive) or mirror_head(known, positive, solution.samples)
         if head is None:
             unknown.append(positive)
             continue
-        margins = extended(samples, head)
+        margins = extend_margins(samples, head)
         if influences(head, samples, margins, changed):
             trials.append(resume(samples, C, head, margins, width))
         else:
-            ready[positive] = unmoved(head, samples, margins, changed)
-    for head in refine.refine(samples, C, trials, side_by_side=False):
+            ready[positive] = keep_head(head, samples, margins, changed)
+    for head in refine(samples, C, trials, InProcess()):
         if head.certificate.solved:
             ready[head.positive] = head
         else:
             unknown.append(head.positive)
     if unknown:
-        for head in from_scratch(samples, C, unknown):
+        for head in from_scratch(samples, C, unknown, engine_for(samples)):
             ready[head.positive] = head
     heads = tuple(ready[positive] for positive in needed)
-    return Solution(samples, heads, measured(samples, len(unknown)))
+    return Solution(samples, heads, work_of(samples, len(unknown)))
 
 
-def measured(samples: Samples, cold_solves: int) -> Work:
+def work_of(samples: Samples, cold_solves: int) -> Work:
+    """What was counted."""
     return Work(cold_solves, samples.counter.passes, samples.counter.rows)
 
 
-def mirrored(known: dict[int, Head], positive: int, before: Samples) -> Head | None:
+def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head | None:
     """With two classes there was one head. Seen from the other class it is the same head with its sign turned."""
     present = classes_present(before.codes, before.alive)
     if len(present) != 2 or positive != present[0]:
@@ -144,7 +151,7 @@ def mirrored(known: dict[int, Head], positive: int, before: Samples) -> Head | N
     return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=inside)
 
 
-def extended(samples: Samples, head: Head) -> Floats:
+def extend_margins(samples: Samples, head: Head) -> Floats:
     """A head's margins, with those of samples that it has not seen."""
     fresh = np.arange(len(head.margins), len(samples.codes))
     if not len(fresh):
@@ -160,7 +167,7 @@ def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> 
     return not bool((margins[changed] > 1.0 + bound + 2.0 * TOUCHING).all())
 
 
-def unmoved(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:
+def keep_head(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:
     """The head itself, with the margins of samples that arrived."""
     margins = margins.copy()
     margins[changed] = np.where(samples.alive[changed], margins[changed], np.inf)
@@ -174,6 +181,6 @@ def resume(samples: Samples, C: float, head: Head, margins: Floats, width: float
     alpha[~samples.alive] = 0.0
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,
-        width=width, reach=refine.REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
+        width=width, reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
         known=head.known,
     )  # fmt: skip

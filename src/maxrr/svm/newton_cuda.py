@@ -10,7 +10,7 @@ Features come centred and scaled to lengths of about 1, with a column of ones fo
 vector v of D = d + 1 numbers. Scores are X v, and the penalty is ½ Σ decay·v², where decay undoes the scaling and is 0
 for the bias. Rows lie in blocks, because a sum over all of them is fast only where many processors take a part each.
 
-Nothing here decides anything: a head that ends far from its solution is a poor start for `refine`, not a wrong result.
+Nothing here decides anything: a head that ends far from its solution is a poor start, not a wrong result.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""A start for all heads of some runs on a graphics processor: far closer to the solution than `cold` goes.
+"""A start for all heads of some runs on a graphics processor: far closer to the solution than `start` goes.
 
-Newton's method in lock-step (`lockstep.py`), three times: on a thinned sample, for a rough direction; on all samples
+Newton's method in lock-step (`newton_cuda.py`), three times: on a thinned sample, for a rough direction; on all samples
 that may come to influence any head; and on these once more, chosen anew, until the partition is all but clear. What is
-left for `refine` is to settle it on working sets of a few hundred samples, work for a processor.
+left for `working_set` is to settle it on working sets of a few hundred samples, work for a processor.
 """
 
 from dataclasses import dataclass
@@ -13,21 +13,20 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from maxrr.svm.arrays import Floats, Ints, to_numpy
-from maxrr.svm.cold import WIDEST
-from maxrr.svm.guess import Guess
-from maxrr.svm.lockstep import BLOCK, Heads, Rows, minimise
+from maxrr.svm.newton_cuda import BLOCK, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
+from maxrr.svm.start import WIDEST, Guess
 
 ENOUGH = 8192  # samples for a rough direction
 ROUGH = 1.0  # and how narrow a smoothing is worth solving for it
 STAGES = (0.2, 2e-3)  # the same for the samples that count
 FAR = 1.0  # a sample with a margin beyond 1 by more than this does not count
-MOST = 2**18  # more rows than this are left to `refine`
+MOST = 2**18  # more rows than this are left to `working_set`
 
 
 @dataclass(frozen=True)
 class Runs:
-    """All samples of several runs as `lockstep` wants them: centred, scaled to lengths of about 1, with a one added."""
+    """All samples of several runs as `minimise` wants them: centred, scaled to lengths of about 1, with a one added."""
 
     X: Tensor  # (runs, n, D)
     y: Tensor  # (heads of a run, n): the same for all runs, as is who is alive
@@ -58,17 +57,17 @@ def each_head(of_runs: Tensor, heads: int) -> Tensor:
     return of_runs.repeat_interleave(heads, 0)
 
 
-def guess(samples: Samples, C: float, classes: list[int]) -> Guess:
+def guess_run(samples: Samples, C: float, classes: list[int]) -> Guess:
     """Every head near its solution."""
-    (found,) = guesses(samples, [samples.everything()], C, classes)
+    (found,) = guess_runs(samples, [samples.everything()], C, classes)
     return found
 
 
-def guesses(samples: Samples, features: list[Tensor], C: float, classes: list[int]) -> list[Guess]:
+def guess_runs(samples: Samples, features: list[Tensor], C: float, classes: list[int]) -> list[Guess]:
     """The same for several runs over the same samples, each with features (n, d)."""
     run, heads = prepare(samples, torch.stack(features), classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
-    v = direction(run, samples, C)
+    v = find_direction(run, samples, C)
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
     alpha = centres(shortfall, C * run.alive.to(v.dtype), v.new_full((), 2.0 * ROUGH))
@@ -81,8 +80,8 @@ def guesses(samples: Samples, features: list[Tensor], C: float, classes: list[in
         near = counts.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
         cap = C * counts.gather(1, near).to(v.dtype)
         rows, places = run.only(near, cap), near[:, None].expand(-1, heads, -1)
-        inside = pad(alpha.gather(2, places) * (cap > 0.0)[:, None], (0, -most % BLOCK))
-        found = minimise(rows, Heads(v.flatten(0, 1), inside.flatten(0, 1), width), narrowest)
+        begun = pad(alpha.gather(2, places) * (cap > 0.0)[:, None], (0, -most % BLOCK))
+        found = minimise(rows, Heads(v.flatten(0, 1), begun.flatten(0, 1), width), narrowest)
         v, width = found.v.view_as(v), found.width
         alpha = torch.zeros_like(alpha).scatter_(2, places, found.alpha[:, :most].reshape(places.shape))
         shortfall = run.shortfall(v)
@@ -90,10 +89,10 @@ def guesses(samples: Samples, features: list[Tensor], C: float, classes: list[in
     w = v[:, :, :-1] / run.length[:, :, None]
     b = v[:, :, -1] - (w @ run.origin[:, :, None])[:, :, 0]
     width = width.view_as(b)
-    return [described(*parts, C) for parts in zip(w, b, width, alpha, strict=True)]
+    return [describe(*parts, C) for parts in zip(w, b, width, alpha, strict=True)]
 
 
-def described(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, C: float) -> Guess:
+def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, C: float) -> Guess:
     """One run's guess, in main memory."""
     between = torch.nonzero((alpha > 0.0) & (alpha < C))
     return Guess(
@@ -115,7 +114,7 @@ def prepare(samples: Samples, X: Tensor, classes: list[int]) -> Runs:
     return Runs(pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, decay, origin, length)
 
 
-def direction(run: Runs, samples: Samples, C: float) -> Tensor:
+def find_direction(run: Runs, samples: Samples, C: float) -> Tensor:
     """Weights from a thinned sample: (runs, heads, D)."""
     chosen, weight = thin(samples)
     places = torch.as_tensor(chosen, device=run.X.device)
@@ -143,6 +142,6 @@ def thin(samples: Samples) -> tuple[Ints, Floats]:
 
 
 def centres(shortfall: Tensor, cap: Tensor, width: Tensor) -> Tensor:
-    """As `cold.centres`: half way up where the margin is 1, by the slope of the smoothing."""
+    """As `start.centres`: half way up where the margin is 1, by the slope of the smoothing."""
     sigma = cap / (2.0 * width)
     return torch.minimum(torch.addcmul(torch.minimum(0.5 * cap, WIDEST * sigma), sigma, shortfall).clamp_(min=0.0), cap)

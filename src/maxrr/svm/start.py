@@ -1,14 +1,17 @@
-"""A first guess for a head, from fewer samples.
+"""Where heads start that are solved from scratch.
 
 Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from maxrr.parallel import Engine
 from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.problem import Samples, Trial
-from maxrr.svm.threads import on_threads
+from maxrr.svm.working_set import REACH, for_each_head
 
 ENOUGH = 4000  # samples for a guess
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
@@ -17,10 +20,46 @@ NARROWING = 5.0
 ACCURACY = 0.02
 
 
-def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
+@dataclass(frozen=True)
+class Guess:
+    """Where all heads of a run are before their working sets are worked on, in few numbers: cheap to send to a process.
+
+    Weights, biases and smoothings of the heads, and the multipliers strictly between their bounds.
+
+    The i-th of these multipliers belongs to `sample[i]` in head number `head[i]`. All others follow from the margins.
+    """
+
+    w: Floats  # (heads × d)
+    b: Floats
+    width: Floats
+    head: Ints
+    sample: Ints
+    multiplier: Floats
+
+    def trials(self, samples: Samples, C: float, classes: list[int]) -> list[Trial]:
+        """Unfinished heads at this guess. One pass over the data for all."""
+        scores = samples.scores(self.w.T.copy())
+        found = []
+        for number, positive in enumerate(classes):
+            y = samples.signs(positive)
+            margins = np.where(samples.alive, y * (scores[:, number] + self.b[number]), np.inf)
+            alpha = np.where(margins < 1.0, C, 0.0)
+            mine = self.head == number
+            alpha[self.sample[mine]] = self.multiplier[mine]
+            width = float(self.width[number])
+            found.append(
+                Trial(
+                    positive, y, self.w[number], float(self.b[number]), margins, alpha, width, REACH * width,
+                    held=np.zeros(len(y)), pull=np.zeros(self.w.shape[1]), tilt=0.0,
+                )
+            )  # fmt: skip
+        return found
+
+
+def start_heads(samples: Samples, C: float, classes: list[int], engine: Engine) -> list[Trial]:
     """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
     order = np.flatnonzero(samples.alive)
-    guesses = on_threads(lambda positive: climb(samples, C, positive, order), classes, samples)
+    guesses = for_each_head(engine, lambda positive: guess_head(samples, C, positive, order), classes)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
     for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):
@@ -31,14 +70,16 @@ def start(samples: Samples, C: float, classes: list[int]) -> list[Trial]:
     return trials
 
 
-def climb(samples: Samples, C: float, positive: int, order: Ints) -> tuple[Floats, float, float]:
+def guess_head(samples: Samples, C: float, positive: int, order: Ints) -> tuple[Floats, float, float]:
     """Weights, bias and a width to go on with."""
     w, width = np.zeros(samples.X.shape[1]), first_width(samples, C)
     if len(order) <= ENOUGH:
         return w, 0.0, width
     y = samples.signs(positive)
     chosen, weight = thin(order, y)
-    return guess(samples.rows(chosen), y[chosen], C * weight, width, float(np.mean(samples.lengths[chosen])) or 1.0)
+    return solve_roughly(
+        samples.rows(chosen), y[chosen], C * weight, width, float(np.mean(samples.lengths[chosen])) or 1.0
+    )
 
 
 def first_width(samples: Samples, C: float) -> float:
@@ -56,7 +97,7 @@ def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:
     return np.clip(np.minimum(0.5 * cap, WIDEST * sigma) + sigma * shortfall, 0.0, cap)
 
 
-def guess(X: Floats, y: Floats, cap: Floats, width: float, length: float) -> tuple[Floats, float, float]:
+def solve_roughly(X: Floats, y: Floats, cap: Floats, width: float, length: float) -> tuple[Floats, float, float]:
     """Newton on ever narrower smoothings of a small problem; where it ends, and a width to go on with."""
     w, b, alpha = np.zeros(X.shape[1]), 0.0, centres(np.ones(len(y)), cap, width)
     while True:

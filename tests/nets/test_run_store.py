@@ -15,20 +15,20 @@ from tests.nets.problems import Tied, WithBuffer, dropping, normalised, pictures
 from torch import nn
 
 from maxrr import files
-from maxrr.nets import MLP, LeNet5, train_many, training
-from maxrr.nets import runs as stored
+from maxrr.nets import MLP, LeNet5, runs_cpu, train_many
+from maxrr.nets import run_store as stored
 
 
 @pytest.fixture
 def fitted(monkeypatch):
     """The seeds that were trained, rather than read."""
-    seeds, fit = [], training.fit
+    seeds, fit = [], runs_cpu.fit
 
     def counting(network, records, recipe, seed, *others):
         seeds.append(seed)
         return fit(network, records, recipe, seed, *others)
 
-    monkeypatch.setattr(training, "fit", counting)
+    monkeypatch.setattr(runs_cpu, "fit", counting)
     return seeds
 
 
@@ -304,7 +304,8 @@ def test_progress_counts_what_was_there(tmp_path):
 
 def test_another_process_is_kept_out(tmp_path: Path) -> None:
     code = (
-        "import sys; from maxrr.nets.runs import Runs; runs = Runs(sys.argv[1], {}); print('in', flush=True); input()"
+        "import sys; from maxrr.nets.run_store import Runs\n"
+        "runs = Runs(sys.argv[1], {}); print('in', flush=True); input()"
     )
     other = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -6,26 +6,31 @@ step is shortened to what is best for all samples, and the working set grows; if
 with it the working set. A head is finished when a partition settled on the working set holds for every sample.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from maxrr.parallel import Engine, InProcess, single_threaded_blas
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
 from maxrr.svm.arrays import Array, Floats, Ints, like, to_numpy
-from maxrr.svm.fallback import surely
+from maxrr.svm.fallback import solve_surely
 from maxrr.svm.finish import Candidate, confirm, finish, propose
 from maxrr.svm.problem import Head, Samples, Trial
-from maxrr.svm.threads import BLAS, on_threads
 
-SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be free without ties
+T = TypeVar("T")
+R = TypeVar("R")
+
+SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be on the margin without ties
 SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
 REACH = 10.0  # a working set holds the margins within this many widths of 1
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
 NARROWING = 5.0  # how much narrower the smoothing gets
 SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
 NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to multiples of C
-LEVELS_A_ROUND = 12
+LEVELS_PER_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
 NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
@@ -41,7 +46,7 @@ class Proposal:
 
     w: Floats
     b: float
-    inside: Ints  # the working set
+    working: Ints  # the working set
     alpha: Floats  # its multipliers
     width: float
     spread: float
@@ -49,8 +54,8 @@ class Proposal:
     candidate: Candidate | None = None  # if the partition is clear
 
 
-def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool = True) -> list[Head]:
-    """Solve every head. One pass over the data a round, for all unfinished heads together.
+def refine(samples: Samples, C: float, trials: list[Trial], engine: Engine) -> list[Head]:
+    """Solve every head. One pass over the data per round, for all unfinished heads together.
 
     Heads far from their solution have large working sets and are worked on side by side; near it the work is in many
     small steps, which threads of one interpreter only hinder.
@@ -58,10 +63,10 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
     solved: dict[int, Head] = {}
     active = trials
     while active:
-        proposals = on_threads(lambda trial: improve(samples, C, trial), active, samples, side_by_side)
+        proposals = for_each_head(engine, lambda trial: improve(samples, C, trial), active)
         scores = samples.scores(np.stack([proposal.w for proposal in proposals], axis=1))
         unfinished = []
-        with BLAS.limit(limits=1, user_api="blas"):  # what follows is many small steps
+        with single_threaded_blas():  # what follows is many small steps
             for trial, proposal, score in zip(active, proposals, scores.T, strict=True):
                 margins = np.where(samples.alive, trial.y * (score + proposal.b), np.inf)
                 head = review(samples, C, trial, proposal, margins)
@@ -73,28 +78,34 @@ def refine(samples: Samples, C: float, trials: list[Trial], side_by_side: bool =
     return [solved[trial.positive] for trial in trials]
 
 
+def for_each_head(engine: Engine, work: Callable[[T], R], items: list[T]) -> list[R]:
+    """What is done for every head; the products are small."""
+    with single_threaded_blas():
+        return list((engine if len(items) > 1 else InProcess()).map(work, items))
+
+
 def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
     """One round on the working set."""
-    inside = choose_working_set(samples, C, trial)
-    proposal = Proposal(trial.w, trial.b, inside, trial.alpha[inside], trial.width, trial.spread)
-    if len(inside) <= SMALL * (samples.X.shape[1] + 1):
+    working = choose_working_set(samples, C, trial)
+    proposal = Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
+    if len(working) <= SMALL * (samples.X.shape[1] + 1):
         work_out(samples, C, trial, proposal)
-    elif 3 * len(inside) <= len(trial.y):
-        cap = np.full(len(inside), C)
-        narrow(samples, C, trial, proposal, samples.on_device(inside), trial.y[inside], proposal.alpha, cap)
-    else:  # all samples, to save a copy; those outside the working set are capped at zero
+    elif 3 * len(working) <= len(trial.y):
+        cap = np.full(len(working), C)
+        narrow(samples, C, trial, proposal, samples.on_device(working), trial.y[working], proposal.alpha, cap)
+    else:  # all samples, to save a copy; those that are not in the working set are capped at zero
         alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
-        alpha[inside], cap[inside] = proposal.alpha, C
+        alpha[working], cap[working] = proposal.alpha, C
         narrow(samples, C, trial, proposal, samples.everything(), trial.y, alpha, cap)
-        proposal.alpha = proposal.alpha[inside]
+        proposal.alpha = proposal.alpha[working]
     return proposal
 
 
 def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
     """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
-    X, y, cap = samples.rows(now.inside), trial.y[now.inside], np.full(len(now.inside), C)
-    noise = EPSILON * C * samples.longest(now.inside) * (np.count_nonzero(trial.held) + len(y))
-    for _ in range(LEVELS_A_ROUND):
+    X, y, cap = samples.rows(now.working), trial.y[now.working], np.full(len(now.working), C)
+    noise = EPSILON * C * samples.longest(now.working) * (np.count_nonzero(trial.held) + len(y))
+    for _ in range(LEVELS_PER_ROUND):
         narrow(samples, C, trial, now, X, y, now.alpha, cap)
         if now.strayed:
             break
@@ -102,8 +113,8 @@ def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
         settled = settle(X, y, C, trial.pull, trial.tilt, noise, between, now.alpha >= C)
         if settled is not None:
             near, inside = (trial.held > 0.0) & (trial.held < C), trial.held == C
-            near[now.inside], inside[now.inside], now.alpha = settled.free, settled.bounded, settled.multipliers
-            alpha = trial.with_held(now.inside, now.alpha)
+            near[now.working], inside[now.working], now.alpha = settled.on_margin, settled.inside, settled.multipliers
+            alpha = trial.with_held(now.working, now.alpha)
             now.w, now.b = settled.w, settled.b
             now.candidate = propose(samples, C, trial, near, inside, alpha / C, settled.b)
             if now.candidate is not None:
@@ -120,7 +131,7 @@ def narrow(
     problem = newton.Smoothed(
         X, like(y, X), like(cap, X), like(alpha, X), C / (2.0 * now.width), like(trial.pull, X), trial.tilt
     )
-    length = float(np.mean(samples.lengths[now.inside])) or 1.0
+    length = float(np.mean(samples.lengths[now.working])) or 1.0
     tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
     point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, STRAYED * trial.reach)
     now.w, now.b, now.alpha, now.strayed = to_numpy(point.w), point.b, to_numpy(point.multipliers), point.strayed
@@ -154,11 +165,11 @@ def choose_working_set(samples: Samples, C: float, trial: Trial) -> Ints:
 def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins: Floats) -> Head | None:
     """Hold a proposal against all samples: finish the head, or move it and set up the next round."""
     trial.rounds += 1
-    outside = samples.alive.copy()
-    outside[proposal.inside] = False
+    others = samples.alive.copy()
+    others[proposal.working] = False
     moved = (margins < 1.0) != (trial.margins < 1.0)
     moved &= np.maximum(np.abs(margins - 1.0), np.abs(trial.margins - 1.0)) > TIED
-    crossed = int(np.count_nonzero(outside & moved))
+    crossed = int(np.count_nonzero(others & moved))
     # 1. Is this the solution?
     if proposal.candidate is not None and not crossed:
         head = confirm(samples, C, trial, proposal.candidate, margins)
@@ -178,7 +189,7 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
             sigma = C / (2.0 * trial.width)
             trial.alpha = np.clip(trial.alpha + sigma * (1.0 - trial.margins), 0.0, C)
         else:
-            trial.alpha = trial.with_held(proposal.inside, proposal.alpha)
+            trial.alpha = trial.with_held(proposal.working, proposal.alpha)
         trial.reach = REACH * trial.width
         if proposal.candidate is None:
             trial.width, trial.spread = proposal.width, proposal.spread
@@ -187,7 +198,7 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
         head = finish_here(samples, C, trial)
         if head is not None:
             return head
-    return surely(samples, C, trial) if trial.rounds >= MOST_ROUNDS else None
+    return solve_surely(samples, C, trial) if trial.rounds >= MOST_ROUNDS else None
 
 
 def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, change: Floats) -> float:
@@ -205,4 +216,4 @@ def finish_here(samples: Samples, C: float, trial: Trial) -> Head | None:
     if trial.spread > TIED:
         return None
     head = finish(samples, C, trial, trial.alpha / C, trial.margins, trial.b)
-    return head or surely(samples, C, trial)
+    return head or solve_surely(samples, C, trial)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from tests.svm.problems import FAMILIES, assert_equal, make, problems
 
-from maxrr.svm import LinearSVM, classifier, device, lockstep, newton
+from maxrr.svm import LinearSVM, heads, newton, newton_cuda, start_cuda
 from maxrr.svm.arrays import is_torch, on_accelerator
 from maxrr.svm.problem import Samples
 from maxrr.svm.validation import sizes
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # 
 
 @pytest.fixture(autouse=True)
 def tensors_count_as_on_a_device(monkeypatch):
-    monkeypatch.setattr(classifier, "on_accelerator", is_torch)
+    monkeypatch.setattr(heads, "on_accelerator", is_torch)
 
 
 def fit(problem, scale=1.0):
@@ -60,7 +60,7 @@ def test_the_scale_of_features_does_not_matter(scale):
 
 @pytest.mark.parametrize("limit", ["ENOUGH", "MOST", "MOST_STEPS"])
 def test_thinned_or_cut_short_it_is_a_start_all_the_same(limit, monkeypatch):
-    where = lockstep if limit == "MOST_STEPS" else device
+    where = newton_cuda if limit == "MOST_STEPS" else start_cuda
     monkeypatch.setattr(where, limit, {"ENOUGH": 200, "MOST": 10, "MOST_STEPS": 3}[limit])
     problem = make("rectified", 5, n=3000, d=8, classes=4)
     model, other = fit(problem), problem.fit()
@@ -73,13 +73,13 @@ def test_it_ends_near_the_solution():
     problem = make("well_behaved", 7, n=4000, d=10, classes=3)
     model = fit(problem)
     assert model.work_.passes <= 4
-    guess = device.guess(samples_of(problem), problem.C, [0, 1, 2])
+    guess = start_cuda.guess_run(samples_of(problem), problem.C, [0, 1, 2])
     assert np.max(np.abs(guess.w - model.coef_)) <= 0.01 * np.max(np.abs(model.coef_))
 
 
 def test_a_nonsensical_guess_is_only_slow(monkeypatch):
     problem = make("well_behaved", 8, n=200, d=4, classes=3)
-    monkeypatch.setattr(device, "minimise", lambda rows, heads, narrowest: heads)
+    monkeypatch.setattr(start_cuda, "minimise", lambda rows, heads, narrowest: heads)
     assert_equal(fit(problem), problem.fit(), problem.X)
 
 
@@ -113,7 +113,7 @@ def test_line_search_agrees_with_that_of_one_head():
     slope = offset - (np.clip(raised, 0.0, 1.0) * change).sum(1, keepdims=True)
     slope[4], offset[4] = 1.0, offset[4] + 1.0 - slope[4]  # the last does not descend
     parts = [torch.tensor(part) for part in (raised, np.tile(cap, (5, 1)), 2.0 * change, change)]
-    found = lockstep.line_search(
+    found = newton_cuda.line_search(
         *parts, slope=torch.tensor(slope), offset=torch.tensor(offset), curvature=torch.tensor(curvature)
     )
     for head in range(5):

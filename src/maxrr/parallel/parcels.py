@@ -41,9 +41,32 @@ class Parcel:
         """The array, in the process that it was sent to."""
         if self.content is not None:
             return self.content
-        return np.memmap(f"/proc/{self.sender}/fd/{self.descriptor}", self.dtype, "r", shape=self.shape)
+        return np.asarray(np.memmap(f"/proc/{self.sender}/fd/{self.descriptor}", self.dtype, "r", shape=self.shape))
 
     def close(self) -> None:
         """Let go of the memory, in the process that made it."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
+
+
+def pack(value: Any) -> Any:
+    """A value ready to be sent: arrays as parcels, also those in a tuple."""
+    if type(value) is tuple:
+        return tuple(map(pack, value))
+    return Parcel.of(value) if isinstance(value, np.ndarray) and not value.dtype.hasobject else value
+
+
+def unpack(packed: Any) -> Any:
+    """What was packed, in the process that it was sent to."""
+    if type(packed) is tuple:
+        return tuple(map(unpack, packed))
+    return packed.opened() if isinstance(packed, Parcel) else packed
+
+
+def close(packed: Any) -> None:
+    """Let go of the memory of what was packed."""
+    if type(packed) is tuple:
+        for part in packed:
+            close(part)
+    elif isinstance(packed, Parcel):
+        packed.close()

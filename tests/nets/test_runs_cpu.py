@@ -21,7 +21,7 @@ from tests.nets.problems import (
 )
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, embed, split, train, train_many, training
+from maxrr.nets import MLP, LeNet5, embed, runs_cpu, split, train, train_many
 
 SEEDS = [5, 0, 3, 1, 4]
 
@@ -127,7 +127,7 @@ def test_no_seeds_no_runs(tmp_path):
         ({"workers": 0}, "one worker or more"),
         ({"epochs": 0}, "one epoch or more"),
         ({"device": "meta"}, "'cpu' or 'cuda'"),
-        ({"without": [[1], [2]]}, "one list a seed"),
+        ({"without": [[1], [2]]}, "one list per seed"),
         ({"without": [[1], [2, 3]], "seeds": [0, 1]}, "as many for each"),
         ({"without": [[1000]]}, "no record has id 1000"),
     ],
@@ -184,13 +184,13 @@ def test_closing_stops_the_workers():
 
 def test_results_do_not_pile_up(monkeypatch):
     """However slow the caller is, only a few runs are ahead of it."""
-    fitted, fit = [], training.fit
+    fitted, fit = [], runs_cpu.fit
 
     def counting(*arguments, **options):
         fitted.append(arguments)
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(training, "fit", counting)
+    monkeypatch.setattr(runs_cpu, "fit", counting)
     runs = train_many(MLP(6, 3), table(), range(40), epochs=1, workers=2)
     for taken in range(1, 4):
         next(runs)
@@ -201,7 +201,7 @@ def test_results_do_not_pile_up(monkeypatch):
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_progress(workers, monkeypatch):
-    monkeypatch.setattr(training, "GLANCE", 0.01)
+    monkeypatch.setattr(runs_cpu, "GLANCE", 0.01)
     calls = []
     runs = list(
         train_many(

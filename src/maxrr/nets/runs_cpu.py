@@ -1,0 +1,105 @@
+"""Runs on the CPU: each network takes its own steps, several of them side by side, one thread each.
+
+PyTorch lets go of the interpreter while it computes, so threads keep all cores busy, and unlike processes they need no
+copies of the records and take any network, also one defined in a notebook. On CUDA this is the way for networks that
+cannot step together.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from maxrr.nets.pinning import pinned
+from maxrr.nets.recipe import Recipe, Run
+from maxrr.nets.records import Records
+from maxrr.nets.seeding import DRAWS, begin, drawing, shuffle
+from maxrr.nets.task import Progress, Seen, Task
+from maxrr.parallel import Threads
+
+GLANCE = 0.2  # seconds between two looks at how far a run is
+
+
+class Stopped(Exception):  # noqa: N818 - nobody's error
+    """Somebody asked the run to stop."""
+
+
+def run_side_by_side(
+    task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, progress: Progress
+) -> Iterator[Run]:  # fmt: skip
+    """The runs in the order of the seeds, `workers` at a time. Whoever stops asking for them stops the others.
+
+    Networks that draw random numbers take them from a source that this whole process shares: there is one worker
+    then, and it works only while the caller waits.
+    """
+    stop = threading.Event()
+
+    def run(started: tuple[int, nn.Module]) -> Run:
+        seed, network = started
+        torch.set_num_threads(task.threads)  # PyTorch keeps the number for every thread
+        rows = None if task.rows is None else task.rows[seed]
+        with drawing(seed, DRAWS) if draws else nullcontext():
+            loss, accuracy = fit(
+                network.to(task.device), data.only(rows), task.recipe, seed, stop,
+                lambda *news: progress.seen(seed, *news),
+            )  # fmt: skip
+        return task.finish(seed, network, loss, accuracy)
+
+    engine = Threads(workers, 0 if draws else None, progress.show, stop)
+    with pinned(task.threads), closing(engine.map(run, ((seed, begin(task.network, seed)) for seed in seeds))) as runs:
+        yield from runs
+
+
+def fit(
+    network: nn.Module, records: Records, recipe: Recipe, seed: int, stop: threading.Event, seen: Seen
+) -> tuple[float, float]:  # fmt: skip
+    """Train a network in place; returns its loss and accuracy over the last epoch.
+
+    Raises
+    ------
+    Stopped
+        When `stop` is set.
+    """
+    count, device = len(records), records.labels.device
+    flat, gradient = flatten(network)
+    optimiser = recipe.optimiser([flat])
+    loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
+    last_look = time.monotonic()
+    for epoch in range(recipe.epochs):
+        order = torch.from_numpy(shuffle(seed, epoch, count)).to(device)
+        loss_sum.zero_(), correct.zero_()
+        through = 0
+        for rows in order.split(recipe.batches(count)):
+            if stop.is_set():
+                raise Stopped
+            inputs, labels = records.batch(rows)
+            gradient.zero_()
+            scores = network(inputs)
+            loss = F.cross_entropy(scores, labels)
+            loss.backward()
+            optimiser.step()
+            loss_sum.add_(loss.detach(), alpha=len(rows))
+            correct.add_((scores.detach().argmax(1) == labels).sum())
+            through += len(rows)
+            if through == count or time.monotonic() - last_look > GLANCE:
+                last_look = time.monotonic()
+                seen(epoch * count + through, float(loss_sum) / through, float(correct) / through)
+    for weights in network.parameters():
+        weights.data, weights.grad = weights.detach().clone(), None
+    return float(loss_sum) / count, float(correct) / count
+
+
+def flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
+    """Let all trained weights lie in one tensor and their gradients in another, so that a step is one call."""
+    trained = [weights for weights in network.parameters() if weights.requires_grad]
+    flat = torch.cat([weights.detach().flatten() for weights in trained]).requires_grad_()
+    gradient = flat.grad = torch.zeros_like(flat)
+    sizes = [weights.numel() for weights in trained]
+    for weights, place, slope in zip(trained, flat.detach().split(sizes), gradient.split(sizes), strict=True):
+        weights.data = place.view_as(weights)
+        weights.grad = slope.view_as(weights)
+    return flat, gradient

@@ -1,0 +1,162 @@
+"""Processes with one thread each, for work that holds the interpreter."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import Any
+
+from maxrr.parallel import parcels
+from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
+from maxrr.parallel.threads import BLAS
+
+BETWEEN = 0.05  # seconds between two interruptions
+
+
+class WorkerLostError(RuntimeError):
+    """A process ended before its work."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Several items at once, each in a fresh process that is used again.
+
+    The function is one that can be imported, but not from the script that runs. Arrays that are an item, or stand in
+    one that is a tuple, or among `shared`, travel in memory that both processes see, and can only be read there.
+
+    Attributes
+    ----------
+    count
+        Processes; by default one per core.
+    ahead
+        Items taken beyond those being worked on.
+    """
+
+    count: int = field(default_factory=cores)
+    ahead: int = 2
+
+    def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
+        """As `Engine.map`.
+
+        Raises
+        ------
+        WorkerLostError
+            In the place of a result.
+        """
+        packed, context, under_way = parcels.pack(shared), Spawn(), list[Future[R]]()
+        pool = ProcessPoolExecutor(self.count, context, initializer=settle_in)
+
+        def submit(item: T) -> Future[R]:
+            sent = parcels.pack(item)
+            try:
+                with without_the_script(), context.uninterrupted():
+                    future: Future[R] = pool.submit(call, function, sent, packed)
+            except BaseException:
+                parcels.close(sent)
+                raise
+            future.add_done_callback(lambda _: parcels.close(sent))
+            under_way[:] = [*(known for known in under_way if not known.done()), future]
+            return future
+
+        try:
+            yield from in_order(submit, items, self.count + self.ahead)
+        except BrokenProcessPool as error:
+            raise WorkerLostError("a worker process ended early; it may have run out of memory") from error
+        except BaseException:  # closed, interrupted, or an item failed: nobody waits for the others
+            for future in under_way:
+                future.cancel()
+            while wait(under_way, BETWEEN).not_done:  # those that were queued start when those before them end
+                context.interrupt()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+            parcels.close(packed)
+
+
+class Spawn(SpawnContext):
+    """Starts fresh processes, knows which, and can interrupt what they do.
+
+    They are not terminated: one that is just sending a result would leave half of it, and who reads it would wait.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **named: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802
+        """The name under which the pool asks for one."""
+        self.started.append(SpawnProcess(*arguments, **named))
+        return self.started[-1]
+
+    @contextmanager
+    def uninterrupted(self) -> Iterator[None]:
+        """Processes that start meanwhile cannot be interrupted until they have settled in."""
+        if not hasattr(signal, "pthread_sigmask"):  # Windows
+            yield
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does, those that work on an item."""
+        for process in self.started:
+            if process.is_alive() and process.pid is not None:
+                os.kill(process.pid, signal.SIGINT)
+
+
+@contextmanager
+def without_the_script() -> Iterator[None]:
+    """Processes that start meanwhile do not import the calling script, as Python would have them do.
+
+    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+# In the worker processes
+
+
+def settle_in() -> None:
+    """What a worker does once: use one thread, end when its parent is killed, and ignore Ctrl-C but in `call`."""
+    end_with_the_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    BLAS.limit(limits=1)
+
+
+def call(function: Callable[..., R], item: Any, shared: Any) -> R:
+    """The work on one item, which can be interrupted."""
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return function(parcels.unpack(item), *parcels.unpack(shared))
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def end_with_the_parent() -> None:
+    """Called in a worker: it would wait for work for ever after its parent was killed, with what it holds in memory."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,69 @@
+"""Threads of this process: no copies, any function, but one interpreter for all of them."""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from weakref import WeakSet
+
+import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which the controller below should find
+from threadpoolctl import ThreadpoolController
+
+from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
+
+BLAS = ThreadpoolController()
+_stops: WeakSet[threading.Event] = WeakSet()
+
+
+def single_threaded_blas() -> AbstractContextManager[object]:
+    """For small products: waking other threads for each costs more than they give, a lot more on a busy processor."""
+    limited: AbstractContextManager[object] = BLAS.limit(limits=1, user_api="blas")
+    return limited
+
+
+def _stop_all() -> None:
+    for stop in _stops:
+        stop.set()
+
+
+# When the interpreter ends with items still worked on, it waits for their threads: ask these to stop first. There is no
+# public way to be called before it waits; concurrent.futures uses this one as well.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """Several items at once, each in a thread.
+
+    Attributes
+    ----------
+    count
+        Threads; by default one per core.
+    ahead
+        Items taken beyond those being worked on; by default as many as there are threads.
+    meanwhile
+        Called in the caller's thread while it waits, a few times a second. What it raises ends the map.
+    stop
+        Set when no more results are wanted. Functions that take long look at it, and raise: their threads are waited
+        for.
+
+    >>> list(Threads(2).map(pow, [2, 3], 2))
+    [4, 9]
+    """
+
+    count: int = field(default_factory=cores)
+    ahead: int | None = None
+    meanwhile: Callable[[], None] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
+        """As `Engine.map`."""
+        _stops.add(self.stop)
+        most = self.count + (self.count if self.ahead is None else self.ahead)
+        pool = ThreadPoolExecutor(self.count)
+        try:
+            yield from in_order(lambda item: pool.submit(function, item, *shared), items, most, self.meanwhile)
+        finally:
+            self.stop.set()
+            pool.shutdown(cancel_futures=True)

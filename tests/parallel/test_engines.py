@@ -1,0 +1,231 @@
+"""What every engine promises: results in order, few items taken ahead, errors in their turn, nothing left behind."""
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+from tests.parallel import work
+
+from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
+
+ENGINES = [InProcess(), Threads(1), Threads(3), Threads(1, ahead=0), Processes(1), Processes(2, ahead=1)]
+
+
+def most_of(tried):
+    """Items that may be under way or waiting for the caller."""
+    if isinstance(tried, InProcess):
+        return 1
+    return tried.count + (tried.count if tried.ahead is None else tried.ahead)
+
+
+def left_behind():
+    gc.collect()
+    threads = [thread.name for thread in threading.enumerate() if "PoolExecutor" in thread.name]
+    return threads + multiprocessing.active_children()
+
+
+@pytest.fixture(params=ENGINES, ids=str)
+def tried(request):
+    yield request.param
+    assert left_behind() == []
+
+
+def test_results_in_the_order_of_the_items(tried):
+    assert list(tried.map(work.slow_first, range(9), 10)) == list(range(0, 90, 10))
+
+
+def test_no_items(tried):
+    assert list(tried.map(work.scaled, [], 1)) == []
+
+
+def test_few_items_are_taken_ahead_in_the_callers_thread(tried):
+    taken, threads = [], set()
+
+    def items():
+        for number in range(1000):
+            taken.append(number)
+            threads.add(threading.get_ident())
+            yield number
+
+    with closing(tried.map(work.scaled, items(), 1)) as results:
+        assert not taken
+        for given in range(1, 6):
+            next(results)
+            assert given <= len(taken) < given + most_of(tried)
+    assert threads == {threading.get_ident()}
+
+
+def test_an_error_comes_in_its_turn(tried):
+    results = tried.map(work.refuse_three, range(100))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(work.BrokenError, match="three"):
+        next(results)
+
+
+def test_an_error_in_the_items_comes_at_once(tried):
+    def items():
+        yield 1
+        raise work.BrokenError("no more")
+
+    with pytest.raises(work.BrokenError, match="no more"):
+        list(tried.map(work.scaled, items(), 1))
+
+
+def test_closing_leaves_nothing_behind(tried):
+    results = tried.map(work.scaled, range(100), 1)
+    next(results)
+    results.close()
+    assert left_behind() == []
+    with pytest.raises(StopIteration):
+        next(results)
+
+
+def test_arrays_of_items_and_shared_ones(tried):
+    rng = np.random.default_rng(0)
+    items = [(rng.normal(size=(50, 4)), rng.random(50) < 0.5, f"item {number}") for number in range(3)]
+    weights = rng.normal(size=4)
+    weights.flags.writeable = False
+    expected = [(name, 2.0 * float(np.sum(X[mask] @ weights))) for X, mask, name in items]
+    assert list(tried.map(work.summed, items, weights, 2.0)) == expected
+
+
+# Threads
+
+
+def test_the_caller_is_called_while_it_waits(monkeypatch):
+    monkeypatch.setattr(engine, "GLANCE", 0.01)
+    calls = []
+    tried = Threads(2, meanwhile=lambda: calls.append(threading.get_ident()))
+    assert list(tried.map(lambda item: time.sleep(0.2) or item, [1, 2])) == [1, 2]
+    assert len(calls) > 4
+    assert set(calls) == {threading.get_ident()}
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("how", ["closed", "interrupted"])
+def test_long_work_is_asked_to_stop(how):
+    stop = threading.Event()
+    tried = Threads(2, meanwhile=interrupt if how == "interrupted" else None, stop=stop)
+    results = tried.map(lambda item: stop.wait(600.0 if item else 0.0), [1] if how == "interrupted" else [0, 1, 1, 1])
+    if how == "interrupted":
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+    else:
+        next(results)
+        results.close()
+    assert left_behind() == []
+
+
+def test_the_interpreter_does_not_wait_for_long_work():
+    code = (
+        "import threading\n"
+        "from maxrr.parallel import Threads\n"
+        "stop = threading.Event()\n"
+        "results = Threads(2, stop=stop).map(lambda item: stop.wait(600.0 if item else 0.0), [0, 1, 1])\n"
+        "next(results)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_blas_with_one_thread():
+    with single_threaded_blas():
+        assert work.blas_threads(None) == {1}
+
+
+# Processes
+
+
+def test_other_processes_with_one_thread_of_blas():
+    found = set(Processes(2).map(work.process_of, range(8)))
+    assert os.getpid() not in found
+    assert len(found) <= 2
+    assert list(Processes(1).map(work.blas_threads, [None])) == [{1}]
+
+
+def test_a_worker_that_is_killed():
+    with pytest.raises(WorkerLostError, match="ended early"):
+        list(Processes(2).map(work.end_itself, range(5)))
+    assert left_behind() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no such memory here")
+def test_the_memory_of_arrays_is_given_back():
+    """Also where a worker dies, or the caller goes."""
+    before = len(os.listdir("/proc/self/fd"))
+    arrays = (np.ones(1000) for _ in range(10))
+    with pytest.raises(WorkerLostError):
+        list(Processes(1).map(work.end_itself, arrays))
+    with closing(Processes(1).map(work.scaled, (np.ones(1000) for _ in range(10)), 2.0)) as results:
+        assert next(results).tolist() == [2.0] * 1000
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_closing_does_not_wait_for_the_others():
+    begun = time.monotonic()
+    with closing(Processes(2).map(work.sleep_but_first, range(4))) as results:
+        next(results)
+    assert time.monotonic() - begun < 60.0
+    assert left_behind() == []
+
+
+def test_closing_while_results_are_sent():
+    """Larger than what a pipe holds."""
+    for _ in range(3):
+        with closing(Processes(2).map(work.many_bytes, range(50))) as results:
+            next(results)
+    assert left_behind() == []
+
+
+CALLER = """
+from tests.parallel import work
+from maxrr.parallel import Processes
+
+results = Processes(2).map(work.sleep_but_first, range(4))
+print(next(results), flush=True)
+next(results)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_outlives_the_caller(how):
+    """Ctrl-C reaches all of them; a caller that is killed cannot tell its workers, and they see it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a pytest in the background ignores it
+    caller = subprocess.Popen(
+        [sys.executable, "-c", CALLER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    signal.signal(signal.SIGINT, before)
+    try:
+        assert caller.stdout.readline() == "0\n", caller.stderr.read()
+        time.sleep(0.3)
+        if how == signal.SIGINT:
+            os.killpg(caller.pid, how)
+        else:
+            caller.send_signal(how)
+        _, error = caller.communicate(timeout=60)  # ends when all that hold its pipes have
+        assert caller.returncode != 0
+        if how == signal.SIGINT:
+            assert error.rstrip().endswith("KeyboardInterrupt")
+            assert error.count("Traceback") == 1
+    finally:
+        if caller.poll() is None:
+            os.killpg(caller.pid, signal.SIGKILL)
+
+
+def test_cores():
+    assert 1 <= cores() <= (os.cpu_count() or 1)
