@@ -54,7 +54,8 @@ def audit_due(receipt: Receipt) -> str:
     from maxrr.report.words import count
     from maxrr.unlearning import Guarantee
 
-    if receipt.records_after == receipt.records_before and not Guarantee(receipt.guarantee).exact:
+    replaced = receipt.record_marks and receipt.records_after == receipt.records_before
+    if replaced and not Guarantee(receipt.guarantee).exact:
         return "The extractor keeps what it learned from the record that was replaced; --policy retrain is exact."
     if receipt.core_left_in_extractor:
         left = count(receipt.core_left_in_extractor, "forgotten core record")
