@@ -143,12 +143,12 @@ def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[
 
 @pytest.mark.parametrize(("words", "code"), [(INDISTINGUISHABLE, 0), (FOUND, 4), (NOT_ENOUGH, 5)])
 def test_exit_codes(
-    either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
+    shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
 ) -> None:
     result = replace(audited, verdict=replace(audited.verdict, words=words))
     monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: result)
-    assert f"verdict  {words}" in either("audit", answered, 1, code=code).out
-    told = either("audit", answered, 1, "--json", code=code).json
+    assert f"verdict  {words}" in shell("audit", answered, 1, code=code).out
+    told = shell("audit", answered, 1, "--json", code=code).json
     assert (told["verdict"]["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
 
 

@@ -12,7 +12,7 @@ from maxrr.data import load
 from maxrr.workspace import Workspace
 
 
-def test_arrays_and_archives(either: Shell, fitted_digits: Path, tmp_path: Path) -> None:
+def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
     records = test.features[:5]
     np.save(tmp_path / "some.npy", records)
@@ -21,21 +21,21 @@ def test_arrays_and_archives(either: Shell, fitted_digits: Path, tmp_path: Path)
         expected = [str(label) for label in workspace.predict(records)]
         probabilities = workspace.predict_proba(records).max(axis=1)
     for file in ("some.npy", "some.npz"):
-        found = either("predict", fitted_digits, tmp_path / file, "--json").json
+        found = shell("predict", fitted_digits, tmp_path / file, "--json").json
         assert [answer["class"] for answer in found] == expected
         assert [answer["record"] for answer in found] == [f"{tmp_path / file}:{row}" for row in range(5)]
         assert [answer["top"][0]["probability"] for answer in found] == pytest.approx(probabilities)
         assert all(len(answer["top"]) == 3 for answer in found)
 
 
-def test_images(either: Shell, fitted_digits: Path, tmp_path: Path) -> None:
+def test_images(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
     paths = [tmp_path / "a.png", tmp_path / "b.png"]
     for path, record in zip(paths, test.features, strict=False):
         Image.fromarray((record[0] * 255).astype(np.uint8)).save(path)
     with Workspace.open(fitted_digits, read_only=True) as workspace:
         expected = [str(label) for label in workspace.predict(test.features[:2])]
-    shown = either("predict", fitted_digits, *paths).out.splitlines()
+    shown = shell("predict", fitted_digits, *paths).out.splitlines()
     assert [tuple(line.split()[:2]) for line in shown[2:]] == list(zip(map(str, paths), expected, strict=True))
 
 
@@ -93,31 +93,31 @@ TABLES = {
 
 
 def test_columns_count_by_their_names(
-    either: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Taken in their order, the reordered table got other answers without a word."""
     monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
     found = {}
     for name, text in TABLES.items():
         (tmp_path / "new.csv").write_text(text)
-        ended = either("predict", fitted_visits, tmp_path / "new.csv", "--json")
+        ended = shell("predict", fitted_visits, tmp_path / "new.csv", "--json")
         assert "Warning" not in ended.err
         found[name] = [answer["top"] for answer in ended.json]
     np.save(tmp_path / "new.npy", np.array([[2.5, 3], [0.5, 6]]))
-    expected = [answer["top"] for answer in either("predict", fitted_visits, tmp_path / "new.npy", "--json").json]
+    expected = [answer["top"] for answer in shell("predict", fitted_visits, tmp_path / "new.npy", "--json").json]
     assert found == dict.fromkeys(TABLES, expected)
 
 
 def test_without_names_their_order_counts_and_that_is_said(
-    either: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(predict, "names_of_columns", lambda _: None)
     (tmp_path / "new.csv").write_text("a,b\n2.5,3\n")
     (tmp_path / "short.csv").write_text("a\n2.5\n")
-    ended = either("predict", fitted_visits, tmp_path / "new.csv", "--json")
+    ended = shell("predict", fitted_visits, tmp_path / "new.csv", "--json")
     assert f"Warning: {fitted_visits} does not know what its columns are called" in ended.err
     assert len(ended.json) == 1
-    assert "short.csv: has shape (1, 1)" in either("predict", fitted_visits, tmp_path / "short.csv", code=1).err
+    assert "short.csv: has shape (1, 1)" in shell("predict", fitted_visits, tmp_path / "short.csv", code=1).err
 
 
 def test_a_column_of_the_model_may_be_called_like_a_key(tmp_path: Path) -> None:

@@ -19,14 +19,14 @@ def answered(shell: Shell, digits: Path) -> Path:
     return digits
 
 
-def test_status(either: Shell, answered: Path) -> None:
-    found = either("status", answered, "--json").json
+def test_status(shell: Shell, answered: Path) -> None:
+    found = shell("status", answered, "--json").json
     assert (found["records"], found["forgotten"], found["requests"]) == (1417, 3, 2)
     assert [(entry["number"], entry["records"], entry["guarantee"]) for entry in found["receipts"]] == [
         (1, 1, "exact-refit"),
         (2, 2, "approximate-refit"),
     ]
-    shown = either("status", answered).out
+    shown = shell("status", answered).out
     assert "3 records in 2 requests" in shown
     assert "An audit is due" in shown
     assert [line.split()[-1] for line in shown.splitlines() if line.lstrip().startswith(("1 ", "2 "))] == [
@@ -46,20 +46,20 @@ def test_a_damaged_file_is_named(shell: Shell, answered: Path) -> None:
 # Receipts
 
 
-def test_a_receipt_in_words(either: Shell, answered: Path) -> None:
+def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:
     path = answered / "receipts" / "000002.json"
     receipt = Receipt.from_json(path.read_text(encoding="utf-8"))
-    shown = either("receipt", "show", path).out
+    shown = shell("receipt", "show", path).out
     assert [
         word for word in ("approximate-refit", receipt.model_after, receipt.manifest_after) if word not in shown
     ] == []
-    assert either("receipt", "show", path, "--json").json == json.loads(path.read_text(encoding="utf-8"))
+    assert shell("receipt", "show", path, "--json").json == json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_receipts_that_hold(either: Shell, answered: Path) -> None:
+def test_receipts_that_hold(shell: Shell, answered: Path) -> None:
     first, second = (answered / "receipts" / f"00000{number}.json" for number in (1, 2))
-    assert either("receipt", "verify", first, "--json").json["holds"] is True
-    assert "yes" in either("receipt", "verify", second, "--workspace", answered).out
+    assert shell("receipt", "verify", first, "--json").json["holds"] is True
+    assert "yes" in shell("receipt", "verify", second, "--workspace", answered).out
 
 
 def test_whether_a_record_is_on_a_receipt(shell: Shell, digits: Path) -> None:
@@ -111,13 +111,13 @@ def test_receipts_that_contradict_themselves(
     assert next(iter(change)) in checks[1]["wrong"]
 
 
-def test_a_claim_that_is_no_larger_than_the_heads_carry_holds(either: Shell, answered: Path, tmp_path: Path) -> None:
+def test_a_claim_that_is_no_larger_than_the_heads_carry_holds(shell: Shell, answered: Path, tmp_path: Path) -> None:
     fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
     heads = [HEAD, HEAD | {"decided": False, "error": 3.11e-12}]
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(fields | {"heads": heads, "bytes_claim": "within 3.2e-12"}))
-    assert either("receipt", "verify", path, "--json").json["holds"] is True
-    shown = " ".join(either("receipt", "show", path).out.split())
+    assert shell("receipt", "verify", path, "--json").json["holds"] is True
+    shown = " ".join(shell("receipt", "show", path).out.split())
     said = "Decision values of the records are within 3.2e-12 of the exact ones (1 of 2 heads decided); no bytes"
     assert said in shown
 

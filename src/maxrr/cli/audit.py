@@ -6,8 +6,9 @@ import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument, Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument, Option
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
 from maxrr.cli.exits import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import check_network, importing_from_here, opened
@@ -25,43 +26,48 @@ INTERRUPTED = "nothing was changed, and the same command goes on with the models
 
 def run(
     workspace: Folder,
-    receipt: Annotated[str, Argument("A receipt of this workspace: its file, or its number.")],
+    receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
     forgotten: Annotated[
         str | None,
-        Option("Where the forgotten records are, with their ids: a source like that of `fit`, which may have others, "
+        Option(help="Where the forgotten records are, with their ids: a source like that of `fit`, which "
+                    "may have others, "
                "too. The workspace's own source, if it still has them, if not given."),
     ] = None,
     attack: Annotated[
         str,
-        Option("With commas between them: threshold, lira, rmia, features, probe, lira-logit, lira-offline, "
+        Option(help="With commas between them: threshold, lira, rmia, features, probe, lira-logit, lira-offline, "
                "loss, entropy, modified-entropy. LiRA decides; where it is not asked for, the first."),
     ] = "threshold,lira,rmia,features,probe",
     shadows: Annotated[
-        int, Option("Models to train, two fifths with the records, the others without. Choose it beforehand: --plan.")
+        int, Option(help="Models to train, two fifths with the records, the others without. Choose it "
+                         "beforehand: --plan.")
     ] = 64,
     plan: Annotated[
         bool,
-        Option("Do not audit: say by a pilot of 24 models how many it takes to find anything, and end.", ("--plan",)),
+        Option("--plan", help="Do not audit: say by a pilot of 24 models how many it takes to find anything, and end."),
     ] = False,
     platt: Annotated[
         Platt,
-        Option("What probabilities are fitted on: the retained records, every other test record, or the retained ones "
+        Option(help="What probabilities are fitted on: the retained records, every other test record, or "
+                    "the retained ones "
                "by cross-validation."),
     ] = Platt.RETAINED,
     without_core: Annotated[
         bool,
-        Option("Leave core records out of the members that the threshold attack compares with.", ("--without-core",)),
+        Option("--without-core", help="Leave core records out of the members that the threshold attack compares with."),
     ] = False,
     test: Annotated[
         str | None,
-        Option("Records that no model saw, all of a source; the test records of the workspace's source if not given."),
+        Option(help="Records that no model saw, all of a source; the test records of the workspace's source "
+                    "if not given."),
     ] = None,
     source: Source = None,
     device: Annotated[
-        str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")
+        str | None, Option(help="Where to train, such as cpu or cuda; the best there is if not given.")
     ] = None,
     out: Annotated[
-        Path | None, Option("The page to write, FILE.html, with FILE.json beside it; audit-NUMBER.html if not given.")
+        Path | None, Option(help="The page to write, FILE.html, with FILE.json beside it; audit-NUMBER.html "
+                                 "if not given.")
     ] = None,
     network: Network = None,
     wait: Wait = WAIT,

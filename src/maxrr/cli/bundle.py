@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
 from maxrr.cli.exits import FAILED, Stop
 from maxrr.cli.opening import check_network, check_outside, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
@@ -15,7 +16,7 @@ from maxrr.cli.status import size
 
 def run(
     workspace: Folder,
-    file: Annotated[Path, Argument("The file to write.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The file to write.")],
     network: Network = None,
     wait: Wait = WAIT,
     json: Json = False,

@@ -8,8 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from typer import Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Option
 from maxrr.cli.pages import is_ours
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ Result = TypeVar("Result")
 
 
 def run(
-    out: Annotated[Path, Option("The folder for the report and the workspace.")] = Path("demo"),
-    json: Annotated[bool, Option("Print JSON, for programs.", names=("--json",))] = False,
+    out: Annotated[Path, Option(help="The folder for the report and the workspace.")] = Path("demo"),
+    json: Annotated[bool, Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
     check_free(out)

@@ -7,8 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Option
 
 if TYPE_CHECKING:
     from maxrr.experiments import Profile
@@ -29,13 +30,14 @@ class Size(StrEnum):
 
 ProfileName = Annotated[
     Size,
-    Option("smoke: digits, a minute. quick: Fashion-MNIST with few runs, a quarter of an hour on two cores. paper: "
+    Option(help="smoke: digits, a minute. quick: Fashion-MNIST with few runs, a quarter of an hour on two "
+                "cores. paper: "
            "100 runs for histogram and table, else 20, on a GPU. svc: with scikit-learn's one-vs-one SVMs and a "
            "shorter training."),
 ]  # fmt: skip
-Out = Annotated[Path, Option("The folder for results; each profile has a folder of its own in it.")]
-Seed = Annotated[int, Option("Of everything: the same one gives the same numbers.")]
-Device = Annotated[str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")]
+Out = Annotated[Path, Option(help="The folder for results; each profile has a folder of its own in it.")]
+Seed = Annotated[int, Option(help="Of everything: the same one gives the same numbers.")]
+Device = Annotated[str | None, Option(help="Where to train, such as cpu or cuda; the best there is if not given.")]
 
 
 def measure(

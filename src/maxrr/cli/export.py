@@ -6,8 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
 from maxrr.cli.opening import check_network, check_outside, insides, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
 from maxrr.cli.sources import raw_records
@@ -16,7 +17,7 @@ from maxrr.cli.status import size
 
 def run(
     workspace: Folder,
-    file: Annotated[Path, Argument("The ONNX file to write.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The ONNX file to write.")],
     source: Source = None,
     network: Network = None,
     wait: Wait = WAIT,

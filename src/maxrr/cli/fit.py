@@ -10,8 +10,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Argument, Option
+
 from maxrr.cli import show, status
-from maxrr.cli.command import Argument, Option
 from maxrr.cli.cores import core_of
 from maxrr.cli.exits import REFUSED, USAGE, Stop
 from maxrr.cli.opening import importing_from_here, insides, named_network
@@ -33,46 +34,48 @@ UNDONE = "nothing was fitted yet; the same command starts again, and keeps the r
 
 
 def run(
-    source: Annotated[str, Argument("A data set known by name, an .npz or .csv file, or a folder of images.")],
-    out: Annotated[Path, Option("The folder of the workspace. If there is one already, it is fitted again.")],
+    source: Annotated[
+        str, Argument(metavar="SOURCE", help="A data set known by name, an .npz or .csv file, or a folder of images.")
+    ],
+    out: Annotated[Path, Option(help="The folder of the workspace. If there is one already, it is fitted again.")],
     core: Annotated[
         str,
         Option(
-            "Which records the extractor is trained on. A number: those influential in about half of --runs runs. "
+            help="Which records the extractor is trained on. A number: those influential in about half of --runs runs. "
             "frequency:20000: those most often influential, as in the paper. hash:0.33: about that share, by a keyed "
             "hash of the id. full: all. frozen: none, the network is used as it is."
         ),
     ] = "hash:0.33",
     runs: Annotated[
-        int | None, Option("Runs that rank the records, for a core that is ranked; 10 if not given.")
+        int | None, Option(help="Runs that rank the records, for a core that is ranked; 10 if not given.")
     ] = None,
     core_key_file: Annotated[
         Path | None,
-        Option("A file with the key of a core by hash; one is drawn and kept in the workspace if not given."),
+        Option(help="A file with the key of a core by hash; one is drawn and kept in the workspace if not given."),
     ] = None,
     network: Annotated[
         str | None,
         Option(
-            "A network of your own, as package.module:function; it gets the shape of a record and the number of "
+            help="A network of your own, as package.module:function; it gets the shape of a record and the number of "
             "classes if it takes arguments. LeNet-5 for images and an MLP for tables if not given."
         ),
     ] = None,
-    C: Annotated[float, Option("Weight of the SVM's losses.")] = 1.0,
-    seed: Annotated[int, Option("Decides everything that is drawn.")] = 0,
-    epochs: Annotated[int, Option("Of the training.")] = 18,
-    batch_size: Annotated[int, Option("Of the training.")] = 64,
-    lr: Annotated[float, Option("Learning rate of the training.")] = 0.001,
+    C: Annotated[float, Option(help="Weight of the SVM's losses.")] = 1.0,
+    seed: Annotated[int, Option(help="Decides everything that is drawn.")] = 0,
+    epochs: Annotated[int, Option(help="Of the training.")] = 18,
+    batch_size: Annotated[int, Option(help="Of the training.")] = 64,
+    lr: Annotated[float, Option(help="Learning rate of the training.")] = 0.001,
     device: Annotated[
-        str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")
+        str | None, Option(help="Where to train, such as cpu or cuda; the best there is if not given.")
     ] = None,
-    threads: Annotated[int, Option("Threads of training on a CPU. The bytes depend on them.")] = 1,
+    threads: Annotated[int, Option(help="Threads of training on a CPU. The bytes depend on them.")] = 1,
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
     ids_from: FromWhat = None,
     skip_forgotten: Annotated[
         bool,
-        Option("Leave out records that this workspace has forgotten, where it would refuse.", ("--skip-forgotten",)),
+        Option("--skip-forgotten", help="Leave out records that this workspace has forgotten, where it would refuse."),
     ] = False,
     allow_copies: Copies = None,
     wait: Wait = WAIT,

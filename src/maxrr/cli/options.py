@@ -4,17 +4,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from maxrr.cli.command import Argument, Option
+from typer import Argument, Option
 
-Folder = Annotated[Path, Argument("The workspace: a folder that `maxrr fit` made.")]
-Json = Annotated[bool, Option("Print JSON, for programs.", names=("--json",))]
-Wait = Annotated[float, Option("Seconds to wait for another process that works in the workspace.")]
+Folder = Annotated[Path, Argument(metavar="WORKSPACE", help="The workspace: a folder that `maxrr fit` made.")]
+Json = Annotated[bool, Option("--json", help="Print JSON, for programs.")]
+Wait = Annotated[float, Option(help="Seconds to wait for another process that works in the workspace.")]
 WAIT = 5.0
 
 # Where records come from
-Label = Annotated[str, Option("The column of a CSV file with the class.")]
-Id = Annotated[str, Option("The column of a CSV file with the record id.")]
-Subject = Annotated[str, Option("The column of a CSV file with the subject id, if it has one.")]
+Label = Annotated[str, Option(help="The column of a CSV file with the class.")]
+Id = Annotated[str, Option(help="The column of a CSV file with the record id.")]
+Subject = Annotated[str, Option(help="The column of a CSV file with the subject id, if it has one.")]
 
 
 class IdsFrom(StrEnum):
@@ -26,27 +26,30 @@ class IdsFrom(StrEnum):
 
 FromWhat = Annotated[
     IdsFrom | None,
-    Option("What to call records of a CSV or .npz file without ids: by their content, which stays when lines are "
+    Option(help="What to call records of a CSV or .npz file without ids: by their content, which stays when lines are "
            "deleted, or by their rows, which do not."),
 ]  # fmt: skip
 Source = Annotated[
-    str | None, Option("Where the raw records are now, if not where `fit` found them. Read only where they are needed.")
+    str | None,
+    Option(help="Where the raw records are now, if not where `fit` found them. Read only where they are needed."),
 ]
 Network = Annotated[
     str | None,
-    Option("The network that was fitted, as package.module:function, if it is your own: a workspace runs no code but "
+    Option(help="The network that was fitted, as package.module:function, if it is your own: a workspace "
+                "runs no code but "
            "MaxRR's by itself."),
 ]  # fmt: skip
 
 # Requests
 Copies = Annotated[
     str | None,
-    Option("Let records in that have the values of forgotten ones under other ids, because they are other people's: "
+    Option(help="Let records in that have the values of forgotten ones under other ids, because they are "
+                "other people's: "
            "the reason, which the workspace keeps."),
 ]  # fmt: skip
-Ids = Annotated[list[str] | None, Option("Record ids, with commas between them; may be repeated.")]
-IdsFile = Annotated[str | None, Option("A file with a record id on each line; - is standard input.")]
-Subjects = Annotated[list[str] | None, Option("All records about this subject; may be repeated.")]
+Ids = Annotated[list[str] | None, Option(help="Record ids, with commas between them; may be repeated.")]
+IdsFile = Annotated[str | None, Option(help="A file with a record id on each line; - is standard input.")]
+Subjects = Annotated[list[str] | None, Option(help="All records about this subject; may be repeated.")]
 
 
 class Policy(StrEnum):
@@ -74,10 +77,12 @@ class Platt(StrEnum):
 
 CorePolicy = Annotated[
     Policy,
-    Option("If records are core: move the head and leave the extractor (head, approximate), train the extractor again "
+    Option(help="If records are core: move the head and leave the extractor (head, approximate), train the "
+                "extractor again "
            "without them (retrain, exact), or refuse."),
 ]  # fmt: skip
 HeadRefit = Annotated[
-    Refit, Option("Fit the head on all retained records, or on what is left of the influential ones (approximate).")
+    Refit,
+    Option(help="Fit the head on all retained records, or on what is left of the influential ones (approximate)."),
 ]
-Yes = Annotated[bool, Option("Do not ask for confirmation.", names=("--yes", "-y"))]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask for confirmation.")]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from typer import Argument, Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument, Option
 from maxrr.cli.exits import FAILED, USAGE, Stop
 from maxrr.cli.pages import is_ours
 
 
 def run(
-    file: Annotated[Path, Argument("The JSON of an audit.")],
-    out: Annotated[Path | None, Option("The page to write, FILE.html; beside the JSON if not given.")] = None,
+    file: Annotated[Path, Argument(metavar="FILE", help="The JSON of an audit.")],
+    out: Annotated[Path | None, Option(help="The page to write, FILE.html; beside the JSON if not given.")] = None,
 ) -> None:
     """Draw the page of an audit again, from the JSON that was written beside it. Nothing is measured.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
 from maxrr.cli.inputs import Kind, records_in
 from maxrr.cli.opening import check_network, insides, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
@@ -20,7 +21,9 @@ MOST = 3  # classes for programs, the most probable first
 
 def run(
     workspace: Folder,
-    files: Annotated[list[Path], Argument("PNG or JPEG images, .npy, .npz or .csv files of records.")],
+    files: Annotated[
+        list[Path], Argument(metavar="FILES", help="PNG or JPEG images, .npy, .npz or .csv files of records.")
+    ],
     source: Source = None,
     network: Network = None,
     wait: Wait = WAIT,

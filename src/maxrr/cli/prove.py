@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
 from maxrr.cli.exits import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import check_network, importing_from_here, named_network, opened
 from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Network, Source, Subject, Wait
@@ -38,8 +39,10 @@ MEANING = {
 
 
 def run(
-    workspace: Annotated[Path, Argument("The workspace, or a file that `maxrr bundle` wrote.")],
-    receipt: Annotated[str, Argument("A receipt of this workspace: its file, or its number.")],
+    workspace: Annotated[
+        Path, Argument(metavar="WORKSPACE", help="The workspace, or a file that `maxrr bundle` wrote.")
+    ],
+    receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
     source: Source = None,
     network: Network = None,
     label: Label = "label",

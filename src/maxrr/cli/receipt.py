@@ -6,8 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument, Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument, Option
 from maxrr.cli.exits import FAILED, UNPROVED, USAGE, Stop
 from maxrr.cli.opening import insides, opened
 from maxrr.cli.options import WAIT, Json, Wait
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from maxrr.workspace import Workspace
 
 LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
-File = Annotated[Path, Argument("The receipt, a JSON file.")]
+File = Annotated[Path, Argument(metavar="FILE", help="The receipt, a JSON file.")]
 
 
 def present(file: File, json: Json = False) -> None:
@@ -50,8 +51,10 @@ def present(file: File, json: Json = False) -> None:
 
 def verify(
     file: File,
-    workspace: Annotated[Path | None, Option("Also check that this workspace handed it out, just so.")] = None,
-    id: Annotated[str | None, Option("Also check that the record with this id is among the forgotten ones.")] = None,
+    workspace: Annotated[Path | None, Option(help="Also check that this workspace handed it out, just so.")] = None,
+    id: Annotated[
+        str | None, Option(help="Also check that the record with this id is among the forgotten ones.")
+    ] = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:

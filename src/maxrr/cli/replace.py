@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Argument, Option
+
 from maxrr.cli import answers, show
-from maxrr.cli.command import Argument, Option
 from maxrr.cli.consent import confirm
 from maxrr.cli.exits import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.inputs import Kind, from_image, from_npy
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 def run(
     workspace: Folder,
-    id: Annotated[str, Argument("The id of the record, which it keeps.")],
-    image: Annotated[Path | None, Option("A PNG or JPEG file with the new record.")] = None,
-    npy: Annotated[Path | None, Option("An .npy file with the new record.")] = None,
-    label: Annotated[str | None, Option("The name of its class, if that changes, too.")] = None,
+    id: Annotated[str, Argument(metavar="ID", help="The id of the record, which it keeps.")],
+    image: Annotated[Path | None, Option(help="A PNG or JPEG file with the new record.")] = None,
+    npy: Annotated[Path | None, Option(help="An .npy file with the new record.")] = None,
+    label: Annotated[str | None, Option(help="The name of its class, if that changes, too.")] = None,
     policy: CorePolicy = Policy.HEAD,
     allow_copies: Copies = None,
     source: Source = None,

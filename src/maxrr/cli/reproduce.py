@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from maxrr.cli.command import Argument, Option
+from typer import Argument, Option
+
 from maxrr.cli.experiment import Device, Out, ProfileName, Seed, Size, measure
 from maxrr.cli.options import Json
 
@@ -36,11 +37,12 @@ def run(
     part: Annotated[
         Part,
         Argument(
-            "histogram, coverage, table, verification, agreement, sensitivity or refit; all of them if not given."
+            metavar="PART",
+            help="histogram, coverage, table, verification, agreement, sensitivity or refit; all of them if not given.",
         ),
     ] = Part.ALL,
     profile: ProfileName = Size.QUICK,
-    data: Annotated[Data | None, Option("Other records than the profile's, with fewer runs.")] = None,
+    data: Annotated[Data | None, Option(help="Other records than the profile's, with fewer runs.")] = None,
     out: Out = Path("results"),
     seed: Seed = 0,
     device: Device = None,

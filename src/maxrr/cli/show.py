@@ -1,6 +1,6 @@
 """What commands print: sentences, tables, errors, progress.
 
-On a terminal they are drawn with Rich where it is installed. Everywhere else, in a pipe or a log too, they are plain
+On a terminal they are drawn with Rich. Everywhere else, in a pipe or a log too, they are plain
 text that `grep` and `cut` can read. What comes from files, such as a class or the reason on a receipt, cannot draw: no
 character that steers a terminal, or turns the direction of writing, reaches it.
 """
@@ -199,12 +199,8 @@ class Bars:
 
 
 def rich_console(stream: TextIO) -> Console | None:
-    """Rich's view of a terminal; None where there is no terminal, or no Rich."""
+    """Rich's view of a terminal; None where there is none."""
     if not stream.isatty():
-        return None
-    try:
-        import rich  # noqa: F401
-    except ImportError:
         return None
     from rich.console import Console
 

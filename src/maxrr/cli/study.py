@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from maxrr.cli.command import Argument, Option
+from typer import Argument, Option
+
 from maxrr.cli.experiment import Device, Out, ProfileName, Seed, Size, measure
 from maxrr.cli.options import Json
 
@@ -30,7 +31,8 @@ class Study(StrEnum):
 def run(
     study: Annotated[
         Study,
-        Argument("choices: what the paper leaves open, and what fits its numbers. svms: the same networks under other "
+        Argument(metavar="STUDY", help="choices: what the paper leaves open, and what fits its numbers. "
+                                       "svms: the same networks under other "
                  "SVMs. frontier: accuracy against what forgetting costs, over cores. core-choice: the core chosen on "
                  "validation records, reported on test records. ranking-length: how many runs a ranking needs. "
                  "members: who stands for the members in the verification. control: what the paper's attack says "
@@ -40,7 +42,8 @@ def run(
     profile: ProfileName = Size.QUICK,
     data: Annotated[
         str | None,
-        Option("Other records than the profile's, with fewer runs: fashion-mnist, mnist, digits, or an .npz or .csv "
+        Option(help="Other records than the profile's, with fewer runs: fashion-mnist, mnist, digits, or an "
+                    ".npz or .csv "
                "file."),
     ] = None,
     out: Out = Path("results"),
