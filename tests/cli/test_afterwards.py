@@ -117,7 +117,7 @@ def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: 
 
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.cli.answers.tell", interrupt)
+        patch.setattr("maxrr.cli.unlearn.answer", interrupt)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "carried out" in ended.err
     assert "the interruption came too late to stop it" in ended.err

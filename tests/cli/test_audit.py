@@ -15,7 +15,7 @@ from tests.cli.shell import Shell
 import maxrr.audit
 from maxrr.audit import AuditReport, auditing
 from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
-from maxrr.cli.sources import like
+from maxrr.cli.workspaces import like
 from maxrr.data import load
 from maxrr.report import is_report
 from maxrr.unlearning import Receipt

@@ -9,7 +9,7 @@ from tests.cli.shell import Shell
 from tests.cli.terminal import maxrr
 from tests.cli.tree import LEAVES, ROOT, options, parse
 
-from maxrr.cli import exits
+from maxrr.cli.run import MEANING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -44,9 +44,9 @@ def test_the_page_names_no_command_that_is_not_there() -> None:
 
 def test_exit_codes() -> None:
     written = re.findall(r"^\| (\d+) \| (.+) \|$", PAGE, flags=re.MULTILINE)
-    assert {int(code): meaning for code, meaning in written} == exits.MEANING
+    assert {int(code): meaning for code, meaning in written} == MEANING
     shown = " ".join(maxrr("--help").stdout.split())
-    assert [meaning for meaning in exits.MEANING.values() if meaning not in shown] == []
+    assert [meaning for meaning in MEANING.values() if meaning not in shown] == []
 
 
 def examples(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.cli import app, fit
-from maxrr.cli.cores import core_of
+from maxrr.cli.fit import core_of
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Recipe
 from maxrr.svm import ConvergenceError, LinearSVM
@@ -72,7 +72,7 @@ def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkey
 
 
 def test_defaults_are_those_of_the_library() -> None:
-    given = {name: parameter.default for name, parameter in inspect.signature(fit.run).parameters.items()}
+    given = {name: parameter.default for name, parameter in inspect.signature(fit.fit).parameters.items()}
     assert (given["epochs"], given["batch_size"], given["lr"]) == (Recipe.epochs, Recipe.batch_size, Recipe.lr)
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.cli.shell import Shell
 
 from maxrr.cli import receipt as receipts
-from maxrr.cli.pages import is_ours
+from maxrr.cli.show import is_ours
 
 COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "receipt show": lambda ws, file: ("receipt", "show", file),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-from maxrr.cli import sources
+from maxrr.cli import workspaces
 from maxrr.data import load
 
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
@@ -133,7 +133,7 @@ def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) ->
 
 def test_columns_that_change_places(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By their names they are the same records, also for whoever trains again."""
-    monkeypatch.setattr(sources, "names_of_columns", lambda _: ("age", "weight"))
+    monkeypatch.setattr(workspaces, "names_of_columns", lambda _: ("age", "weight"))
     path, ws = tmp_path / "table.csv", tmp_path / "ws"
     path.write_text(named(list(map(str, range(60)))))
     shell("fit", path, *FIT, "--out", ws)

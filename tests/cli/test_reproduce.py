@@ -16,7 +16,7 @@ from tests.cli.shell import Shell
 from tests.experiments.problems import TINY, repeatable, sides
 from tests.report.samples import results as papers_size
 
-from maxrr.cli import experiment, reproduce, show, study
+from maxrr.cli import reproduce, show
 from maxrr.experiments import PARTS, PROFILES, STUDIES
 from maxrr.progress import Report
 from maxrr.report.figures.names import readable
@@ -217,8 +217,7 @@ def test_what_is_unknown_is_wrong_usage_and_the_choices_are_said(
 def wanted(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     """The parts that a command would measure."""
     asked: list[Any] = []
-    for module in (reproduce, study):
-        monkeypatch.setattr(module, "measure", lambda wanted, *rest: asked.append(wanted))
+    monkeypatch.setattr(reproduce, "measure", lambda wanted, *rest: asked.append(wanted))
     Shell()(*arguments)
     return asked[0]
 
@@ -231,11 +230,11 @@ def test_all_is_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wanted(monkeypatch, "reproduce", "table", "--profile", "paper") == [("table", None)]
     assert wanted(monkeypatch, "reproduce", "--data", "mnist") == [(name, "mnist") for name in PARTS]
     assert wanted(monkeypatch, "study") == [(name, None) for name in STUDIES]
-    assert {size.value for size in experiment.Size} == set(PROFILES)
+    assert {size.value for size in reproduce.Size} == set(PROFILES)
 
 
 def test_what_a_study_says_in_sentences_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    experiment.tell({**papers_size()["members"], "said": ["Chosen: this.", "Against it: nothing."]}, PROFILES["paper"])
+    reproduce.tell({**papers_size()["members"], "said": ["Chosen: this.", "Against it: nothing."]}, PROFILES["paper"])
     assert capsys.readouterr().out.splitlines()[-2:] == ["Chosen: this.", "Against it: nothing."]
 
 
@@ -249,13 +248,13 @@ def test_results_on_data_of_any_name_are_on_the_page(undisturbed: Path, tmp_path
     found = json.loads((undisturbed / "smoke" / "ranking-length.json").read_text(encoding="utf-8"))
     found["setting"]["profile"]["data"] = "people"
     (tmp_path / "ranking-length-people.json").write_text(json.dumps(found), encoding="utf-8")
-    page = experiment.write(tmp_path).read_text(encoding="utf-8")
+    page = reproduce.write(tmp_path).read_text(encoding="utf-8")
     assert f"{found['title']}, people" in page
 
 
 def test_beside_the_papers_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     parts = papers_size()
-    experiment.tell(parts["table"], PROFILES["paper"])
+    reproduce.tell(parts["table"], PROFILES["paper"])
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "Accuracy after unlearning (fashion-mnist, 100 runs)"
     cells = {(row, column): cell for row, cells in parts["table"]["cells"].items() for column, cell in cells.items()}

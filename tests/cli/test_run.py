@@ -6,8 +6,7 @@ import warnings
 
 import pytest
 
-from maxrr.cli.exits import REFUSED, UNPROVED, Stop
-from maxrr.cli.run import reported
+from maxrr.cli.run import REFUSED, UNPROVED, Stop, reported
 
 
 @pytest.mark.parametrize(

@@ -7,33 +7,15 @@ from typing import Annotated
 
 import typer
 
-from maxrr.cli import (
-    audit,
-    bundle,
-    data,
-    demo,
-    exits,
-    export,
-    fit,
-    page,
-    plan,
-    predict,
-    prove,
-    receipt,
-    replace,
-    reproduce,
-    status,
-    study,
-    unlearn,
-)
-from maxrr.cli.run import Commands
+from maxrr.cli import audit, data, demo, fit, predict, prove, receipt, reproduce, status, unlearn
+from maxrr.cli.run import MEANING, Commands
 
 __all__ = ["app"]
 
 HELP = (
     "Classifiers that forget records cheaply and exactly, and show that they did.\n\n"
     "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first.\n\n"
-    "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in exits.MEANING.items())
+    "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in MEANING.items())
 )
 
 
@@ -59,20 +41,20 @@ def paragraphs(text: str) -> str:
 app = group(
     HELP,
     {
-        "fit": fit.run,
-        "plan": plan.run,
-        "unlearn": unlearn.run,
-        "replace": replace.run,
-        "prove": prove.run,
-        "bundle": bundle.run,
-        "audit": audit.run,
-        "page": page.run,
-        "predict": predict.run,
-        "status": status.run,
-        "export": export.run,
-        "demo": demo.run,
-        "reproduce": reproduce.run,
-        "study": study.run,
+        "fit": fit.fit,
+        "plan": unlearn.plan,
+        "unlearn": unlearn.unlearn,
+        "replace": unlearn.replace,
+        "prove": prove.prove,
+        "bundle": prove.bundle,
+        "audit": audit.audit,
+        "page": audit.page,
+        "predict": predict.predict,
+        "status": status.status,
+        "export": predict.export,
+        "demo": demo.demo,
+        "reproduce": reproduce.reproduce,
+        "study": reproduce.study,
     },
     Commands,
 )

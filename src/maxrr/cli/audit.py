@@ -1,4 +1,4 @@
-"""`maxrr audit`: attack the model, to see whether it can be told that it once had the forgotten records."""
+"""`maxrr audit` and `maxrr page`: attack the model, to see whether it can be told that it once had the records."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.exits import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
-from maxrr.cli.opening import check_network, importing_from_here, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
-from maxrr.cli.pages import is_ours
 from maxrr.cli.prove import receipt_of
-from maxrr.cli.sources import sides
+from maxrr.cli.run import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.show import is_ours
+from maxrr.cli.workspaces import check_network, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Verdict
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
 
 
-def run(
+def audit(
     workspace: Folder,
     receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
     forgotten: Annotated[
@@ -86,7 +85,8 @@ def run(
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
-    from maxrr.audit import audit, plan_audit
+    from maxrr.audit import audit as audit_
+    from maxrr.audit import plan_audit
     from maxrr.audit.numbers import Numbers
 
     if out is not None and out.suffix != ".html":
@@ -109,7 +109,7 @@ def run(
             show.say(cost(Numbers.of(shadows, bool(handed.core_marks))))
         attacks = [name.strip() for name in attack.split(",") if name.strip()]
         try:
-            result = audit(
+            result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
                 core_as_members=not without_core, device=device, folder=scratch(), report=report,
             )  # fmt: skip
@@ -222,3 +222,31 @@ def rows(result: AuditReport) -> list[tuple[str, ...]]:
         )
         for attack, found in result.findings.items()
     ]
+
+
+def page(
+    file: Annotated[Path, Argument(metavar="FILE", help="The JSON of an audit.")],
+    out: Annotated[Path | None, Option(help="The page to write, FILE.html; beside the JSON if not given.")] = None,
+) -> None:
+    """Draw the page of an audit again, from the JSON that was written beside it. Nothing is measured.
+
+    Examples:
+
+        maxrr page audit-1.json
+        maxrr page audit-1.json --out again.html
+    """
+    from maxrr.audit import AuditReport
+    from maxrr.files import read_regular, write_atomically
+    from maxrr.report import audit_page
+
+    page = file.with_suffix(".html") if out is None else out
+    if page.suffix != ".html":
+        raise Stop(USAGE, f"--out names a page, such as {page.with_suffix('.html')}")
+    if page.exists() and not is_ours(page):
+        raise Stop(FAILED, f"{page} is there already, and not a page of ours: name another with --out")
+    try:
+        report = AuditReport.from_json(read_regular(file).decode())
+    except (OSError, ValueError, RecursionError) as error:
+        raise Stop(FAILED, f"{file} cannot be read: {error}") from None
+    write_atomically(page, audit_page(report).encode())
+    show.say(f"Wrote {show.near(page)}.")

@@ -9,7 +9,7 @@ from typer import Argument
 
 from maxrr.cli import show
 from maxrr.cli.options import FromWhat, Id, Json, Label, Subject
-from maxrr.cli.sources import word
+from maxrr.cli.workspaces import word
 
 if TYPE_CHECKING:
     from maxrr.data import Description

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from typer import Option
 
 from maxrr.cli import show
-from maxrr.cli.pages import is_ours
+from maxrr.cli.show import is_ours
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ COST = {"free": "nothing", "influential": "a move of the head", "core": "what th
 Result = TypeVar("Result")
 
 
-def run(
+def demo(
     out: Annotated[Path, Option(help="The folder for the report and the workspace.")] = Path("demo"),
     json: Annotated[bool, Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:

@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maxrr.cli.exits import FAILED, Stop
-from maxrr.cli.opening import insides
-from maxrr.cli.sources import as_fitted, columns, ids_from
+from maxrr.cli.run import FAILED, Stop
+from maxrr.cli.workspaces import as_fitted, columns, ids_from, insides
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset

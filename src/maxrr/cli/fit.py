@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,17 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from maxrr.cli import show, status
-from maxrr.cli.cores import core_of
-from maxrr.cli.exits import REFUSED, USAGE, Stop
-from maxrr.cli.opening import importing_from_here, insides, named_network
 from maxrr.cli.options import WAIT, Copies, FromWhat, Id, Json, Label, Subject, Wait
 from maxrr.cli.outcome import state_of, told
-from maxrr.cli.sources import as_fitted, to_keep, word
+from maxrr.cli.run import REFUSED, USAGE, Stop
+from maxrr.cli.workspaces import as_fitted, importing_from_here, insides, named_network, to_keep, word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxrr.core import Core
+    from maxrr.core import Core, HashCore
     from maxrr.data import Dataset
     from maxrr.nets.seeding import Network
     from maxrr.workspace import Status, Workspace
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 UNDONE = "nothing was fitted yet; the same command starts again, and keeps the runs that it has ranked"
 
 
-def run(
+def fit(
     source: Annotated[
         str, Argument(metavar="SOURCE", help="A data set known by name, an .npz or .csv file, or a folder of images.")
     ],
@@ -199,3 +198,47 @@ def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -
     status.tell_kinds(present)
     folder = show.near(present.folder)
     show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")
+
+
+RUNS = 10
+LARGEST_KEY = 1 << 20  # bytes: whatever is larger is another file
+
+
+def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None) -> Core:
+    """The core that the options name. A key that is not given is the one of `before`, or drawn."""
+    from maxrr.core import FrequencyCore, Frozen, FullCore, MiddleCore
+
+    kind, colon, after = word.partition(":")
+    ranked = {"": MiddleCore, "middle": MiddleCore, "frequency": FrequencyCore}.get("" if word.isdecimal() else kind)
+    if runs is not None and ranked is None:
+        raise Stop(USAGE, f"--runs is for a core that is ranked, such as --core 20000, not for --core {word}")
+    if key_file is not None and kind != "hash":
+        raise Stop(USAGE, f"--core-key-file is for a core by hash, such as --core hash:0.33, not for --core {word}")
+    if ranked is not None and (after or word).isdecimal():
+        return ranked(int(after or word), RUNS if runs is None else runs)
+    if kind == "hash" and colon:
+        return hash_core(after, key_file, before)
+    if word == "full":
+        return FullCore()
+    if word == "frozen":
+        return Frozen()
+    raise Stop(USAGE, f"--core is a number, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}")
+
+
+def hash_core(fraction: str, key_file: Path | None, before: Core | None) -> HashCore:
+    """A core by hash: the same records again as long as the key is the same."""
+    from maxrr.core import HashCore
+    from maxrr.files import read_regular
+
+    key: bytes | str
+    if key_file is not None:
+        key = read_regular(key_file, LARGEST_KEY).rstrip(b"\r\n")
+    elif isinstance(before, HashCore):
+        key = before.key
+    else:
+        key = secrets.token_bytes(32)
+    try:
+        share = float(fraction)
+    except ValueError:
+        raise Stop(USAGE, f"--core hash:FRACTION takes a number above 0 and at most 1, not {fraction!r}") from None
+    return HashCore(share, key)

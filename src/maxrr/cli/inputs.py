@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxrr.cli.exits import FAILED, Stop
+from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

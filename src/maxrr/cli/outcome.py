@@ -1,4 +1,4 @@
-"""What was done stays done: whatever fails after the commit is told as such, with an exit code of its own."""
+"""What a request came to. What was done stays done: whatever fails after the commit is told as such."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maxrr.cli import show
-from maxrr.cli.exits import AFTERWARDS, Stop
-from maxrr.cli.run import in_words, silence
+from maxrr.cli.run import AFTERWARDS, Stop, in_words, silence
 
 if TYPE_CHECKING:
+    from maxrr.unlearning import Receipt
     from maxrr.workspace.root import Root
 
 Done = Callable[[Path, "Root"], str]
@@ -90,3 +90,54 @@ def present(folder: Path) -> Root | None:
         return Root.read(folder)
     except (ValueError, OSError):
         return None
+
+
+def answer(receipt: Receipt, path: Path, models: tuple[str, str], *, json: bool) -> None:
+    """The receipt, where it is kept, and whether that is the end of it. `models` are the hashes before and after."""
+    from maxrr.report.words import count, duration
+    from maxrr.unlearning import Guarantee
+
+    if json:
+        show.json_text(receipt.to_json())
+        return
+    decided = sum(head.decided for head in receipt.heads)
+    before, after = models
+    heads = count(len(receipt.heads), "head")
+    pairs = [
+        ("guarantee", receipt.guarantee),
+        ("because", receipt.reason),
+        ("that is", exactness(receipt)),
+        ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
+        ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
+    ]
+    if Guarantee(receipt.guarantee).exact:
+        near = "" if receipt.bytes_claim == "identical" else " of the exact decision values"
+        pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
+    show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", show.near(path))])
+    if due := audit_due(receipt):
+        show.say(due)
+
+
+def exactness(receipt: Receipt) -> str:
+    """What the guarantee depends on."""
+    from maxrr.report.words import count
+    from maxrr.unlearning import Guarantee
+
+    if not Guarantee(receipt.guarantee).exact:
+        return "not exact"
+    if receipt.unconditional:
+        return "exact without conditions"
+    return f"exact on {count(len(receipt.conditions), 'condition')}: {'; '.join(receipt.conditions)}"
+
+
+def audit_due(receipt: Receipt) -> str:
+    """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
+    from maxrr.report.words import count
+    from maxrr.unlearning import Guarantee
+
+    if receipt.core_left_in_extractor:
+        left = count(receipt.core_left_in_extractor, "forgotten core record")
+        return f"An audit is due: the extractor keeps what it learned from {left}."
+    if not Guarantee(receipt.guarantee).exact:
+        return "An audit is due: the model is not the one that training without the records gives."
+    return ""

@@ -1,4 +1,4 @@
-"""`maxrr prove`: train again without the forgotten records, and compare the bytes."""
+"""`maxrr prove` and `maxrr bundle`: train again without the forgotten records, and compare the bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.exits import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
-from maxrr.cli.opening import check_network, importing_from_here, named_network, opened
-from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Network, Source, Subject, Wait
+from maxrr.cli.options import WAIT, Folder, FromWhat, Id, Json, Label, Network, Source, Subject, Wait
 from maxrr.cli.receipt import difference, read
-from maxrr.cli.sources import like, raw_records, word
+from maxrr.cli.run import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.status import size
+from maxrr.cli.workspaces import (
+    check_network,
+    check_outside,
+    importing_from_here,
+    like,
+    named_network,
+    opened,
+    raw_records,
+    word,
+)
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -38,7 +47,7 @@ MEANING = {
 }
 
 
-def run(
+def prove(
     workspace: Annotated[
         Path, Argument(metavar="WORKSPACE", help="The workspace, or a file that `maxrr bundle` wrote.")
     ],
@@ -101,7 +110,8 @@ def from_file(
     network: str | None, *, json: bool,
 ) -> None:  # fmt: skip
     """The proof by somebody who has the data and a bundle, but no workspace."""
-    from maxrr.unlearning import Bundle, prove
+    from maxrr.unlearning import Bundle
+    from maxrr.unlearning import prove as prove_
 
     if source is None:
         raise Stop(USAGE, "a bundle holds no records: say with --source where the retained ones are")
@@ -111,7 +121,7 @@ def from_file(
         found = Bundle.load(bundle, network=None if network is None else network_in(bundle, network, records))
         records = retained(replace(records, ids=like(records.ids, found.ids)), found, source)
         report("training again in a fresh process", 0, 1)
-        verdict = prove(handed, found, records)
+        verdict = prove_(handed, found, records)
         report("training again in a fresh process", 1, 1)
     answer(handed, verdict, json=json)
 
@@ -177,3 +187,43 @@ def tell(receipt: Receipt, verdict: Verdict) -> None:
         pairs.append(("not covered", verdict.remains))
     pairs.append(("not compared", "; ".join(verdict.not_compared)))
     show.facts([*pairs, ("took", duration(verdict.seconds))])
+
+
+def bundle(
+    workspace: Folder,
+    file: Annotated[Path, Argument(metavar="FILE", help="The file to write.")],
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Write a file with which whoever holds the records can prove a receipt on another machine: `maxrr prove FILE …`.
+
+    It holds the setting, the model, the features and the key by which forgotten ids are recognised, but no records: it
+    is for auditors, not for the public. Nothing in it is code.
+
+    Examples:
+
+        maxrr bundle ws/ model.bundle
+        maxrr prove model.bundle receipt.json --source retained.npz
+    """
+    with opened(workspace, wait, network=network, read_only=True) as found:
+        check_network(found)
+        check_outside(file, found)
+        check_free(file)
+        found.bundle().save(file)
+        model = found.model_hash_
+    if json:
+        show.json({"path": str(file), "bytes": file.stat().st_size, "model_hash": model})
+    else:
+        show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")
+
+
+def check_free(file: Path) -> None:
+    """Refuse to write over anything but an earlier bundle."""
+    from maxrr.unlearning.bundles import content_of
+
+    if file.exists():
+        try:
+            content_of(file)
+        except ValueError:
+            raise Stop(FAILED, f"{file} is there already, and is not a bundle: name another file") from None

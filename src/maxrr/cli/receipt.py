@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.exits import FAILED, UNPROVED, USAGE, Stop
-from maxrr.cli.opening import insides, opened
 from maxrr.cli.options import WAIT, Json, Wait
+from maxrr.cli.run import FAILED, UNPROVED, USAGE, Stop
+from maxrr.cli.workspaces import insides, opened
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt

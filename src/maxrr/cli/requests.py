@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.exits import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.opening import insides
 from maxrr.cli.options import Policy, Refit
+from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
+from maxrr.cli.workspaces import insides
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-
 # C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 IN_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
@@ -205,3 +204,14 @@ def rich_console(stream: TextIO) -> Console | None:
     from rich.console import Console
 
     return Console(file=stream, highlight=False, emoji=False)  # a class may be called ":bug:"
+
+
+def is_ours(page: Path) -> bool:
+    """Whether there is a page of ours. A pipe, a folder or what may not be read is none."""
+    from maxrr.files import read_regular
+    from maxrr.report import is_report
+
+    try:
+        return is_report(read_regular(page).decode("utf-8", errors="replace"))
+    except OSError:
+        return False

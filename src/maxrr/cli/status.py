@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.opening import opened
 from maxrr.cli.options import WAIT, Folder, Json, Wait
+from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COST = {"core": "what the policy says", "influential": "a move of the head", "free": "nothing"}
 
 
-def run(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
+def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
     """Show what is in a workspace: its records by kind, the model, and the requests that were carried out.
 
     Every file is checked against its hash on the way: a damaged workspace is an error.
