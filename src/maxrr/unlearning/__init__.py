@@ -1,6 +1,7 @@
 """MaxRR in memory: fit, predict, plan, unlearn, and receipts of what was done."""
 
-from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.bundles import Bundle, network_in
+from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.export import Exported, export_onnx
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.model import MaxRR
@@ -17,6 +18,8 @@ __all__ = [
     "Plan",
     "Receipt",
     "Verdict",
+    "contradictions",
     "export_onnx",
+    "network_in",
     "prove",
 ]
