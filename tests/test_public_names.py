@@ -62,7 +62,16 @@ PUBLIC = {
         "network_in",
         "prove",
     },
-    "maxrr.workspace": {"OlderCopyWarning", "Status", "Workspace", "WorkspaceError"},
+    "maxrr.workspace": {
+        "Commit",
+        "NetworkMissing",
+        "OlderCopyWarning",
+        "OnReceipt",
+        "RecordKind",
+        "Status",
+        "Workspace",
+        "WorkspaceError",
+    },
     "maxrr.svm": {
         "EXACT",
         "FORM",

@@ -1,8 +1,19 @@
 """A MaxRR in a folder: the same verbs, each durable."""
 
-from maxrr.workspace.damage import WorkspaceError
+from maxrr.workspace.damage import NetworkMissing, WorkspaceError
+from maxrr.workspace.records import OnReceipt, RecordKind
+from maxrr.workspace.root import Commit
 from maxrr.workspace.seen import OlderCopyWarning
 from maxrr.workspace.status import Status
 from maxrr.workspace.workspace import Workspace
 
-__all__ = ["OlderCopyWarning", "Status", "Workspace", "WorkspaceError"]
+__all__ = [
+    "Commit",
+    "NetworkMissing",
+    "OlderCopyWarning",
+    "OnReceipt",
+    "RecordKind",
+    "Status",
+    "Workspace",
+    "WorkspaceError",
+]
