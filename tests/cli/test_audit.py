@@ -8,14 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.cli.shell import Shell
 
 import maxrr.audit
 from maxrr.audit import AuditReport, auditing
 from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
-from maxrr.cli.workspaces import like
 from maxrr.data import load
 from maxrr.report import is_report
 from maxrr.unlearning import Receipt
@@ -203,11 +201,6 @@ def test_scratch_is_private_and_does_not_pile_up(
     shell("audit", answered, 1, code=5)
     assert list(scratch.iterdir()) == [new]
     assert len(heard) == 1
-
-
-def test_ids_of_few_records_are_still_texts() -> None:
-    assert like(np.array([10, 2]), np.array(["10", "b"])).tolist() == ["10", "2"]
-    assert like(np.array([10, 2]), np.array([1])).tolist() == [10, 2]
 
 
 def test_how_many_models_it_takes(shell: Shell, answered: Path, temporary: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-from maxrr.cli import workspaces
 from maxrr.data import load
 
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
@@ -131,9 +130,8 @@ def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) ->
     assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err
 
 
-def test_columns_that_change_places(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_change_places(shell: Shell, tmp_path: Path) -> None:
     """By their names they are the same records, also for whoever trains again."""
-    monkeypatch.setattr(workspaces, "names_of_columns", lambda _: ("age", "weight"))
     path, ws = tmp_path / "table.csv", tmp_path / "ws"
     path.write_text(named(list(map(str, range(60)))))
     shell("fit", path, *FIT, "--out", ws)

@@ -1,6 +1,7 @@
 """`maxrr predict` and `maxrr export`: images and arrays, the class and what comes close; the model as a file."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 from PIL import Image
 from tests.cli.shell import Shell, kinds, model_of
 
-from maxrr.cli import inputs, predict
+from maxrr.cli import inputs
 from maxrr.data import load
-from maxrr.workspace import Workspace
+from maxrr.workspace import RecordKind, Workspace
 
 
 def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
@@ -72,10 +73,8 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
     ],
 )
 def test_files_that_are_no_records(
-    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes,
-    named: str,
+    shell: Shell, fitted_visits: Path, tmp_path: Path, name: str, content: bytes, named: str
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
     (tmp_path / name).write_bytes(content)
     ended = shell("predict", fitted_visits, tmp_path / name, code=1)
     assert (named in ended.err, len(ended.err.splitlines()), ended.out) == (True, 1, "")
@@ -94,10 +93,9 @@ TABLES = {
 
 
 def test_columns_count_by_their_names(
-    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, fitted_visits: Path, tmp_path: Path
 ) -> None:  # fmt: skip
     """Taken in their order, the reordered table got other answers without a word."""
-    monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
     found = {}
     for name, text in TABLES.items():
         (tmp_path / "new.csv").write_text(text)
@@ -112,7 +110,8 @@ def test_columns_count_by_their_names(
 def test_without_names_their_order_counts_and_that_is_said(
     shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(predict, "names_of_columns", lambda _: None)
+    nameless = property(lambda workspace: replace(RecordKind.of(workspace._fitted), columns=None))
+    monkeypatch.setattr(Workspace, "kind", nameless)
     (tmp_path / "new.csv").write_text("a,b\n2.5,3\n")
     (tmp_path / "short.csv").write_text("a\n2.5\n")
     ended = shell("predict", fitted_visits, tmp_path / "new.csv", "--json")
@@ -123,13 +122,13 @@ def test_without_names_their_order_counts_and_that_is_said(
 
 def test_a_column_of_the_model_may_be_called_like_a_key(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("label,id,x\nill,7,1\n")
-    found = inputs.from_csv(tmp_path / "new.csv", inputs.Kind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
+    found = inputs.from_csv(tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
     assert found.tolist() == [[1.0, 7.0]]
 
 
 def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("x\n0.1\n")
-    assert inputs.from_csv(tmp_path / "new.csv", inputs.Kind((1,), np.dtype("f8"), ("x",)), ()).tolist() == [[0.1]]
+    assert inputs.from_csv(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), ()).tolist() == [[0.1]]
 
 
 # Export

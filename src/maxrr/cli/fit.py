@@ -9,7 +9,7 @@ from dataclasses import asdict
 from math import prod
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -17,16 +17,13 @@ from maxrr.cli import show, status
 from maxrr.cli.options import WAIT, Copies, FromWhat, Id, Json, Label, Subject, Wait
 from maxrr.cli.outcome import state_of, told
 from maxrr.cli.run import REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import as_fitted, importing_from_here, insides, named_network, to_keep, word
+from maxrr.cli.workspaces import importing_from_here, named_network, to_keep, word
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from maxrr.core import Core, HashCore
     from maxrr.data import Dataset
     from maxrr.nets.seeding import Network
-    from maxrr.workspace import Status, Workspace
-    from maxrr.workspace.root import Root
+    from maxrr.workspace import Commit, Status, Workspace
 
 # What is said to somebody who interrupts.
 UNDONE = "nothing was fitted yet; the same command starts again, and keeps the runs that it has ranked"
@@ -124,7 +121,8 @@ def fit(
                     workspace = Workspace.create(out, model(None), training, source=notes, report=report)
             with workspace:
                 if not outcome.done:
-                    training, test = as_fitted(workspace, training), as_fitted(workspace, test)
+                    kind = workspace.kind
+                    training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
                     again = model(workspace.model.core)
                     with outcome.work(out, UNDONE, fitted):
@@ -139,7 +137,7 @@ def fit(
             tell(present, len(test), accuracy, seconds)
 
 
-def fitted(folder: Path, now: Root) -> str:
+def fitted(folder: Path, now: Commit) -> str:
     """That the model was fitted, for somebody whom the answer does not reach."""
     return f"the model was fitted, and is in {show.near(folder)}"
 
@@ -166,7 +164,7 @@ def network_for(records: Dataset, maker: str | None) -> Network:
 
 def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | None) -> Dataset:
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
-    gone = forgotten_among(workspace, records, copies is None)
+    gone = workspace.returning(records, copies=copies is None)
     if len(gone) and not skip:
         raise Stop(
             REFUSED,
@@ -177,14 +175,6 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
     if len(gone):
         show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")
     return records.without(gone)
-
-
-def forgotten_among(workspace: Workspace, records: Dataset, copies: bool) -> NDArray[Any]:
-    """The ids of those records that were forgotten: whose ids are, and those with values of forgotten ones."""
-    fitted = insides(workspace)
-    returning = fitted.oblivion.returning(fitted.key, records, fitted.holdings.held())
-    gone: NDArray[Any] = records.ids[returning.by_id | (returning.by_values & copies)]
-    return gone
 
 
 def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -> None:

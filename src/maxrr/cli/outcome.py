@@ -14,9 +14,9 @@ from maxrr.cli.run import AFTERWARDS, Stop, in_words, silence
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
-    from maxrr.workspace.root import Root
+    from maxrr.workspace import Commit
 
-Done = Callable[[Path, "Root"], str]
+Done = Callable[[Path, "Commit"], str]
 """What was done to a workspace that is now in this state, in words."""
 
 
@@ -68,26 +68,27 @@ def told() -> Iterator[Outcome]:
         )
 
 
-def request_done(folder: Path, now: Root) -> str:
+def request_done(folder: Path, now: Commit) -> str:
     """That a request was carried out, and where its receipt is."""
-    path = folder / "receipts" / f"{len(now.receipts):06d}.json"
+    path = folder / "receipts" / f"{now.requests:06d}.json"
     there = "" if path.exists() else ", once the workspace is opened again"
     return f"the request was carried out, and its receipt is {show.near(path)}{there}"
 
 
 def state_of(folder: Path) -> int:
     """How often something was committed to the workspace on the disk; 0 before the first fit."""
-    from maxrr.workspace.root import NAME, Root
+    from maxrr.workspace import Commit
 
-    return Root.read(folder).state if (folder / NAME).exists() else 0
+    last = Commit.last(folder)
+    return 0 if last is None else last.state
 
 
-def present(folder: Path) -> Root | None:
+def present(folder: Path) -> Commit | None:
     """The state on the disk, if there is one that can be read."""
-    from maxrr.workspace.root import Root
+    from maxrr.workspace import Commit
 
     try:
-        return Root.read(folder)
+        return Commit.last(folder)
     except (ValueError, OSError):
         return None
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.inputs import Kind, records_in
+from maxrr.cli.inputs import records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
 from maxrr.cli.status import size
-from maxrr.cli.workspaces import check_network, check_outside, columns, insides, names_of_columns, opened, raw_records
+from maxrr.cli.workspaces import check_network, check_outside, columns, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,18 +46,16 @@ def predict(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        fitted = insides(found)
-        known = names_of_columns(found)
-        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype, known), columns(found).values()
-        if known is None and any(path.suffix.lower() == ".csv" for path in files):
+        kind, keys = found.kind, columns(found).values()
+        if kind.columns is None and any(path.suffix.lower() == ".csv" for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
         read = [records_in(path, kind, keys) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
         with show.progress() as report:
-            retained = raw_records(found, source, report) if fitted.on_influential else None
+            retained = raw_records(found, source, report) if found.needs_records else None
             probabilities = found.predict_proba(records, records=retained)
-        classes = list(fitted.head_classes)
+        classes = list(found.head_classes)
     answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
     if json:
         show.json(answers)
@@ -95,7 +93,7 @@ def export(
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
         check_outside(file, found)
-        if insides(found).on_influential:  # probabilities are of all retained records
+        if found.needs_records:  # probabilities are of all retained records
             with show.progress() as report:
                 model = found.model_with(raw_records(found, source, report))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,6 @@ from maxrr.cli.workspaces import (
     check_network,
     check_outside,
     importing_from_here,
-    like,
     named_network,
     opened,
     raw_records,
@@ -112,14 +111,16 @@ def from_file(
     """The proof by somebody who has the data and a bundle, but no workspace."""
     from maxrr.unlearning import Bundle
     from maxrr.unlearning import prove as prove_
+    from maxrr.workspace import RecordKind
 
     if source is None:
         raise Stop(USAGE, "a bundle holds no records: say with --source where the retained ones are")
     handed = read(Path(receipt))
     with importing_from_here(network), show.progress() as report:
         records, _ = load(source, report=report)
-        found = Bundle.load(bundle, network=None if network is None else network_in(bundle, network, records))
-        records = retained(replace(records, ids=like(records.ids, found.ids)), found, source)
+        found = Bundle.load(bundle, network=None if network is None else network_of_bundle(bundle, network, records))
+        kind = RecordKind(records.shape, records.features.dtype, text_ids=found.ids.dtype.kind == "U")
+        records = retained(kind.conform(records), found, source)
         report("training again in a fresh process", 0, 1)
         verdict = prove_(handed, found, records)
         report("training again in a fresh process", 1, 1)
@@ -130,10 +131,8 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
     """The records that the model retains. All others of the source must be ones that it says it has forgotten."""
     import numpy as np
 
-    from maxrr.unlearning.oblivion import Oblivion
-
     others = records.ids[~np.isin(records.ids, bundle.ids)]
-    left_out = int((~Oblivion(bundle.marks).knows(bundle.key, others)).sum())
+    left_out = int((~bundle.forgotten(others)).sum())
     if left_out:
         raise Stop(
             UNPROVED,
@@ -143,12 +142,11 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
     return records.select(bundle.ids)
 
 
-def network_in(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
+def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
     """The network that the user says was fitted, with the arguments that the bundle names."""
-    from maxrr.unlearning.bundles import content_of
-    from maxrr.unlearning.facts import named_in
+    from maxrr.unlearning import network_in
 
-    named = named_in(content_of(bundle)[0])
+    named = network_in(bundle)
     if named is not None and named.maker == maker:
         return named
     return named_network(maker, records.shape, len(records.class_names))
@@ -220,10 +218,10 @@ def bundle(
 
 def check_free(file: Path) -> None:
     """Refuse to write over anything but an earlier bundle."""
-    from maxrr.unlearning.bundles import content_of
+    from maxrr.unlearning import network_in
 
     if file.exists():
         try:
-            content_of(file)
+            network_in(file)
         except ValueError:
             raise Stop(FAILED, f"{file} is there already, and is not a bundle: name another file") from None

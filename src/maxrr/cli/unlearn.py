@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.inputs import Kind, from_image, from_npy
+from maxrr.cli.inputs import from_image, from_npy
 from maxrr.cli.options import (
     WAIT,
     Copies,
@@ -29,9 +29,9 @@ from maxrr.cli.options import (
     Yes,
 )
 from maxrr.cli.outcome import answer, request_done, told
-from maxrr.cli.requests import as_in, check_one_kind, planned, refusal, request_of, tell
+from maxrr.cli.requests import check_one_kind, planned, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import check_network, insides, opened, raw_records
+from maxrr.cli.workspaces import check_network, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,8 @@ def plan(
     with opened(workspace, wait, read_only=True) as found:
         plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
     if json:
-        show.json(asdict(plan) | {"refusal": refusal(plan) or None})
+        said = {name: value for name, value in asdict(plan).items() if name not in ("refused_because", "instead")}
+        show.json(said | {"refusal": refusal(plan) or None})
     else:
         tell(plan)
     if plan.refusal:
@@ -150,10 +151,10 @@ def replace(
     with told() as outcome:
         with opened(workspace, wait, network=network) as found:
             check_network(found)
-            (key,) = as_in(insides(found).holdings.ids, [id], "record ids").tolist()
+            (key,) = found.kind.ids([id]).tolist()
             features = new_record(found, image, npy)
-            code = None if label is None else code_of(found, label)
-            plan = planned_exchange(found, key, features, code, policy)
+            code = None if label is None else found.kind.label(label)
+            plan = found.plan_replace(key, features, code, core_policy=str(policy))
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
@@ -174,8 +175,7 @@ def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> 
     """The record that takes the place of the other."""
     import numpy as np
 
-    holdings = insides(workspace).holdings
-    kind = Kind(holdings.shape, holdings.dtype)
+    kind = workspace.kind
     if picture is not None:
         return from_image(picture, kind)
     assert npy is not None
@@ -184,23 +184,6 @@ def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> 
         raise Stop(FAILED, f"{npy}: holds {len(records):,} records, where one is wanted")
     (only,) = records
     return np.asarray(only)
-
-
-def code_of(workspace: Workspace, label: str) -> Any:
-    """What the model calls the class of this name."""
-    names = workspace.class_names
-    if label not in names:
-        raise Stop(FAILED, f"there is no class {label!r}; the classes are {', '.join(names)}")
-    return insides(workspace).labels[names.index(label)]
-
-
-def planned_exchange(workspace: Workspace, id: int | str, features: NDArray[Any], label: Any, policy: Policy) -> Plan:
-    """What replacing the record would do; `Workspace.plan` only knows of forgetting."""
-    from maxrr.unlearning.lookup import look_up_for_replacing
-    from maxrr.unlearning.plans import make_plan
-
-    fitted = insides(workspace)
-    return make_plan(fitted, *look_up_for_replacing(fitted, id, features, label, str(policy)))
 
 
 def confirm(plan: Plan, question: str, *, yes: bool, json: bool) -> None:

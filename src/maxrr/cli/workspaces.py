@@ -13,12 +13,9 @@ from maxrr.cli.options import IdsFrom
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from maxrr.data import Dataset
     from maxrr.nets.naming import NamedNetwork
     from maxrr.progress import Report
-    from maxrr.unlearning.state import Fitted
     from maxrr.workspace import Workspace
 
 
@@ -33,12 +30,12 @@ def opened(folder: Path, wait: float, *, network: str | None = None, read_only: 
             yield workspace
 
 
-def network_of(folder: Path, maker: str) -> NamedNetwork:
+def network_of(folder: Path, maker: str) -> NamedNetwork | None:
     """The network that the user says was fitted, for the records that the workspace says it has."""
-    from maxrr.workspace.root import Root
+    from maxrr.workspace import Commit
 
-    records = Root.read(folder).facts["records"]
-    return named_network(maker, tuple(records["shape"]), len(records["classes"]))
+    last = Commit.last(folder)
+    return None if last is None else named_network(maker, last.shape, len(last.classes))
 
 
 def named_network(maker: str, shape: tuple[int, ...], classes: int) -> NamedNetwork:
@@ -71,22 +68,19 @@ def importing_from_here(network: str | None) -> Iterator[None]:
 
 def check_network(workspace: Workspace) -> None:
     """Refuse what needs the layers of a network that only the user's own code makes, and that was not named."""
-    from maxrr.workspace.contents import Unmade
+    from maxrr.workspace import NetworkMissing
 
-    extractor = insides(workspace).extractor
-    if isinstance(extractor, Unmade):
-        raise Stop(FAILED, f"this needs the network of the workspace{extractor.maker}: name it with --network")
+    try:
+        workspace.check_network()
+    except NetworkMissing as missing:
+        which = "" if missing.maker is None else f", which {missing.maker} makes"
+        raise Stop(FAILED, f"this needs the network of the workspace{which}: name it with --network") from None
 
 
 def check_outside(file: Path, workspace: Workspace) -> None:
     """Refuse to write a file into the folder of the workspace."""
     if file.resolve().is_relative_to(workspace.folder.resolve()):
         raise Stop(FAILED, f"{file} is in the workspace, which holds its own files alone: write it elsewhere")
-
-
-def insides(workspace: Workspace) -> Fitted:
-    """What the model is: the types of ids, the key, the marks of what was forgotten."""
-    return workspace._fitted
 
 
 def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
@@ -119,7 +113,8 @@ def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dat
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
     training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), report=report)
-    return as_fitted(workspace, training), as_fitted(workspace, test)
+    kind = workspace.kind
+    return kind.conform(training), kind.conform(test)
 
 
 def columns(workspace: Workspace) -> dict[str, str]:
@@ -130,34 +125,3 @@ def columns(workspace: Workspace) -> dict[str, str]:
 def ids_from(workspace: Workspace) -> Any:
     """How records without ids are named in this workspace: as `maxrr.data.load` takes it."""
     return workspace.source.get("ids_from")
-
-
-def names_of_columns(workspace: Workspace) -> tuple[str, ...] | None:
-    """What the columns of a table are called that the workspace was fitted on."""
-    return insides(workspace).holdings.columns
-
-
-def as_fitted(workspace: Workspace, records: Dataset) -> Dataset:
-    """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.
-
-    A file in which every id happens to be an integer is read as one with integers. When the only other one is deleted,
-    '7' must not become 7: it would be another record, and one that was forgotten would not be recognised.
-    """
-    from dataclasses import replace
-
-    holdings, names, own = insides(workspace).holdings, names_of_columns(workspace), records.columns
-    changes: dict[str, Any] = {}
-    if (ids := like(records.ids, holdings.ids)) is not records.ids:
-        changes["ids"] = ids
-    if records.subjects is not None and holdings.subjects is not None:
-        changes["subjects"] = like(records.subjects, holdings.subjects)
-    if names is not None and own is not None and own != names and set(own) == set(names):
-        changes |= {"features": records.features[:, [own.index(name) for name in names]], "columns": names}
-    return replace(records, **changes) if changes else records
-
-
-def like(keys: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
-    """Texts where texts are known: those that happen to be all integers were read as such."""
-    import numpy as np
-
-    return keys.astype(np.str_) if known.dtype.kind == "U" and keys.dtype.kind == "i" else keys
