@@ -67,10 +67,12 @@ PUBLIC = {
         "NetworkMissing",
         "OlderCopyWarning",
         "OnReceipt",
+        "Overview",
         "RecordKind",
         "Status",
         "Workspace",
         "WorkspaceError",
+        "overview",
     },
     "maxrr.svm": {
         "EXACT",

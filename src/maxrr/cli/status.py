@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
 from maxrr.cli.options import WAIT, Folder, Json, Wait
-from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
@@ -26,8 +25,10 @@ def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
         maxrr status ws/
         maxrr status ws/ --json
     """
-    with opened(workspace, wait, read_only=True) as found:
-        status, receipts = found.status(), list(found.receipts())
+    from maxrr.workspace import overview
+
+    found = overview(workspace, wait=wait)
+    status, receipts = found.status, list(found.receipts)
     if json:
         show.json(asdict(status) | {"receipts": [entry(receipt) for receipt in receipts]})
     else:

@@ -28,7 +28,7 @@ from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
 from maxrr.workspace.damage import NetworkMissing, WorkspaceError, content_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
-from maxrr.workspace.status import Status, status_of
+from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
 
 
@@ -120,7 +120,7 @@ class Workspace:
         try:
             workspace._store.open()
             workspace._load()
-            workspace._look_back()
+            workspace._store.look_back()
         except BaseException:
             workspace.close()
             raise
@@ -364,7 +364,8 @@ class Workspace:
         with self._lock:
             while True:
                 try:
-                    return status_of(self._fitted, self.folder, self.source)
+                    assert self._store.root is not None
+                    return status_of(self._store.root, self.folder, counts_of(self._fitted))
                 except FileNotFoundError:  # of a snapshot, while somebody else works in the folder
                     if not self._store.read_only or not self.folder.exists():
                         raise
@@ -437,13 +438,6 @@ class Workspace:
             self._load()
         self._uncertain = False
 
-    def _look_back(self) -> None:
-        """Say if the workspace once was further than this, and remember how far it is."""
-        assert self._store.root is not None
-        now = seen.Seen(self._store.root.state, len(self._store.root.receipts))
-        seen.warn_if_older(self.folder, now, self._store.then)
-        seen.keep(self._store.token, now)
-
     def _load(self) -> None:
         assert self._store.root is not None
         named = named_in(self._store.root.facts)
@@ -501,6 +495,18 @@ class Workspace:
             raise
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
+
+
+def counts_of(fitted: Fitted) -> Counts:
+    """The records of a model by kind."""
+    alive = fitted.holdings.alive
+    influential = np.zeros(len(alive), dtype=bool)
+    influential[fitted.head.support_] = True
+    shaping = influential & alive & ~fitted.core
+    return Counts(
+        int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.oblivion.marks),
+        list(fitted.head_classes),
+    )  # fmt: skip
 
 
 INHERITED = weakref.WeakSet[Workspace]()
