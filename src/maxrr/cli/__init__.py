@@ -79,8 +79,10 @@ def print_version(wanted: bool) -> None:
 
 @app.callback(help=paragraphs(HELP))
 def common(
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error. For finding and reporting faults.")
+    ] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=print_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None: ...

@@ -28,50 +28,72 @@ def audit(
     receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
     forgotten: Annotated[
         str | None,
-        Option(help="Where the forgotten records are, with their ids: a source like that of `fit`, which "
-                    "may have others, "
-               "too. The workspace's own source, if it still has them, if not given."),
+        Option(
+            help="Where the forgotten records are, with their ids: a name, file or folder as `fit` takes it, "
+            "which may have others, too. Give it if the workspace's own source no longer has them."
+        ),
     ] = None,
     attack: Annotated[
         str,
-        Option(help="With commas between them: threshold, lira, rmia, features, probe, lira-logit, lira-offline, "
-               "loss, entropy, modified-entropy. LiRA decides; where it is not asked for, the first."),
+        Option(
+            help="Which attacks to run, separated by commas: threshold, lira, rmia, features, probe, lira-logit, "
+            "lira-offline, loss, entropy, modified-entropy. LiRA decides the verdict; where it is not among "
+            "them, the first does."
+        ),
     ] = "threshold,lira,rmia,features,probe",
     shadows: Annotated[
-        int, Option(help="Models to train, two fifths with the records, the others without. Choose it "
-                         "beforehand: --plan.")
+        int,
+        Option(
+            help="How many models to train and compare with: two fifths with the records, the others without. "
+            "More find smaller traces and take longer; choose the number beforehand, with --plan."
+        ),
     ] = 64,
     plan: Annotated[
         bool,
-        Option("--plan", help="Do not audit: say by a pilot of 24 models how many it takes to find anything, and end."),
+        Option(
+            "--plan",
+            help="Do not audit: train a pilot of 24 models, say how many --shadows it takes to find anything, and end.",
+        ),
     ] = False,
     platt: Annotated[
         Platt,
-        Option(help="What probabilities are fitted on: the retained records, every other test record, or "
-                    "the retained ones "
-               "by cross-validation."),
+        Option(
+            help="Which records probabilities are fitted on. retained: those that the model still has. held-out: "
+            "every other test record. cross-validated: the retained ones by cross-validation. Change it to "
+            "see whether the verdict depends on it."
+        ),
     ] = Platt.RETAINED,
     without_core: Annotated[
         bool,
-        Option("--without-core", help="Leave core records out of the members that the threshold attack compares with."),
+        Option(
+            "--without-core",
+            help="Leave core records out of the members that the threshold attack compares with. Use it to see "
+            "what they do to its verdict.",
+        ),
     ] = False,
     test: Annotated[
         str | None,
-        Option(help="Records that no model saw, all of a source; the test records of the workspace's source "
-                    "if not given."),
+        Option(
+            help="Records that no model saw: a name, file or folder as `fit` takes it, of which all are used. If "
+            "not given, the test records of the workspace's source."
+        ),
     ] = None,
     source: Source = None,
     device: Annotated[
-        str | None, Option(help="Where to train, such as cpu or cuda; the best there is if not given.")
+        str | None,
+        Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is."),
     ] = None,
     out: Annotated[
-        Path | None, Option(help="The page to write, FILE.html, with FILE.json beside it; audit-NUMBER.html "
-                                 "if not given.")
+        Path | None,
+        Option(
+            help="The page to write, a .html file; the same for programs goes beside it as .json. If not given, "
+            "audit-NUMBER.html in the current folder."
+        ),
     ] = None,
     network: Network = None,
     wait: Wait = WAIT,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Audit a receipt: train models with and without the forgotten records, and try to tell the model from the latter.
 
     Exits with 0 if the model is indistinguishable from retraining at this power, with 4 if residual influence is found
@@ -225,8 +247,10 @@ def rows(result: AuditReport) -> list[tuple[str, ...]]:
 
 
 def page(
-    file: Annotated[Path, Argument(metavar="FILE", help="The JSON of an audit.")],
-    out: Annotated[Path | None, Option(help="The page to write, FILE.html; beside the JSON if not given.")] = None,
+    file: Annotated[Path, Argument(metavar="FILE", help="The JSON file that `maxrr audit` wrote beside its page.")],
+    out: Annotated[
+        Path | None, Option(help="The page to write, a .html file. If not given, beside the JSON under the same name.")
+    ] = None,
 ) -> None:
     """Draw the page of an audit again, from the JSON that was written beside it. Nothing is measured.
 

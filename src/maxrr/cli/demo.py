@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from typer import Option
 
 from maxrr.cli import show
+from maxrr.cli.options import Json
 from maxrr.cli.show import is_ours
 
 if TYPE_CHECKING:
@@ -33,8 +34,14 @@ Result = TypeVar("Result")
 
 
 def demo(
-    out: Annotated[Path, Option(help="The folder for the report and the workspace.")] = Path("demo"),
-    json: Annotated[bool, Option("--json", help="Print JSON, for programs.")] = False,
+    out: Annotated[
+        Path,
+        Option(
+            help="The folder for the report and the workspace. What an earlier demo wrote there is replaced, "
+            "nothing else is."
+        ),
+    ] = Path("demo"),
+    json: Json = False,
 ) -> None:
     """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
     check_free(out)

@@ -31,47 +31,105 @@ UNDONE = "nothing was fitted yet; the same command starts again, and keeps the r
 
 def fit(
     source: Annotated[
-        str, Argument(metavar="SOURCE", help="A data set known by name, an .npz or .csv file, or a folder of images.")
+        str,
+        Argument(
+            metavar="SOURCE",
+            help="What to learn from: a data set known by name, an .npz or .csv file, or a folder of images.",
+        ),
     ],
-    out: Annotated[Path, Option(help="The folder of the workspace. If there is one already, it is fitted again.")],
+    out: Annotated[
+        Path,
+        Option(help="The folder to keep the workspace in: a new or empty one, or a workspace, which is fitted again."),
+    ],
     core: Annotated[
         str,
         Option(
-            help="Which records the extractor is trained on. A number: those influential in about half of --runs runs. "
-            "frequency:20000: those most often influential, as in the paper. hash:0.33: about that share, by a keyed "
-            "hash of the id. full: all. frozen: none, the network is used as it is."
+            help="Which records the extractor is trained on. hash:0.33: about that share, by a keyed hash of the "
+            "id. A number, such as 20000: those influential in about half of --runs runs. frequency:20000: "
+            "those most often influential, as in the paper. full: all. frozen: none, and the network of "
+            "--network is used as it is. With more core records the extractor learns more, and more requests "
+            "concern it."
         ),
     ] = "hash:0.33",
     runs: Annotated[
-        int | None, Option(help="Runs that rank the records, for a core that is ranked; 10 if not given.")
+        int | None,
+        Option(
+            help="How many training runs rank the records, where --core is a number or frequency:NUMBER; 10 if "
+            "not given. More make the ranking steadier and take longer in proportion."
+        ),
     ] = None,
     core_key_file: Annotated[
         Path | None,
-        Option(help="A file with the key of a core by hash; one is drawn and kept in the workspace if not given."),
+        Option(
+            help="A file with the key of --core hash:…. Give it to choose the same core in another workspace; if "
+            "not given, a key is drawn and kept in the workspace."
+        ),
     ] = None,
     network: Annotated[
         str | None,
         Option(
-            help="A network of your own, as package.module:function; it gets the shape of a record and the number of "
-            "classes if it takes arguments. LeNet-5 for images and an MLP for tables if not given."
+            help="A network of your own, as package.module:function; the function gets the shape of a record and "
+            "the number of classes if it takes arguments. If not given, LeNet-5 for images and an MLP for "
+            "tables."
         ),
     ] = None,
-    C: Annotated[float, Option(help="Weight of the SVM's losses.")] = 1.0,
-    seed: Annotated[int, Option(help="Decides everything that is drawn.")] = 0,
-    epochs: Annotated[int, Option(help="Of the training.")] = 18,
-    batch_size: Annotated[int, Option(help="Of the training.")] = 64,
-    lr: Annotated[float, Option(help="Learning rate of the training.")] = 0.001,
+    C: Annotated[
+        float,
+        Option(
+            help="The weight of the SVM's losses, above 0. Raise it to follow the records more closely, lower it "
+            "if labels are noisy."
+        ),
+    ] = 1.0,
+    seed: Annotated[
+        int,
+        Option(
+            help="A whole number that decides everything drawn at random: the same one gives the same model. "
+            "Change it to see how much chance matters."
+        ),
+    ] = 0,
+    epochs: Annotated[
+        int,
+        Option(
+            help="How often the training of the extractor goes through the core. Raise it if the accuracy is low "
+            "or nearly every record is influential; the time grows in proportion."
+        ),
+    ] = 18,
+    batch_size: Annotated[
+        int,
+        Option(
+            help="How many records each step of the training takes. Smaller batches mean more steps, and more "
+            "time, for each epoch."
+        ),
+    ] = 64,
+    lr: Annotated[
+        float,
+        Option(
+            help="How far each step of the training goes (the learning rate). Lower it if the loss jumps, raise "
+            "it if the loss hardly falls."
+        ),
+    ] = 0.001,
     device: Annotated[
-        str | None, Option(help="Where to train, such as cpu or cuda; the best there is if not given.")
+        str | None,
+        Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is."),
     ] = None,
-    threads: Annotated[int, Option(help="Threads of training on a CPU. The bytes depend on them.")] = 1,
+    threads: Annotated[
+        int,
+        Option(
+            help="How many threads of the CPU train the extractor. More are faster; the model's bytes depend on "
+            "the number, so keep it where they are to be compared."
+        ),
+    ] = 1,
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
     ids_from: FromWhat = None,
     skip_forgotten: Annotated[
         bool,
-        Option("--skip-forgotten", help="Leave out records that this workspace has forgotten, where it would refuse."),
+        Option(
+            "--skip-forgotten",
+            help="Leave out records that this workspace has forgotten. Without it, data that still has them is "
+            "refused.",
+        ),
     ] = False,
     allow_copies: Copies = None,
     wait: Wait = WAIT,

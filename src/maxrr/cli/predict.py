@@ -23,7 +23,7 @@ MOST = 3  # classes for programs, the most probable first
 def predict(
     workspace: Folder,
     files: Annotated[
-        list[Path], Argument(metavar="FILES", help="PNG or JPEG images, .npy, .npz or .csv files of records.")
+        list[Path], Argument(metavar="FILES", help="Files with records: PNG or JPEG images, .npy, .npz or .csv files.")
     ],
     source: Source = None,
     network: Network = None,

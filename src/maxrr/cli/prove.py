@@ -189,7 +189,9 @@ def tell(receipt: Receipt, verdict: Verdict) -> None:
 
 def bundle(
     workspace: Folder,
-    file: Annotated[Path, Argument(metavar="FILE", help="The file to write.")],
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="The file to write. An earlier bundle there is replaced, nothing else is.")
+    ],
     network: Network = None,
     wait: Wait = WAIT,
     json: Json = False,

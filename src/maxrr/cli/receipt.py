@@ -51,9 +51,19 @@ def present(file: File, json: Json = False) -> None:
 
 def verify(
     file: File,
-    workspace: Annotated[Path | None, Option(help="Also check that this workspace handed it out, just so.")] = None,
+    workspace: Annotated[
+        Path | None,
+        Option(
+            help="Also check that this workspace handed out the receipt, just so, and holds no record that it has "
+            "forgotten."
+        ),
+    ] = None,
     id: Annotated[
-        str | None, Option(help="Also check that the record with this id is among the forgotten ones.")
+        str | None,
+        Option(
+            help="Also check that the record with this id is among the forgotten ones. Needs --workspace, whose "
+            "key recognises it."
+        ),
     ] = None,
     wait: Wait = WAIT,
     json: Json = False,

@@ -31,14 +31,30 @@ class Size(StrEnum):
 
 ProfileName = Annotated[
     Size,
-    Option(help="smoke: digits, a minute. quick: Fashion-MNIST with few runs, a quarter of an hour on two "
-                "cores. paper: "
-           "100 runs for histogram and table, else 20, on a GPU. svc: with scikit-learn's one-vs-one SVMs and a "
-           "shorter training."),
-]  # fmt: skip
-Out = Annotated[Path, Option(help="The folder for results; each profile has a folder of its own in it.")]
-Seed = Annotated[int, Option(help="Of everything: the same one gives the same numbers.")]
-Device = Annotated[str | None, Option(help="Where to train, such as cpu or cuda; the best there is if not given.")]
+    Option(
+        help="How much to measure. smoke: digits, about a minute. quick: Fashion-MNIST with few runs, a "
+        "quarter of an hour on two cores. paper: as many runs as the paper for histogram and table "
+        "(100), 20 for the rest; needs a GPU. svc: scikit-learn's one-vs-one SVMs and a shorter "
+        "training."
+    ),
+]
+Out = Annotated[
+    Path,
+    Option(
+        help="The folder for results. Each profile has a folder of its own in it, and what is there already "
+        "is not measured again."
+    ),
+]
+Seed = Annotated[
+    int,
+    Option(
+        help="A whole number that decides everything drawn at random: the same one gives the same numbers. "
+        "Change it to see how much chance matters."
+    ),
+]
+Device = Annotated[
+    str | None, Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is.")
+]
 
 
 class Part(StrEnum):
@@ -67,11 +83,18 @@ def reproduce(
         Part,
         Argument(
             metavar="PART",
-            help="histogram, coverage, table, verification, agreement, sensitivity or refit; all of them if not given.",
+            help="What to measure: histogram, coverage, table, verification, agreement, sensitivity or refit; all "
+            "of them if not given.",
         ),
     ] = Part.ALL,
     profile: ProfileName = Size.QUICK,
-    data: Annotated[Data | None, Option(help="Other records than the profile's, with fewer runs.")] = None,
+    data: Annotated[
+        Data | None,
+        Option(
+            help="Records to measure on instead of the profile's, with fewer runs. Give it to see whether a "
+            "result holds elsewhere."
+        ),
+    ] = None,
     out: Out = Path("results"),
     seed: Seed = 0,
     device: Device = None,
@@ -118,26 +141,30 @@ class Study(StrEnum):
 def study(
     study: Annotated[
         Study,
-        Argument(metavar="STUDY", help="choices: what the paper leaves open, and what fits its numbers. "
-                                       "svms: the same networks under other "
-                 "SVMs. frontier: accuracy against what forgetting costs, over cores. core-choice: the core chosen on "
-                 "validation records, reported on test records. ranking-length: how many runs a ranking needs. "
-                 "members: who stands for the members in the verification. control: what the paper's attack says "
-                 "before records are forgotten. cross-validated: probabilities as SVC has them. matched: support "
-                 "vectors forgotten, and as many others. more-runs: the sensitivity with 100 runs. All if not given."),
+        Argument(
+            metavar="STUDY",
+            help="Which question to answer. choices: which of the choices that the paper leaves open fit its numbers. "
+            "svms: the same networks under other SVMs. frontier: accuracy against what forgetting costs, for cores of "
+            "many sizes. core-choice: the core chosen on validation records, reported on test records. ranking-length: "
+            "how many runs a ranking needs. members: which records stand for the members in the verification. control: "
+            "what the paper's attack says before records are forgotten. cross-validated: probabilities as SVC has "
+            "them. matched: support vectors forgotten, beside as many others. more-runs: the sensitivity with 100 "
+            "runs. All of them if not given.",
+        ),
     ] = Study.ALL,
     profile: ProfileName = Size.QUICK,
     data: Annotated[
         str | None,
-        Option(help="Other records than the profile's, with fewer runs: fashion-mnist, mnist, digits, or an "
-                    ".npz or .csv "
-               "file."),
+        Option(
+            help="Records to measure on instead of the profile's, with fewer runs: fashion-mnist, mnist, digits, "
+            "or an .npz or .csv file. Give it to see whether an answer holds elsewhere."
+        ),
     ] = None,
     out: Out = Path("results"),
     seed: Seed = 0,
     device: Device = None,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Answer questions that the paper leaves: which core, how long a ranking, what it did not say.
 
     Examples:

@@ -124,9 +124,18 @@ def unlearn(
 def replace(
     workspace: Folder,
     id: Annotated[str, Argument(metavar="ID", help="The id of the record, which it keeps.")],
-    image: Annotated[Path | None, Option(help="A PNG or JPEG file with the new record.")] = None,
-    npy: Annotated[Path | None, Option(help="An .npy file with the new record.")] = None,
-    label: Annotated[str | None, Option(help="The name of its class, if that changes, too.")] = None,
+    image: Annotated[
+        Path | None,
+        Option(
+            help="A PNG or JPEG file with the new record, of the size that the workspace was fitted on. Give this "
+            "or --npy."
+        ),
+    ] = None,
+    npy: Annotated[Path | None, Option(help="An .npy file with the new record. Give this or --image.")] = None,
+    label: Annotated[
+        str | None,
+        Option(help="The name of the new record's class. Give it if the class changes; without it, it stays."),
+    ] = None,
     policy: CorePolicy = Policy.HEAD,
     allow_copies: Copies = None,
     source: Source = None,
