@@ -9,6 +9,7 @@ import pytest
 from tests.workspace.problems import NEW, cases
 
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview, root
+from maxrr.workspace.rows import Layout
 
 
 def of(folder, name):
@@ -61,11 +62,20 @@ def test_an_older_copy_is_warned_about(tmp_path):
         overview(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("ids", ["<i8", "<U1", "<U123"])
+@pytest.mark.parametrize("subjects", [None, "<i8", "<U7"])
+@pytest.mark.parametrize(("features", "width"), [("<f4", 1), ("<f8", 20)])
+def test_a_row_is_as_long_as_numpy_makes_it(ids, subjects, features, width):
+    layout = Layout(ids, subjects, features, width)
+    assert layout.size == layout.row.itemsize
+    assert [layout.row.fields[name][1] for name in ("is", "label")] == [0, 1]
+
+
 def test_no_model_is_made(tmp_path):
     of(tmp_path / "ws", "hash")
     code = (
         "import sys; from maxrr.workspace import overview; overview(sys.argv[1]); "
-        "print(sorted({'torch', 'sklearn', 'scipy'} & set(sys.modules)))"
+        "print(sorted({'torch', 'sklearn', 'scipy', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "ws"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -37,7 +37,9 @@ from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.damage import NetworkMissing, WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
-from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
+from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout
+
+Table = NDArray[np.void]
 
 
 def layout_of(fitted: Fitted) -> Layout:

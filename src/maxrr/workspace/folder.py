@@ -11,8 +11,6 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
 from maxrr.files import enter, flush_folder, overwrite
 from maxrr.workspace import ownership, root, seen
 from maxrr.workspace.damage import NO_FILE, WorkspaceError, check_folder, content_of, damaged
@@ -29,7 +27,6 @@ from maxrr.workspace.names import (
 )
 from maxrr.workspace.ownership import Marker
 from maxrr.workspace.root import PARTS, Root
-from maxrr.workspace.rows import Table
 from maxrr.workspace.seen import Seen
 
 PATIENCE = 5.0  # seconds
@@ -55,7 +52,7 @@ class Folder:
         self.enter(shared=read_only, wait=wait)
         self.token = ""
         self.root: Root | None = None
-        self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
+        self.content = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
         self.receipts: list[bytes] = []  # for those who read only
         self.then = Seen()  # how far the workspace had come once, as far as is known here
@@ -101,7 +98,7 @@ class Folder:
         if marker is not None and marker.token != found.token:
             raise damaged(self.folder / MARKER, "it is of another workspace")
         self.token = found.token
-        self.table = found.rows.read(self.folder)
+        self.content = found.rows.read(self.folder)
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
         check_folder(self.folder / RECEIPTS)
         self.ranking()

@@ -1,13 +1,12 @@
 """What is in a workspace, and what it still holds of what is not: from its files alone, without a model."""
 
+import json
 import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
-import safetensors.numpy
 
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import conditions
@@ -112,7 +111,7 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         files.look_back()
         try:
             status = status_of(found, files.folder, counted(found, files))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
             raise damaged(files.folder / NAME, f"it does not describe a model ({error})") from None
         return Overview(status, tuple(Receipt.from_json(content.decode()) for content in files.receipts))
     finally:
@@ -121,16 +120,32 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
 
 def counted(found: Root, files: Folder) -> Counts:
     """The records by kind, as the files say."""
-    alive, core, held = ((files.table["is"] & kind > 0) for kind in (ALIVE, CORE, HELD))
-    influential = np.zeros(len(alive), dtype=bool)
-    for name, rows in safetensors.numpy.load(files.parts[HEAD]).items():
-        if name.endswith((".on_margin", ".inside")):
-            influential[rows] = True
+    size = found.rows.layout.size
+    kinds, *label = (files.content[place::size] for place in range(5))  # what each row is, and its label
+    alive = sum(kind & ALIVE > 0 for kind in kinds)
+    core = sum(kind & CORE > 0 for kind in kinds if kind & ALIVE)
+    shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEAD]))
+    held = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & HELD}
     names = found.facts["records"]["classes"]
-    classes = [names[label] for label in sorted(set(files.table["label"][held].tolist()))]
-    shaping = influential & alive & ~core
-    forgotten = len(files.parts[FORGOTTEN]) // MARK
-    return Counts(int(alive.sum()), int((core & alive).sum()), int(shaping.sum()), forgotten, classes)
+    classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in held)]
+    return Counts(alive, core, shaping, len(files.parts[FORGOTTEN]) // MARK, classes)
+
+
+def influential_rows(content: bytes) -> set[int]:
+    """The rows on the margin of or inside any head, of a file of heads.
+
+    The file says in front where they lie (https://github.com/huggingface/safetensors); reading it with the package
+    needs NumPy, which takes longer to import than all else here.
+    """
+    start = 8 + int.from_bytes(content[:8], "little")
+    rows: set[int] = set()
+    for name, part in json.loads(content[8:start]).items():
+        if name.endswith((".on_margin", ".inside")):
+            if part["dtype"] != "I64":
+                raise ValueError(f"{name} are no rows")
+            first, last = part["data_offsets"]
+            rows.update(row for (row,) in struct.iter_unpack("<Q", content[start + first : start + last]))
+    return rows
 
 
 class Chosen(NamedTuple):

@@ -16,16 +16,26 @@ from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, root
+from maxrr.workspace.contents import Table
 from maxrr.workspace.damage import WorkspaceError, check_folder, content_of, damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import RECEIPT, RECEIPTS, ROWS, name_of
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS, Root
-from maxrr.workspace.rows import HELD, Rows, Table
+from maxrr.workspace.rows import HELD, Rows
 
 
 class Store(Folder):
     """A folder, the model that its files hold, and the next state of it."""
+
+    def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
+        super().__init__(folder, read_only=read_only, wait=wait)
+        self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
+
+    def read(self) -> Root:
+        found = super().read()
+        self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
+        return found
 
     def load(self, network: Network | None) -> Fitted:
         """The model that was read."""
