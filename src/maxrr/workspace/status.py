@@ -184,5 +184,15 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         bytes_claim=claim_of("exact" if nothing_remains else "approximate", heads),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], manifest=facts["manifest"], source=dict(facts["source"]),
-        bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        bytes=bytes_in(folder),
     )  # fmt: skip
+
+
+def bytes_in(folder: Path) -> int:
+    """Of all files in a folder. Whoever only reads has let go of it, and others may be changing what is there."""
+    while True:
+        try:
+            return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        except FileNotFoundError:
+            if not folder.exists():
+                raise

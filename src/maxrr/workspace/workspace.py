@@ -362,13 +362,9 @@ class Workspace:
     def status(self) -> Status:
         """What is in the workspace."""
         with self._lock:
-            while True:
-                try:
-                    assert self._store.root is not None
-                    return status_of(self._store.root, self.folder, counts_of(self._fitted))
-                except FileNotFoundError:  # of a snapshot, while somebody else works in the folder
-                    if not self._store.read_only or not self.folder.exists():
-                        raise
+            counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
+            assert self._store.root is not None
+            return status_of(self._store.root, self.folder, counts)
 
     @property
     def unfinished(self) -> str:
