@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tools.fill_reproduction import LOSSES, OWN, PAGE, ROOT, accuracies, control, filled, made, paired, tally, variants
 
-from maxrr.cli.cores import core_of
+from maxrr.cli.fit import core_of
 from maxrr.core import MiddleCore
 from maxrr.experiments import PARTS
 from maxrr.experiments.comparison import POINTS, RELATIVE, half_interval, spread

@@ -1,9 +1,8 @@
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from tests.cli.shell import FRONTS, Shell
+from tests.cli.shell import Shell
 
 EPOCHS = 20  # with fewer, every record of the digits is influential
 
@@ -20,15 +19,8 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shell() -> Shell:
-    """The command line in this process, without Typer."""
-    return Shell(FRONTS["plain"])
-
-
-@pytest.fixture(params=FRONTS.values(), ids=FRONTS)
-def either(request: pytest.FixtureRequest) -> Shell:
-    """The command line in this process, with Typer and without."""
-    front: ModuleType = request.param
-    return Shell(front)
+    """The command line in this process."""
+    return Shell()
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +35,7 @@ def fitted_digits(tmp_path_factory: pytest.TempPathFactory, key_file: Path) -> P
     """A workspace with records of every kind, which nobody may change."""
     folder = tmp_path_factory.mktemp("digits") / "ws"
     options = ("--core", "hash:0.4", "--core-key-file", key_file, "--epochs", EPOCHS)
-    Shell(FRONTS["plain"])("fit", "digits", "--out", folder, *options)
+    Shell()("fit", "digits", "--out", folder, *options)
     return folder
 
 
@@ -66,7 +58,7 @@ def visits_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fitted_visits(tmp_path_factory: pytest.TempPathFactory, visits_csv: Path) -> Path:
     folder = tmp_path_factory.mktemp("visits") / "ws"
     columns = ("--label", "state", "--id", "visit", "--subject", "person")
-    Shell(FRONTS["plain"])("fit", visits_csv, *columns, "--core", "full", "--epochs", 2, "--out", folder)
+    Shell()("fit", visits_csv, *columns, "--core", "full", "--epochs", 2, "--out", folder)
     return folder
 
 

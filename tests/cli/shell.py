@@ -5,16 +5,13 @@ import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from maxrr.cli import COMMANDS, fancy, plain
+from maxrr.cli import app
 from maxrr.workspace import Workspace
-
-FRONTS = {"typer": fancy, "plain": plain}
 
 
 @dataclass(frozen=True)
@@ -30,15 +27,12 @@ class Ended:
         return json.loads(self.out)
 
 
-@dataclass(frozen=True)
 class Shell:
-    front: ModuleType
-
     def __call__(self, *arguments: object, code: int = 0) -> Ended:
         """Run a command, which must end with this exit code, and without a traceback."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as exit_:
-            self.front.main(COMMANDS, list(map(str, arguments)), "")
+            app(list(map(str, arguments)))
         ended = Ended(exit_.value.code, out.getvalue(), err.getvalue())
         assert ended.code == code, ended
         assert "Traceback" not in ended.err

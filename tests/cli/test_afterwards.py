@@ -99,7 +99,7 @@ def test_old_bytes_that_could_not_be_erased(
         "fit": ("fit", "digits", "--core", "full", "--epochs", 1, "--out", digits),
     }[verb]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.store.overwrite", broken)
+        patch.setattr("maxrr.workspace.folder.overwrite", broken)
         ended = shell(*words, code=6)
     assert "old bytes may still be there" in ended.err
     assert "it is finished when the workspace is next opened" in ended.err
@@ -117,7 +117,7 @@ def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: 
 
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.cli.answers.tell", interrupt)
+        patch.setattr("maxrr.cli.unlearn.answer", interrupt)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "carried out" in ended.err
     assert "the interruption came too late to stop it" in ended.err

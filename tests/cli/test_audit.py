@@ -15,7 +15,6 @@ from tests.cli.shell import Shell
 import maxrr.audit
 from maxrr.audit import AuditReport, auditing
 from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
-from maxrr.cli.sources import like
 from maxrr.data import load
 from maxrr.data.sides import is_test
 from maxrr.report import is_report
@@ -144,12 +143,12 @@ def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[
 
 @pytest.mark.parametrize(("words", "code"), [(INDISTINGUISHABLE, 0), (FOUND, 4), (NOT_ENOUGH, 5)])
 def test_exit_codes(
-    either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
+    shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
 ) -> None:
     result = replace(audited, verdict=replace(audited.verdict, words=words))
     monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: result)
-    assert f"verdict  {words}" in either("audit", answered, 1, code=code).out
-    told = either("audit", answered, 1, "--json", code=code).json
+    assert f"verdict  {words}" in shell("audit", answered, 1, code=code).out
+    told = shell("audit", answered, 1, "--json", code=code).json
     assert (told["verdict"]["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
 
 
@@ -204,11 +203,6 @@ def test_scratch_is_private_and_does_not_pile_up(
     shell("audit", answered, 1, code=5)
     assert list(scratch.iterdir()) == [new]
     assert len(heard) == 1
-
-
-def test_ids_of_few_records_are_still_texts() -> None:
-    assert like(np.array([10, 2]), np.array(["10", "b"])).tolist() == ["10", "2"]
-    assert like(np.array([10, 2]), np.array([1])).tolist() == [10, 2]
 
 
 def test_test_records_in_a_file_of_their_own(shell: Shell, answered: Path, visits_csv: Path, tmp_path: Path) -> None:

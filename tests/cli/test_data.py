@@ -1,4 +1,4 @@
-"""`maxrr data`: what it says is what the library found, for people and for programs, with Typer and without."""
+"""`maxrr data`: what it says is what the library found, for people and for programs."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,6 @@ from tests.cli.terminal import maxrr
 
 from maxrr.cli import data
 from maxrr.data import available
-
-both_fronts = pytest.mark.parametrize("bare", [False, True], ids=["typer", "bare"])
 
 
 @pytest.fixture
@@ -21,9 +19,8 @@ def twins(tmp_path: Path) -> Path:
     return path
 
 
-@both_fronts
-def test_list_names_every_data_set_and_where_it_is(bare: bool) -> None:
-    shown = maxrr("data", "list", bare=bare).stdout
+def test_list_names_every_data_set_and_where_it_is() -> None:
+    shown = maxrr("data", "list").stdout
     for name, place in available():
         assert [line for line in shown.splitlines() if line.split()[0] == name and (place or f"get {name}") in line]
     assert {name for name, _ in available()} == set(data.ABOUT)
@@ -34,14 +31,12 @@ def test_list_for_programs() -> None:
     assert [(row["name"], row["place"]) for row in rows] == available()
 
 
-@both_fronts
-def test_get_says_where_it_lies(bare: bool) -> None:
-    assert maxrr("data", "get", "digits", bare=bare).stdout == "digits is in scikit-learn.\n"
+def test_get_says_where_it_lies() -> None:
+    assert maxrr("data", "get", "digits").stdout == "digits is in scikit-learn.\n"
 
 
-@both_fronts
-def test_describe_digits(bare: bool) -> None:
-    done = maxrr("data", "describe", "digits", bare=bare)
+def test_describe_digits() -> None:
+    done = maxrr("data", "describe", "digits")
     assert (done.returncode, done.stderr) == (0, "")
     first, _, _, *classes, last = done.stdout.splitlines()
     assert first == "digits: 1,420 records for training and 377 for testing, each 1 × 8 × 8 float32; no subject ids."
@@ -50,20 +45,18 @@ def test_describe_digits(bare: bool) -> None:
     assert last == "No two records have the same features."
 
 
-@both_fronts
-def test_describe_a_table_with_its_own_names(twins: Path, bare: bool) -> None:
+def test_describe_a_table_with_its_own_names(twins: Path) -> None:
     names = ("--label", "ill", "--id", "record", "--subject", "person")
-    done = maxrr("data", "describe", str(twins), *names, bare=bare)
+    done = maxrr("data", "describe", str(twins), *names)
     assert "about 20 subjects" in done.stdout
     assert (
         "40 records share their features with another, in 2 groups: 2 with more than one label, 2 both" in done.stdout
     )
-    found = json.loads(maxrr("data", "describe", str(twins), *names, "--json", bare=bare).stdout)
+    found = json.loads(maxrr("data", "describe", str(twins), *names, "--json").stdout)
     assert (sum(found["records"]), found["subjects"], found["duplicate_groups"]) == (40, 20, 2)
     assert {name: sum(counts) for name, counts in found["balance"].items()} == {"no": 14, "yes": 26}
 
 
-@both_fronts
 @pytest.mark.parametrize(
     ("arguments", "code", "named"),
     [
@@ -73,17 +66,16 @@ def test_describe_a_table_with_its_own_names(twins: Path, bare: bool) -> None:
         (("get",), 2, "NAME"),
     ],
 )
-def test_errors_are_short(arguments: tuple[str, ...], code: int, named: str, bare: bool) -> None:
-    done = maxrr("data", *arguments, bare=bare)
+def test_errors_are_short(arguments: tuple[str, ...], code: int, named: str) -> None:
+    done = maxrr("data", *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert named in done.stderr
     assert "Traceback" not in done.stderr
     assert code == 2 or len(done.stderr.splitlines()) == 1
 
 
-@both_fronts
-def test_debug_shows_where(bare: bool) -> None:
-    done = maxrr("--debug", "data", "describe", "nowhere.npz", bare=bare)
+def test_debug_shows_where() -> None:
+    done = maxrr("--debug", "data", "describe", "nowhere.npz")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "maxrr/data/" in done.stderr.replace("\\", "/")

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from tests.cli.terminal import maxrr
 
-from maxrr.cli import COMMANDS, demo, fancy, plain
+from maxrr.cli import app, demo
 from maxrr.data import Dataset
 from maxrr.report import Story, is_report
 from maxrr.unlearning import MaxRR, Receipt
@@ -21,10 +20,10 @@ GUARANTEES = ["exact-untouched", "exact-refit", "exact-retrain"]
 FILES = ["report.html"]  # beside the workspace
 
 
-def ask(front: ModuleType, *arguments: str) -> tuple[object, str]:
+def ask(*arguments: str) -> tuple[object, str]:
     """Exit code and stdout."""
     with contextlib.redirect_stdout(io.StringIO()) as shown, pytest.raises(SystemExit) as exit_:
-        front.main(COMMANDS, ["demo", *arguments], "")
+        app(["demo", *arguments])
     return exit_.value.code, shown.getvalue()
 
 
@@ -48,8 +47,8 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     return story
 
 
-def test_as_people_run_it_without_typer_and_rich(tmp_path: Path) -> None:
-    done = maxrr("demo", "--json", "--out", str(tmp_path / "new" / "demo"), bare=True)
+def test_as_people_run_it(tmp_path: Path) -> None:
+    done = maxrr("demo", "--json", "--out", str(tmp_path / "new" / "demo"))
     assert done.returncode == 0
     facts = json.loads(done.stdout)
     assert sum(facts["records"].values()) == 1420
@@ -86,9 +85,8 @@ def test_the_kinds_are_what_the_margins_say(story: Story) -> None:
         assert story.kinds[request.kind][request.rows].all()
 
 
-@pytest.mark.parametrize("front", [fancy, plain], ids=("fancy", "plain"))
-def test_what_it_prints(front: ModuleType, told: Story, tmp_path: Path) -> None:
-    code, shown = ask(front, "--out", str(tmp_path))
+def test_what_it_prints(told: Story, tmp_path: Path) -> None:
+    code, shown = ask("--out", str(tmp_path))
     assert code == 0
     lines = shown.splitlines()
     assert [line.split()[2] for line in lines if line.startswith("12 ")] == GUARANTEES
@@ -104,18 +102,18 @@ def test_the_folder_is_demo_unless_said_otherwise(
     told: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    _, shown = ask(plain)
+    _, shown = ask()
     assert shown.splitlines()[-1] == f"The report: {Path('demo') / 'report.html'}"
     assert is_report((tmp_path / "demo" / "report.html").read_text(encoding="utf-8"))
 
 
 @pytest.mark.usefixtures("told")
 def test_it_writes_over_its_own_files_and_no_others(tmp_path: Path) -> None:
-    ask(plain, "--out", str(tmp_path))
+    ask("--out", str(tmp_path))
     (tmp_path / "mine.txt").write_text("mine")
     before = (tmp_path / "report.html").read_bytes()
     (tmp_path / "report.html").write_bytes(before + b"<!-- old -->")
-    assert ask(plain, "--out", str(tmp_path))[0] == 0
+    assert ask("--out", str(tmp_path))[0] == 0
     assert (tmp_path / "report.html").read_bytes() == before
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
@@ -127,7 +125,7 @@ def test_a_file_of_somebody_else_is_refused_before_any_work(
     monkeypatch.setattr(demo, "happen", lambda folder, report: pytest.fail("it began to work"))
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_bytes(b"\xff mine")
-    assert ask(plain, "--out", str(tmp_path)) == (1, "")
+    assert ask("--out", str(tmp_path)) == (1, "")
     assert f"{tmp_path / file.split('/')[0]} is there already" in capsys.readouterr().err
     assert (tmp_path / file).read_bytes() == b"\xff mine"
 
@@ -139,7 +137,7 @@ def test_other_bytes_are_an_error(
     differing = replace(story.requests[1], retrained="0" * 64)
     other = replace(story, requests=(story.requests[0], differing, story.requests[2]))
     monkeypatch.setattr(demo, "happen", lambda folder, report: other)
-    code, shown = ask(plain, "--out", str(tmp_path), *how)
+    code, shown = ask("--out", str(tmp_path), *how)
     assert code == 1
     if how:
         facts = json.loads(shown)
@@ -154,7 +152,7 @@ def test_other_bytes_are_an_error(
 def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = replace(story.verdict, verdict="different")
     monkeypatch.setattr(demo, "happen", lambda folder, report: replace(story, verdict=verdict))
-    code, shown = ask(plain, "--out", str(tmp_path))
+    code, shown = ask("--out", str(tmp_path))
     assert code == 1
     assert "says of the last: different." in shown
 

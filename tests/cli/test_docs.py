@@ -3,17 +3,16 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.shell import Shell
 from tests.cli.terminal import maxrr
-from tests.cli.test_fronts import walk
+from tests.cli.tree import LEAVES, ROOT, options, parse
 
-from maxrr.cli import COMMANDS, exits, plain
-from maxrr.cli.command import Group, parameters, summary
+from maxrr.cli.run import MEANING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-LEAVES = {" ".join(path): thing for path, thing in walk(COMMANDS) if not isinstance(thing, Group)}
 
 each_command = pytest.mark.parametrize("name", LEAVES)
 
@@ -25,39 +24,47 @@ def section(name: str) -> str:
     return found[1]
 
 
+def row(option: Any) -> str:
+    """What the page says of an option: its names, its help, and its default."""
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    default = getattr(option.default, "value", option.default)
+    ending = " (required)" if option.required else f" ({default})" if default not in (None, False) else ""
+    return f"| {names} | {option.help}{ending} |"
+
+
 @each_command
-def test_the_page_has_every_option_and_no_other(name: str) -> None:
-    first_cells = re.findall(r"^\| ((?:`-[^|]*`(?:, )?)+) \|", section(name), flags=re.MULTILINE)
-    written = {option for cell in first_cells for option in re.findall(r"`(-[^`]+)`", cell)}
-    taken = {option for each in parameters(LEAVES[name]) for option in (*each.names, *each.off)}
-    assert written == taken
+def test_the_page_has_every_option_with_its_help_and_no_other(name: str) -> None:
+    table = section(name).partition("| option | what it does |\n|---|---|\n")[2]
+    written = re.findall(r"^\| `-.*\|$", table, flags=re.MULTILINE)
+    assert written == [row(option) for option in options(LEAVES[name]) if option.name != "help"]
 
 
 @each_command
 def test_everything_a_command_takes_has_help(name: str) -> None:
-    assert [each.name for each in parameters(LEAVES[name]) if len(each.info.help.split()) < 2] == []
+    assert [each.name for each in LEAVES[name].params if each.name != "help" and len(each.help.split()) < 5] == []
 
 
 def test_the_page_names_no_command_that_is_not_there() -> None:
     assert set(re.findall(r"^## maxrr (.+)$", PAGE, flags=re.MULTILINE)) == set(LEAVES)
     listed = re.findall(r"^\| \[`(\w+)`\]", PAGE, flags=re.MULTILINE)
-    assert listed == list(COMMANDS.commands)
+    assert sorted(listed) == sorted(ROOT.commands)
 
 
 def test_exit_codes() -> None:
     written = re.findall(r"^\| (\d+) \| (.+) \|$", PAGE, flags=re.MULTILINE)
-    assert {int(code): meaning for code, meaning in written} == exits.MEANING
+    assert {int(code): meaning for code, meaning in written} == MEANING
     shown = " ".join(maxrr("--help").stdout.split())
-    assert [meaning for meaning in exits.MEANING.values() if meaning not in shown] == []
+    assert [meaning for meaning in MEANING.values() if meaning not in shown] == []
 
 
 def examples(text: str) -> list[str]:
-    return re.findall(r"^(?:\$ |    |.*\| )?(maxrr [a-z].*)$", text, flags=re.MULTILINE)
+    unmarked = text.replace("\b", "")  # which keeps Typer from wrapping them
+    return re.findall(r"^(?:\$ |    |.*\| )?(maxrr [a-z].*)$", unmarked, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("line", [line for thing in LEAVES.values() for line in examples(summary(thing))])
+@pytest.mark.parametrize("line", [line for thing in LEAVES.values() for line in examples(thing.help)])
 def test_examples_of_the_help_can_be_typed(line: str) -> None:
-    assert plain.build(COMMANDS, "").parse_args(shlex.split(line)[1:])
+    parse(shlex.split(line)[1:])
 
 
 def test_examples_of_the_page_can_be_typed() -> None:
@@ -68,13 +75,13 @@ def test_examples_of_the_page_can_be_typed() -> None:
     ]
     assert len(lines) > len(LEAVES)
     for line in lines:
-        assert plain.build(COMMANDS, "").parse_args(shlex.split(line)[1:]), line
+        parse(shlex.split(line)[1:])
 
 
 @pytest.mark.parametrize("name", sorted(set(LEAVES) - {"demo", "data list", "data get", "data describe"}))
-def test_help_keeps_examples_as_they_are(name: str, either: Shell) -> None:
-    lines = examples(summary(LEAVES[name]))
-    shown = [line.strip() for line in either(*name.split(), "--help").out.splitlines()]
+def test_help_keeps_examples_as_they_are(name: str, shell: Shell) -> None:
+    lines = examples(LEAVES[name].help)
+    shown = [line.strip() for line in shell(*name.split(), "--help").out.splitlines()]
     assert lines
     assert [line for line in lines if len(line) < 70 and not any(text.endswith(line) for text in shown)] == []
 

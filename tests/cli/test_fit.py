@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.cli.shell import Shell, kinds, model_of
 
-from maxrr.cli import COMMANDS, fit, plain
-from maxrr.cli.cores import core_of
+from maxrr.cli import app, fit
+from maxrr.cli.fit import core_of
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Recipe
 from maxrr.svm import ConvergenceError, LinearSVM
@@ -19,9 +19,9 @@ from maxrr.workspace import Workspace
 QUICK = ("--epochs", 1)
 
 
-def test_what_it_says_is_what_is_there(either: Shell, tmp_path: Path) -> None:
+def test_what_it_says_is_what_is_there(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "ws"
-    found = either("fit", "digits", "--core", "hash:0.5", *QUICK, "--out", folder, "--json").json
+    found = shell("fit", "digits", "--core", "hash:0.5", *QUICK, "--out", folder, "--json").json
     assert found["core"] + found["influential"] + found["free"] == found["records"] == 1420
     assert found["test_records"] == 377
     assert 0.0 < found["accuracy"] < 1.0
@@ -39,28 +39,28 @@ def test_for_people(shell: Shell, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_head_without_weights_is_a_line_of_warning(either: Shell, tmp_path: Path, key_file: Path) -> None:
+def test_a_head_without_weights_is_a_line_of_warning(shell: Shell, tmp_path: Path, key_file: Path) -> None:
     """It names the class as the file does. A plan says it, too."""
     rows = [f"{row},{'rare' if row % 9 == 8 else 'ab'[row % 2]},{row % 2}" for row in range(90)]
     table = tmp_path / "table.csv"
     table.write_text("\n".join(["id,label,x", *rows]))
-    ended = either(
+    ended = shell(
         "fit", table, "--core", "hash:0.5", "--core-key-file", key_file, "--epochs", 2, "--out", tmp_path / "ws"
     )
     warned = [line for line in ended.err.splitlines() if line.startswith("Warning: ")]
     assert any("the head of class 'rare' has weights of zero" in line for line in warned), ended.err
-    planned = either("plan", tmp_path / "ws", "--ids", kinds(tmp_path / "ws")["influential"][0]).out
+    planned = shell("plan", tmp_path / "ws", "--ids", kinds(tmp_path / "ws")["influential"][0]).out
     assert "1 head has weights of zero, so that every record is influential in it" in planned
 
 
 def test_a_head_that_cannot_be_solved_is_an_error_in_words(
-    either: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     def fails(*_: object) -> None:
         raise ConvergenceError("the head of class 3 is not solved")
 
     monkeypatch.setattr(LinearSVM, "fit", fails)
-    ended = either("fit", "digits", "--core", "full", *QUICK, "--out", tmp_path / "ws", code=1)
+    ended = shell("fit", "digits", "--core", "full", *QUICK, "--out", tmp_path / "ws", code=1)
     assert ended.err.splitlines()[-1] == "Error: the head of class 3 is not solved"
     assert not (tmp_path / "ws" / "workspace.json").exists()
 
@@ -68,11 +68,11 @@ def test_a_head_that_cannot_be_solved_is_an_error_in_words(
 def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LinearSVM, "fit", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError):
-        plain.main(COMMANDS, ["fit", "digits", "--core", "full", "--epochs", "1", "--out", str(tmp_path / "ws")], "")
+        app(["fit", "digits", "--core", "full", "--epochs", "1", "--out", str(tmp_path / "ws")])
 
 
 def test_defaults_are_those_of_the_library() -> None:
-    given = {name: parameter.default for name, parameter in inspect.signature(fit.run).parameters.items()}
+    given = {name: parameter.default for name, parameter in inspect.signature(fit.fit).parameters.items()}
     assert (given["epochs"], given["batch_size"], given["lr"]) == (Recipe.epochs, Recipe.batch_size, Recipe.lr)
 
 

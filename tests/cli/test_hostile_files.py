@@ -12,7 +12,7 @@ from PIL import Image
 from tests.cli.shell import Shell
 
 from maxrr.cli import receipt as receipts
-from maxrr.cli.pages import is_ours
+from maxrr.cli.show import is_ours
 
 COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "receipt show": lambda ws, file: ("receipt", "show", file),
@@ -79,10 +79,10 @@ def test_a_socket(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("9" * 10_000, "too large"),
     ],
 )
-def test_receipts_that_are_none(either: Shell, tmp_path: Path, text: str, message: str) -> None:
+def test_receipts_that_are_none(shell: Shell, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "receipt.json").write_text(text)
     for verb in ("show", "verify"):
-        ended = either("receipt", verb, tmp_path / "receipt.json", code=1)
+        ended = shell("receipt", verb, tmp_path / "receipt.json", code=1)
         assert message in ended.err
         assert len(ended.err.splitlines()) == 1
 
@@ -102,27 +102,27 @@ def handed_out(shell: Shell, visits: Path) -> dict[str, object]:
     return found
 
 
-def test_what_is_on_a_receipt_is_only_read(either: Shell, handed_out: dict[str, object], tmp_path: Path) -> None:
+def test_what_is_on_a_receipt_is_only_read(shell: Shell, handed_out: dict[str, object], tmp_path: Path) -> None:
     """Escape sequences on a receipt could write 'holds' over 'no', and newlines could add lines."""
     steering = "\x1b[2K\x1b[1A\rexact \x9b31m \u202e\nholds  yes"
     changed = handed_out | {"reason": steering, "core_depended_on": steering, "time": steering, "model_after": steering}
     (tmp_path / "receipt.json").write_text(json.dumps(changed))
-    shown = either("receipt", "show", tmp_path / "receipt.json")
-    verified = either("receipt", "verify", tmp_path / "receipt.json", code=4)
+    shown = shell("receipt", "show", tmp_path / "receipt.json")
+    verified = shell("receipt", "verify", tmp_path / "receipt.json", code=4)
     for text in (shown.out, verified.out):
         assert not set(text) & {"\x1b", "\r", "\x9b", "\u202e"}
         assert "\nholds  yes" not in text
     assert "\\x1b[2K" in shown.out
-    found = either("receipt", "show", tmp_path / "receipt.json", "--json")
+    found = shell("receipt", "show", tmp_path / "receipt.json", "--json")
     assert found.json["reason"] == steering
     assert not set(found.out) & {"\x1b", "\r", "\x9b", "\u202e"}
 
 
 @pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity", "1" + "0" * 400])
-def test_numbers_that_are_none(either: Shell, handed_out: dict[str, object], tmp_path: Path, number: str) -> None:
+def test_numbers_that_are_none(shell: Shell, handed_out: dict[str, object], tmp_path: Path, number: str) -> None:
     """The last was an OverflowError, with its traceback."""
     (tmp_path / "receipt.json").write_text(json.dumps(handed_out | {"seconds": 12345}).replace("12345", number))
-    assert "not a receipt" in either("receipt", "verify", tmp_path / "receipt.json", code=1).err
+    assert "not a receipt" in shell("receipt", "verify", tmp_path / "receipt.json", code=1).err
 
 
 def test_classes_and_file_names_are_only_read(shell: Shell, tmp_path: Path) -> None:
@@ -136,16 +136,16 @@ def test_classes_and_file_names_are_only_read(shell: Shell, tmp_path: Path) -> N
         assert not set(text) & {"\x1b", "\u202e"}
 
 
-def test_ids_that_numpy_would_change(either: Shell, fitted_visits: Path, tmp_path: Path) -> None:
+def test_ids_that_numpy_would_change(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
     """'v1' and a NUL asked for 'v1'."""
     ids = tmp_path / "ids.txt"
     for text, message in ((b"v1\0\n", "character NUL"), (b"v1\n" + b"x" * 5_000_000, "1,000 characters at most")):
         ids.write_bytes(text)
-        ended = either("plan", fitted_visits, "--ids-file", ids, code=1)
+        ended = shell("plan", fitted_visits, "--ids-file", ids, code=1)
         assert message in ended.err
         assert len(ended.err) < 500
-    assert "1,000 characters" in either("plan", fitted_visits, "--ids", "x" * 1001, code=1).err
-    assert "1,000 characters" in either("plan", fitted_visits, "--subject", "x" * 1001, code=1).err
+    assert "1,000 characters" in shell("plan", fitted_visits, "--ids", "x" * 1001, code=1).err
+    assert "1,000 characters" in shell("plan", fitted_visits, "--subject", "x" * 1001, code=1).err
 
 
 def test_long_ids_where_ids_are_integers(shell: Shell, fitted_digits: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-from maxrr.cli import sources
 from maxrr.data import load
 
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
@@ -20,8 +19,8 @@ def unnamed(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_table_without_ids_is_refused(either: Shell, unnamed: Path, tmp_path: Path) -> None:
-    ended = either("fit", unnamed, *FIT, "--out", tmp_path / "ws", code=1)
+def test_a_table_without_ids_is_refused(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
+    ended = shell("fit", unnamed, *FIT, "--out", tmp_path / "ws", code=1)
     assert "--id)" in ended.err
     assert "--ids-from content" in ended.err
     assert "--ids-from rows), row numbers, which name other records as soon as a line is deleted" in ended.err
@@ -53,21 +52,21 @@ def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -
     assert shell("prove", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
 
 
-def test_ids_that_are_there(either: Shell, visits_csv: Path, tmp_path: Path) -> None:
+def test_ids_that_are_there(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
     options = ("--label", "state", "--id", "visit", "--subject", "person", "--ids-from", "content")
-    assert "leave ids_from (--ids-from) out" in either("fit", visits_csv, *options, "--out", tmp_path, code=1).err
-    assert "leave" in either("fit", "digits", "--ids-from", "rows", "--out", tmp_path / "ws", code=1).err
+    assert "leave ids_from (--ids-from) out" in shell("fit", visits_csv, *options, "--out", tmp_path, code=1).err
+    assert "leave" in shell("fit", "digits", "--ids-from", "rows", "--out", tmp_path / "ws", code=1).err
 
 
-def test_other_words(either: Shell, unnamed: Path, tmp_path: Path) -> None:
-    ended = either("fit", unnamed, *FIT, "--ids-from", "hash", "--out", tmp_path / "ws", code=2)
+def test_other_words(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
+    ended = shell("fit", unnamed, *FIT, "--ids-from", "hash", "--out", tmp_path / "ws", code=2)
     assert "hash" in ended.err
 
 
-def test_describing_needs_no_ids(either: Shell, unnamed: Path) -> None:
-    found = either("data", "describe", unnamed, "--label", "state", "--json").json
+def test_describing_needs_no_ids(shell: Shell, unnamed: Path) -> None:
+    found = shell("data", "describe", unnamed, "--label", "state", "--json").json
     assert sum(found["records"]) == 60
-    by_content = either("data", "describe", unnamed, "--label", "state", "--ids-from", "content", "--json").json
+    by_content = shell("data", "describe", unnamed, "--label", "state", "--ids-from", "content", "--json").json
     train, test = load(unnamed, label="state", ids_from="content")
     assert by_content["records"] == [len(train), len(test)]
     assert by_content["records"] != found["records"]
@@ -87,10 +86,10 @@ def test_an_audit_finds_forgotten_records_by_content(shell: Shell, unnamed: Path
     assert json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["records"] == 3
 
 
-def test_uneven_columns_are_warned_of_once(either: Shell, tmp_path: Path) -> None:
+def test_uneven_columns_are_warned_of_once(shell: Shell, tmp_path: Path) -> None:
     rows = [f"{row},{'ab'[row % 2]},{row % 2},{1000 * row}" for row in range(40)]
     (tmp_path / "table.csv").write_text("\n".join(["id,label,share,income", *rows]))
-    ended = either("fit", tmp_path / "table.csv", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
+    ended = shell("fit", tmp_path / "table.csv", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
     assert ended.err.count("Warning: column 'income' varies") == 1
     assert "scale the columns" in ended.err
 
@@ -131,9 +130,8 @@ def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) ->
     assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err
 
 
-def test_columns_that_change_places(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_change_places(shell: Shell, tmp_path: Path) -> None:
     """By their names they are the same records, also for whoever trains again."""
-    monkeypatch.setattr(sources, "names_of_columns", lambda _: ("age", "weight"))
     path, ws = tmp_path / "table.csv", tmp_path / "ws"
     path.write_text(named(list(map(str, range(60)))))
     shell("fit", path, *FIT, "--out", ws)

@@ -1,18 +1,20 @@
-"""`maxrr predict`: images and arrays, the class and what comes close."""
+"""`maxrr predict` and `maxrr export`: images and arrays, the class and what comes close; the model as a file."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, kinds, model_of
 
-from maxrr.cli import inputs, predict
+from maxrr.cli import inputs
 from maxrr.data import load
-from maxrr.workspace import Workspace
+from maxrr.workspace import RecordKind, Workspace
 
 
-def test_arrays_and_archives(either: Shell, fitted_digits: Path, tmp_path: Path) -> None:
+def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
     records = test.features[:5]
     np.save(tmp_path / "some.npy", records)
@@ -21,21 +23,21 @@ def test_arrays_and_archives(either: Shell, fitted_digits: Path, tmp_path: Path)
         expected = [str(label) for label in workspace.predict(records)]
         probabilities = workspace.predict_proba(records).max(axis=1)
     for file in ("some.npy", "some.npz"):
-        found = either("predict", fitted_digits, tmp_path / file, "--json").json
+        found = shell("predict", fitted_digits, tmp_path / file, "--json").json
         assert [answer["class"] for answer in found] == expected
         assert [answer["record"] for answer in found] == [f"{tmp_path / file}:{row}" for row in range(5)]
         assert [answer["top"][0]["probability"] for answer in found] == pytest.approx(probabilities)
         assert all(len(answer["top"]) == 3 for answer in found)
 
 
-def test_images(either: Shell, fitted_digits: Path, tmp_path: Path) -> None:
+def test_images(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
     paths = [tmp_path / "a.png", tmp_path / "b.png"]
     for path, record in zip(paths, test.features, strict=False):
         Image.fromarray((record[0] * 255).astype(np.uint8)).save(path)
     with Workspace.open(fitted_digits, read_only=True) as workspace:
         expected = [str(label) for label in workspace.predict(test.features[:2])]
-    shown = either("predict", fitted_digits, *paths).out.splitlines()
+    shown = shell("predict", fitted_digits, *paths).out.splitlines()
     assert [tuple(line.split()[:2]) for line in shown[2:]] == list(zip(map(str, paths), expected, strict=True))
 
 
@@ -71,10 +73,8 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
     ],
 )
 def test_files_that_are_no_records(
-    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes,
-    named: str,
+    shell: Shell, fitted_visits: Path, tmp_path: Path, name: str, content: bytes, named: str
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
     (tmp_path / name).write_bytes(content)
     ended = shell("predict", fitted_visits, tmp_path / name, code=1)
     assert (named in ended.err, len(ended.err.splitlines()), ended.out) == (True, 1, "")
@@ -93,39 +93,59 @@ TABLES = {
 
 
 def test_columns_count_by_their_names(
-    either: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, fitted_visits: Path, tmp_path: Path
 ) -> None:  # fmt: skip
     """Taken in their order, the reordered table got other answers without a word."""
-    monkeypatch.setattr(predict, "names_of_columns", lambda _: ("age", "weight"))
     found = {}
     for name, text in TABLES.items():
         (tmp_path / "new.csv").write_text(text)
-        ended = either("predict", fitted_visits, tmp_path / "new.csv", "--json")
+        ended = shell("predict", fitted_visits, tmp_path / "new.csv", "--json")
         assert "Warning" not in ended.err
         found[name] = [answer["top"] for answer in ended.json]
     np.save(tmp_path / "new.npy", np.array([[2.5, 3], [0.5, 6]]))
-    expected = [answer["top"] for answer in either("predict", fitted_visits, tmp_path / "new.npy", "--json").json]
+    expected = [answer["top"] for answer in shell("predict", fitted_visits, tmp_path / "new.npy", "--json").json]
     assert found == dict.fromkeys(TABLES, expected)
 
 
 def test_without_names_their_order_counts_and_that_is_said(
-    either: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(predict, "names_of_columns", lambda _: None)
+    nameless = property(lambda workspace: replace(RecordKind.of(workspace._fitted), columns=None))
+    monkeypatch.setattr(Workspace, "kind", nameless)
     (tmp_path / "new.csv").write_text("a,b\n2.5,3\n")
     (tmp_path / "short.csv").write_text("a\n2.5\n")
-    ended = either("predict", fitted_visits, tmp_path / "new.csv", "--json")
+    ended = shell("predict", fitted_visits, tmp_path / "new.csv", "--json")
     assert f"Warning: {fitted_visits} does not know what its columns are called" in ended.err
     assert len(ended.json) == 1
-    assert "short.csv: has shape (1, 1)" in either("predict", fitted_visits, tmp_path / "short.csv", code=1).err
+    assert "short.csv: has shape (1, 1)" in shell("predict", fitted_visits, tmp_path / "short.csv", code=1).err
 
 
 def test_a_column_of_the_model_may_be_called_like_a_key(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("label,id,x\nill,7,1\n")
-    found = inputs.from_csv(tmp_path / "new.csv", inputs.Kind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
+    found = inputs.from_csv(tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
     assert found.tolist() == [[1.0, 7.0]]
 
 
 def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("x\n0.1\n")
-    assert inputs.from_csv(tmp_path / "new.csv", inputs.Kind((1,), np.dtype("f8"), ("x",)), ()).tolist() == [[0.1]]
+    assert inputs.from_csv(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), ()).tolist() == [[0.1]]
+
+
+# Export
+
+
+def test_export(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    written = shell("export", digits, tmp_path / "model.onnx", "--json").json
+    assert written["model_hash"] == model_of(digits)
+    assert written["bytes"] == (tmp_path / "model.onnx").stat().st_size
+    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
+    shown = shell("export", digits, tmp_path / "model.onnx").out
+    assert f"model {model_of(digits)[:12]}" in shown
+
+
+def test_export_without_its_packages(
+    shell: Shell, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert "maxrr[onnx]" in shell("export", digits, tmp_path / "model.onnx", code=1).err
+    assert not (tmp_path / "model.onnx").exists()

@@ -33,15 +33,15 @@ def test_a_proof_of_the_present_state(shell: Shell, answered: Path) -> None:
     ("result", "code"), [("identical", 0), ("within 3.2e-12", 5), ("identical in part", 5), ("different", 4)]
 )  # fmt: skip
 def test_exit_codes(
-    either: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
+    shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
 ) -> None:  # fmt: skip
     monkeypatch.setattr(Workspace, "prove", lambda *_: verdict(result, result))
-    assert f"verdict       {result}" in either("prove", answered, "1", code=code).out
-    assert either("prove", answered, "1", "--json", code=code).json["holds"] is (code == 0)
+    assert f"verdict       {result}" in shell("prove", answered, "1", code=code).out
+    assert shell("prove", answered, "1", "--json", code=code).json["holds"] is (code == 0)
     monkeypatch.setattr(Workspace, "prove", lambda *_: verdict("not comparable here", result))
-    assert "the head was proved, from the stored features" in either("prove", answered, "1", code=5).out
+    assert "the head was proved, from the stored features" in shell("prove", answered, "1", code=5).out
     monkeypatch.setattr(Workspace, "prove", lambda *_: verdict("the receipt is false", result))
-    assert "something that it says is not so" in either("prove", answered, "1", code=4).out
+    assert "something that it says is not so" in shell("prove", answered, "1", code=4).out
 
 
 def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path, tmp_path: Path) -> None:

@@ -32,11 +32,11 @@ def test_an_image_and_its_pixels_are_the_same_record(
     shell("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits, "--id", one)
 
 
-def test_another_class(either: Shell, digits: Path, corrected: Path) -> None:
+def test_another_class(shell: Shell, digits: Path, corrected: Path) -> None:
     one = kinds(digits)["free"][0]
-    shown = either("replace", digits, one, "--image", corrected, "--label", "7", "--yes").out
+    shown = shell("replace", digits, one, "--image", corrected, "--label", "7", "--yes").out
     assert "1,420 → 1,420" in shown
-    other = either("replace", digits, one, "--image", corrected, "--label", "shoe", "--yes", code=1)
+    other = shell("replace", digits, one, "--image", corrected, "--label", "shoe", "--yes", code=1)
     assert "'shoe'" in other.err
 
 

@@ -12,18 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.shell import FRONTS, Shell
-from tests.cli.terminal import BARE
+from tests.cli.shell import Shell
 from tests.experiments.problems import TINY, repeatable, sides
 from tests.report.samples import results as papers_size
 
-from maxrr.cli import experiment, reproduce, show, study
+from maxrr.cli import reproduce, show
 from maxrr.experiments import PARTS, PROFILES, STUDIES
 from maxrr.progress import Report
 from maxrr.report.figures.names import readable
 
 NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "array_api_compat", "onnxruntime", "pandas")
-WITH_LITTLE = f"import sys\nsys.modules.update(dict.fromkeys({NOT_NEEDED}))\n{BARE}"  # None there: not to be imported
+WITH_LITTLE = f"""
+import sys
+sys.modules.update(dict.fromkeys({NOT_NEEDED}))  # None there: not to be imported
+from maxrr.cli import app
+app()
+"""
 INTERRUPTED = "Error: interrupted: what is measured is kept, and the same command goes on from there"
 
 
@@ -93,7 +97,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed")
     with small():
         for command in COMMANDS:
-            Shell(FRONTS["plain"])(*command, "--profile", "smoke", "--out", folder)
+            Shell()(*command, "--profile", "smoke", "--out", folder)
     return folder
 
 
@@ -135,19 +139,19 @@ def test_an_interrupted_run_goes_on(
 
 @pytest.mark.usefixtures("tiny")
 def test_what_is_there_is_shown_and_not_measured(
-    either: Shell, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr("maxrr.experiments.lab.Lab.extractors", lambda *_, **__: pytest.fail("it was measured"))
     cells = contents(undisturbed / "smoke")["sensitivity"]["cells"]
     before = files(undisturbed)
-    shown = either("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed).out
+    shown = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed).out
     assert "Unlearning random support vectors (digits, 2 runs)" in shown
     for columns in cells.values():
         for cell in columns.values():
             assert f"{cell['mean']:.4f} ± {cell['stderr']:.4f}" in shown
     assert "The data are not the paper's: there is nothing to compare with." in shown
     assert str(undisturbed / "smoke" / "report.html") in shown
-    asked = either("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed, "--json").json
+    asked = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed, "--json").json
     assert asked["sensitivity"]["cells"] == cells
     assert Path(asked["page"]).is_file()
     assert files(undisturbed) == before
@@ -202,9 +206,9 @@ def test_without_figures_it_warns_and_writes_the_rest(
     ids=" ".join,
 )
 def test_what_is_unknown_is_wrong_usage_and_the_choices_are_said(
-    either: Shell, arguments: tuple[str, ...], choices: tuple[str, ...]
+    shell: Shell, arguments: tuple[str, ...], choices: tuple[str, ...]
 ) -> None:
-    ended = either(*arguments, code=2)
+    ended = shell(*arguments, code=2)
     words = ended.err.replace("'", " ").replace(",", " ").replace(")", " ").split()
     assert [choice for choice in choices if choice not in words] == []
     assert ended.out == ""
@@ -213,9 +217,8 @@ def test_what_is_unknown_is_wrong_usage_and_the_choices_are_said(
 def wanted(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     """The parts that a command would measure."""
     asked: list[Any] = []
-    for module in (reproduce, study):
-        monkeypatch.setattr(module, "measure", lambda wanted, *rest: asked.append(wanted))
-    Shell(FRONTS["plain"])(*arguments)
+    monkeypatch.setattr(reproduce, "measure", lambda wanted, *rest: asked.append(wanted))
+    Shell()(*arguments)
     return asked[0]
 
 
@@ -227,11 +230,11 @@ def test_all_is_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wanted(monkeypatch, "reproduce", "table", "--profile", "paper") == [("table", None)]
     assert wanted(monkeypatch, "reproduce", "--data", "mnist") == [(name, "mnist") for name in PARTS]
     assert wanted(monkeypatch, "study") == [(name, None) for name in STUDIES]
-    assert {size.value for size in experiment.Size} == set(PROFILES)
+    assert {size.value for size in reproduce.Size} == set(PROFILES)
 
 
 def test_what_a_study_says_in_sentences_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    experiment.tell({**papers_size()["members"], "said": ["Chosen: this.", "Against it: nothing."]}, PROFILES["paper"])
+    reproduce.tell({**papers_size()["members"], "said": ["Chosen: this.", "Against it: nothing."]}, PROFILES["paper"])
     assert capsys.readouterr().out.splitlines()[-2:] == ["Chosen: this.", "Against it: nothing."]
 
 
@@ -245,13 +248,13 @@ def test_results_on_data_of_any_name_are_on_the_page(undisturbed: Path, tmp_path
     found = json.loads((undisturbed / "smoke" / "ranking-length.json").read_text(encoding="utf-8"))
     found["setting"]["profile"]["data"] = "people"
     (tmp_path / "ranking-length-people.json").write_text(json.dumps(found), encoding="utf-8")
-    page = experiment.write(tmp_path).read_text(encoding="utf-8")
+    page = reproduce.write(tmp_path).read_text(encoding="utf-8")
     assert f"{found['title']}, people" in page
 
 
 def test_beside_the_papers_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     parts = papers_size()
-    experiment.tell(parts["table"], PROFILES["paper"])
+    reproduce.tell(parts["table"], PROFILES["paper"])
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "Accuracy after unlearning (fashion-mnist, 100 runs)"
     cells = {(row, column): cell for row, cells in parts["table"]["cells"].items() for column, cell in cells.items()}

@@ -47,11 +47,11 @@ def test_a_file_of_ids(
     ],
 )
 def test_files_that_name_no_records(
-    either: Shell, fitted_digits: Path, tmp_path: Path, content: bytes, named: str
+    shell: Shell, fitted_digits: Path, tmp_path: Path, content: bytes, named: str
 ) -> None:
     path = tmp_path / "ids.txt"
     path.write_bytes(content)
-    ended = either("plan", fitted_digits, "--ids-file", path, code=1)
+    ended = shell("plan", fitted_digits, "--ids-file", path, code=1)
     assert named in ended.err
     assert len(ended.err.splitlines()) == 1
 
@@ -67,8 +67,8 @@ def test_a_file_that_is_missing(shell: Shell, fitted_digits: Path, tmp_path: Pat
     ids=["nothing", "ids and subject", "ids twice", "file and subject"],
 )
 @pytest.mark.parametrize("command", ["plan", "unlearn"])
-def test_records_are_named_in_one_way(either: Shell, fitted_digits: Path, command: str, asked: tuple[str, ...]) -> None:
-    assert "one of --ids, --ids-file and --subject" in either(command, fitted_digits, *asked, code=2).err
+def test_records_are_named_in_one_way(shell: Shell, fitted_digits: Path, command: str, asked: tuple[str, ...]) -> None:
+    assert "one of --ids, --ids-file and --subject" in shell(command, fitted_digits, *asked, code=2).err
 
 
 def test_ids_that_are_strings_stay_strings(shell: Shell, fitted_visits: Path) -> None:

@@ -6,12 +6,7 @@ import warnings
 
 import pytest
 
-from maxrr.cli.exits import REFUSED, UNPROVED, Stop
-from maxrr.cli.run import run
-
-
-def failing(error: BaseException) -> None:
-    raise error
+from maxrr.cli.run import REFUSED, UNPROVED, Stop, reported
 
 
 @pytest.mark.parametrize(
@@ -37,31 +32,32 @@ def failing(error: BaseException) -> None:
 def test_a_line_and_an_exit_code(
     error: BaseException, code: int, shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as exit_:
-        run(failing, {"error": error})
+    with pytest.raises(SystemExit) as exit_, reported():
+        raise error
     assert exit_.value.code == code
     assert capsys.readouterr() == ("", shown)
 
 
 def test_debug_lets_it_through() -> None:
-    with pytest.raises(ValueError, match="why"):
-        run(failing, {"error": ValueError("why")}, debug=True)
+    with pytest.raises(ValueError, match="why"), reported(debug=True):
+        raise ValueError("why")
 
 
 def test_a_warning_is_a_line(capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder) -> None:
     warnings.simplefilter("always")
-    run(lambda: warnings.warn("two records are alike", stacklevel=1), {})
+    with reported():
+        warnings.warn("two records are alike", stacklevel=1)
     assert capsys.readouterr() == ("", "Warning: two records are alike\n")
     assert not recwarn.list
 
 
 def test_a_fault_is_not_dressed_up() -> None:
-    with pytest.raises(TypeError, match="ours"):
-        run(failing, {"error": TypeError("ours")})
+    with pytest.raises(TypeError, match="ours"), reported():
+        raise TypeError("ours")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with head")
 def test_a_reader_that_has_read_enough() -> None:
-    code = "from maxrr.cli.run import run; run(lambda: print('word\\n' * 100_000), {})"
+    code = "from maxrr.cli.run import reported\nwith reported(): print('word\\n' * 100_000)"
     piped = subprocess.run(f'"{sys.executable}" -c "{code}" | head -n 1', shell=True, capture_output=True, text=True)
     assert (piped.stdout, piped.stderr) == ("word\n", "")

@@ -1,4 +1,4 @@
-"""What commands print: drawn with Rich on a terminal, plain text in a pipe or without Rich."""
+"""What commands print: drawn with Rich on a terminal, plain text in a pipe."""
 
 import json
 import re
@@ -65,15 +65,6 @@ def test_a_terminal_gets_rich_with_brackets_intact(monkeypatch: pytest.MonkeyPat
     )
     assert words(screen) == expected.split()
     assert "─" in screen.getvalue()
-
-
-def test_a_terminal_without_rich_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = on_a_terminal(monkeypatch)
-    monkeypatch.setitem(sys.modules, "rich", None)
-    show.table(["class"], [["cat"]])
-    with show.progress() as report:
-        report("training", 1, 2, loss=0.5)
-    assert screen.getvalue() == "class\n-----\ncat\n\rtraining: 1/2 (50 %), loss 0.5\n"
 
 
 def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

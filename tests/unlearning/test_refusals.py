@@ -97,7 +97,11 @@ def test_the_refusal_of_core_records_says_what_else_there_is(model):
     assert "2 of the records are core" in words
     assert "retrain" in words
     assert "head" in words
-    assert model.plan(ids, core_policy="refuse").refusal == words
+    plan = model.plan(ids, core_policy="refuse")
+    assert plan.refusal == words
+    assert [(way.parameter, way.value) for way in plan.instead] == [("core_policy", "retrain"), ("core_policy", "head")]
+    said = plan.refusal_in(lambda parameter, value: f"<{value}>")
+    assert said == f"{plan.refused_because}: use <retrain> for an exact answer, <head> for an approximate one"
 
 
 def test_one_class_left_is_refused(model):

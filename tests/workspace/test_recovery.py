@@ -140,7 +140,7 @@ def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
             contents_at_the_end.extend(each.read_bytes() for each in path.rglob("*.npz"))
         remove(path)
 
-    with Workspace.open(folder) as workspace, mock.patch("maxrr.workspace.store.remove", noted):
+    with Workspace.open(folder) as workspace, mock.patch("maxrr.workspace.folder.remove", noted):
         workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1))
     assert contents_at_the_end
     assert not any(any(content) for content in contents_at_the_end)

@@ -1,93 +1,88 @@
-"""The `maxrr` command: one file a command, each importing what it needs when it runs."""
+"""The `maxrr` command. Each command imports what it needs when it runs, so that help and errors come at once."""
 
-import errno
 import importlib
-import io
-import os
-import sys
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable
+from typing import Annotated
 
-from maxrr.cli import (
-    audit,
-    bundle,
-    data,
-    demo,
-    exits,
-    export,
-    fit,
-    page,
-    plan,
-    predict,
-    prove,
-    receipt,
-    replace,
-    reproduce,
-    status,
-    study,
-    unlearn,
-)
-from maxrr.cli.command import Group
+import typer
 
-__all__ = ["COMMANDS", "app"]
+from maxrr.cli import audit, data, demo, fit, predict, prove, receipt, reproduce, status, unlearn
+from maxrr.cli.run import MEANING, Commands
 
-COMMANDS = Group(
+__all__ = ["app"]
+
+HELP = (
     "Classifiers that forget records cheaply and exactly, and show that they did.\n\n"
     "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first.\n\n"
-    "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in exits.MEANING.items()),
-    {
-        "fit": fit.run,
-        "plan": plan.run,
-        "unlearn": unlearn.run,
-        "replace": replace.run,
-        "prove": prove.run,
-        "bundle": bundle.run,
-        "audit": audit.run,
-        "page": page.run,
-        "predict": predict.run,
-        "status": status.run,
-        "receipt": Group(
-            "The answer to a request: in words, and checked.", {"show": receipt.present, "verify": receipt.verify}
-        ),
-        "export": export.run,
-        "data": Group(
-            "The data sets: which are known, where they lie, what is in them.",
-            {"list": data.known, "get": data.get, "describe": data.describe},
-        ),
-        "demo": demo.run,
-        "reproduce": reproduce.run,
-        "study": study.run,
-    },
+    "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in MEANING.items())
 )
 
 
-def app(arguments: Sequence[str] | None = None) -> None:
-    """The command line, with Typer where it is installed; the same commands and options without."""
-    try:
-        import typer  # noqa: F401
-    except ImportError:
-        from maxrr.cli.plain import main
-    else:
-        from maxrr.cli.fancy import main
-    opened_streams()
-    # A terminal that cannot show a sign shows a question mark, not an error.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    main(COMMANDS, arguments, f"maxrr {importlib.import_module('maxrr').__version__}")
+def group(words: str, commands: dict[str, Callable[..., None]], cls: type[Commands] | None = None) -> typer.Typer:
+    """Commands under one name. Python's own tracebacks: they show no local variables, which may be records that
+    somebody asked to have forgotten.
+    """
+    made = typer.Typer(
+        cls=cls, help=paragraphs(words), no_args_is_help=True, add_completion=cls is not None,
+        pretty_exceptions_enable=False,
+    )  # fmt: skip
+    for name, command in commands.items():
+        made.command(name, help=paragraphs(inspect.getdoc(command) or ""))(command)
+    return made
 
 
-class Closed(io.TextIOBase):
-    """In place of an output that the caller has closed: what is written to it does not arrive, and that is an error."""
+def paragraphs(text: str) -> str:
+    """Help as Typer wants it: prose a line each, to be wrapped, and what is indented, as examples, as it is."""
+    parts = text.split("\n\n")
+    return "\n\n".join(f"\b{part}" if part.startswith("    ") else part.replace("\n", " ") for part in parts)
 
-    def write(self, text: str) -> int:
-        raise OSError(errno.EBADF, "the output is closed", "stdout")
+
+app = group(
+    HELP,
+    {
+        "fit": fit.fit,
+        "plan": unlearn.plan,
+        "unlearn": unlearn.unlearn,
+        "replace": unlearn.replace,
+        "prove": prove.prove,
+        "bundle": prove.bundle,
+        "audit": audit.audit,
+        "page": audit.page,
+        "predict": predict.predict,
+        "status": status.status,
+        "export": predict.export,
+        "demo": demo.demo,
+        "reproduce": reproduce.reproduce,
+        "study": reproduce.study,
+    },
+    Commands,
+)
+app.add_typer(
+    group("The answer to a request: in words, and checked.", {"show": receipt.present, "verify": receipt.verify}),
+    name="receipt",
+)
+app.add_typer(
+    group(
+        "The data sets: which are known, where they lie, what is in them.",
+        {"list": data.known, "get": data.get, "describe": data.describe},
+    ),
+    name="data",
+)
 
 
-def opened_streams() -> None:
-    """Python has None for streams that were closed by the caller, as by `>&-`."""
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for as long as the process)
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if sys.stdout is None:
-        sys.stdout = Closed()
+def print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"maxrr {importlib.import_module('maxrr').__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=paragraphs(HELP))
+def common(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error. For finding and reporting faults.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)
+    ] = False,
+) -> None: ...

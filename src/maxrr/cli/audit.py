@@ -1,4 +1,4 @@
-"""`maxrr audit`: attack the model, to see whether it can be told that it once had the forgotten records."""
+"""`maxrr audit` and `maxrr page`: attack the model, to see whether it can be told that it once had the records."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument, Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument, Option
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.exits import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
-from maxrr.cli.opening import check_network, importing_from_here, opened
 from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
-from maxrr.cli.pages import is_ours
 from maxrr.cli.prove import receipt_of
-from maxrr.cli.sources import sides
+from maxrr.cli.run import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.show import is_ours
+from maxrr.cli.workspaces import check_network, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Verdict
@@ -24,50 +24,77 @@ if TYPE_CHECKING:
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
 
 
-def run(
+def audit(
     workspace: Folder,
-    receipt: Annotated[str, Argument("A receipt of this workspace: its file, or its number.")],
+    receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
     forgotten: Annotated[
         str | None,
-        Option("Where the forgotten records are, with their ids: a source like that of `fit`, which may have others, "
-               "too. The workspace's own source, if it still has them, if not given."),
+        Option(
+            help="Where the forgotten records are, with their ids: a name, file or folder as `fit` takes it, "
+            "which may have others, too. Give it if the workspace's own source no longer has them."
+        ),
     ] = None,
     attack: Annotated[
         str,
-        Option("With commas between them: threshold, lira, rmia, features, probe, lira-logit, lira-offline, "
-               "loss, entropy, modified-entropy. LiRA decides; where it is not asked for, the first."),
+        Option(
+            help="Which attacks to run, separated by commas: threshold, lira, rmia, features, probe, lira-logit, "
+            "lira-offline, loss, entropy, modified-entropy. LiRA decides the verdict; where it is not among "
+            "them, the first does."
+        ),
     ] = "threshold,lira,rmia,features,probe",
     shadows: Annotated[
-        int, Option("Models to train, two fifths with the records, the others without. Choose it beforehand: --plan.")
+        int,
+        Option(
+            help="How many models to train and compare with: two fifths with the records, the others without. "
+            "More find smaller traces and take longer; choose the number beforehand, with --plan."
+        ),
     ] = 64,
     plan: Annotated[
         bool,
-        Option("Do not audit: say by a pilot of 24 models how many it takes to find anything, and end.", ("--plan",)),
+        Option(
+            "--plan",
+            help="Do not audit: train a pilot of 24 models, say how many --shadows it takes to find anything, and end.",
+        ),
     ] = False,
     platt: Annotated[
         Platt,
-        Option("What probabilities are fitted on: the retained records, every other test record, or the retained ones "
-               "by cross-validation."),
+        Option(
+            help="Which records probabilities are fitted on. retained: those that the model still has. held-out: "
+            "every other test record. cross-validated: the retained ones by cross-validation. Change it to "
+            "see whether the verdict depends on it."
+        ),
     ] = Platt.RETAINED,
     without_core: Annotated[
         bool,
-        Option("Leave core records out of the members that the threshold attack compares with.", ("--without-core",)),
+        Option(
+            "--without-core",
+            help="Leave core records out of the members that the threshold attack compares with. Use it to see "
+            "what they do to its verdict.",
+        ),
     ] = False,
     test: Annotated[
         str | None,
-        Option("Records that no model saw, all of a source; the test records of the workspace's source if not given."),
+        Option(
+            help="Records that no model saw: a name, file or folder as `fit` takes it, of which all are used. If "
+            "not given, the test records of the workspace's source."
+        ),
     ] = None,
     source: Source = None,
     device: Annotated[
-        str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")
+        str | None,
+        Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is."),
     ] = None,
     out: Annotated[
-        Path | None, Option("The page to write, FILE.html, with FILE.json beside it; audit-NUMBER.html if not given.")
+        Path | None,
+        Option(
+            help="The page to write, a .html file; the same for programs goes beside it as .json. If not given, "
+            "audit-NUMBER.html in the current folder."
+        ),
     ] = None,
     network: Network = None,
     wait: Wait = WAIT,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Audit a receipt: train models with and without the forgotten records, and try to tell the model from the latter.
 
     Exits with 0 if the model is indistinguishable from retraining at this power, with 4 if residual influence is found
@@ -81,7 +108,8 @@ def run(
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
-    from maxrr.audit import audit, check_options, plan_audit
+    from maxrr.audit import audit as audit_
+    from maxrr.audit import check_options, plan_audit
     from maxrr.audit.numbers import Numbers
 
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
@@ -106,7 +134,7 @@ def run(
         if not json:
             show.say(cost(Numbers.of(shadows, bool(handed.core_marks))))
         try:
-            result = audit(
+            result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
                 core_as_members=not without_core, device=device, folder=scratch(), report=report,
             )  # fmt: skip
@@ -237,3 +265,34 @@ def rows(result: AuditReport) -> list[tuple[str, ...]]:
         )
         for attack, found in result.findings.items()
     ]
+
+
+def page(
+    file: Annotated[Path, Argument(metavar="FILE", help="The JSON file that `maxrr audit` wrote beside its page.")],
+    out: Annotated[
+        Path | None, Option(help="The page to write, a .html file. If not given, beside the JSON under the same name.")
+    ] = None,
+) -> None:
+    """Draw the page of an audit again, from the JSON that was written beside it. Nothing is measured.
+
+    Examples:
+
+        maxrr page audit-1.json
+        maxrr page audit-1.json --out again.html
+    """
+    from maxrr.audit import AuditReport
+    from maxrr.files import read_regular, write_atomically
+    from maxrr.report import audit_page
+
+    page = file.with_suffix(".html") if out is None else out
+    if page.suffix != ".html":
+        raise Stop(USAGE, f"--out names a page, such as {page.with_suffix('.html')}")
+    if page.exists() and not is_ours(page):
+        raise Stop(FAILED, f"{page} is there already, and not a page of ours: name another with --out")
+    try:
+        drawn = audit_page(AuditReport.from_json(read_regular(file).decode()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise Stop(FAILED, f"{file} is not a report that `maxrr audit` wrote, or was changed: {error}") from None
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(page, drawn.encode())
+    show.say(f"Wrote {show.near(page)}.")

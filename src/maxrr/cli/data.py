@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
 from maxrr.cli.options import FromWhat, Id, Json, Label, Subject
-from maxrr.cli.sources import word
+from maxrr.cli.workspaces import word
 
 if TYPE_CHECKING:
     from maxrr.data import Description
@@ -32,7 +33,7 @@ def known(json: Json = False) -> None:
     show.table(("name", "what it is", "where"), rows)
 
 
-def get(name: Annotated[str, Argument("Which data set, as `maxrr data list` writes it.")]) -> None:
+def get(name: Annotated[str, Argument(metavar="NAME", help="Which data set, as `maxrr data list` writes it.")]) -> None:
     """Fetch a data set from its official site into the user's cache, unless it is here already."""
     from maxrr.data import fetch
 
@@ -42,7 +43,9 @@ def get(name: Annotated[str, Argument("Which data set, as `maxrr data list` writ
 
 
 def describe(
-    source: Annotated[str, Argument("A data set known by name, an .npz or .csv file, or a folder of images.")],
+    source: Annotated[
+        str, Argument(metavar="SOURCE", help="A data set known by name, an .npz or .csv file, or a folder of images.")
+    ],
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",

@@ -8,9 +8,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from typer import Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Option
-from maxrr.cli.pages import is_ours
+from maxrr.cli.options import Json
+from maxrr.cli.show import is_ours
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,9 +33,15 @@ COST = {"free": "nothing", "influential": "a move of the head", "core": "what th
 Result = TypeVar("Result")
 
 
-def run(
-    out: Annotated[Path, Option("The folder for the report and the workspace.")] = Path("demo"),
-    json: Annotated[bool, Option("Print JSON, for programs.", names=("--json",))] = False,
+def demo(
+    out: Annotated[
+        Path,
+        Option(
+            help="The folder for the report and the workspace. What an earlier demo wrote there is replaced, "
+            "nothing else is."
+        ),
+    ] = Path("demo"),
+    json: Json = False,
 ) -> None:
     """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
     check_free(out)

@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maxrr.cli.exits import FAILED, Stop
-from maxrr.cli.opening import insides
-from maxrr.cli.sources import as_fitted, columns, ids_from
+from maxrr.cli.run import FAILED, Stop
+from maxrr.cli.workspaces import columns, ids_from
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -27,25 +26,21 @@ def forgotten_records(
     workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None, report: Report
 ) -> Dataset:
     """The records on a receipt, by their marks: from the place given, or from a source that still has them."""
-    import numpy as np
-
-    from maxrr.unlearning.oblivion import REPLACED, id_mark
-
-    records = as_in_workspace(workspace, training if given is None else everything_in(workspace, given, report))
-    wanted, key = set(receipt.record_marks), insides(workspace).key
-    if any(id_mark(key, id_, REPLACED).hex() in wanted for id_ in records.ids.tolist()):
+    records = workspace.kind.with_classes(training if given is None else everything_in(workspace, given, report))
+    named = workspace.on_receipt(receipt, records.ids.tolist())
+    if named.replaced.any():
         raise Stop(
             FAILED, f"receipt {receipt.number} is of a record that was replaced, and no audit of that is provided"
         )
-    found = np.array([id_mark(key, id_).hex() in wanted for id_ in records.ids.tolist()], dtype=bool)
-    missing = len(wanted) - int(found.sum())
+    wanted = len(set(receipt.record_marks))
+    missing = wanted - int(named.forgotten.sum())
     if missing:
         raise Stop(
             FAILED,
-            f"{given or 'the source'} lacks {missing:,} of the {len(wanted):,} records on receipt {receipt.number}: "
+            f"{given or 'the source'} lacks {missing:,} of the {wanted:,} records on receipt {receipt.number}: "
             "bring all of them, with their ids, by --forgotten",
         )
-    return records.select(records.ids[found])
+    return records.select(records.ids[named.forgotten])
 
 
 def test_records(workspace: Workspace, held_out: Dataset, given: str | None, report: Report) -> Dataset:
@@ -53,7 +48,7 @@ def test_records(workspace: Workspace, held_out: Dataset, given: str | None, rep
     records = held_out if given is None else everything_in(workspace, given, report)
     if not len(records):
         raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
-    return as_in_workspace(workspace, records)
+    return workspace.kind.with_classes(records)
 
 
 def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
@@ -62,25 +57,6 @@ def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
 
     records, _ = load(source, **columns(workspace), ids_from=ids_from(workspace), whole=True, report=report)
     return records
-
-
-def as_in_workspace(workspace: Workspace, records: Dataset) -> Dataset:
-    """With the workspace's classes, ids and columns: a source with few records may have few classes, too."""
-    from dataclasses import replace
-
-    import numpy as np
-
-    present = insides(workspace).holdings.present.tolist()
-    if len(records.class_names) == len(workspace.class_names) and all(
-        records.class_names[label] == workspace.class_names[label] for label in present
-    ):  # also where it has forgotten the names of others
-        return as_fitted(workspace, replace(records, class_names=workspace.class_names))
-    classes = {workspace.class_names[label]: label for label in present}
-    unknown = [name for name in records.class_names if name not in classes]
-    if unknown:
-        raise Stop(FAILED, f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
-    labels = np.array([classes[name] for name in records.class_names])[records.labels]
-    return as_fitted(workspace, replace(records, labels=labels, class_names=workspace.class_names))
 
 
 def scratch() -> Path:

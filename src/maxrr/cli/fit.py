@@ -2,77 +2,134 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from math import prod
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
 
 from maxrr.cli import show, status
-from maxrr.cli.command import Argument, Option
-from maxrr.cli.cores import core_of
-from maxrr.cli.exits import REFUSED, USAGE, Stop
-from maxrr.cli.opening import importing_from_here, insides, named_network
 from maxrr.cli.options import WAIT, Copies, FromWhat, Id, Json, Label, Subject, Wait
 from maxrr.cli.outcome import state_of, told
-from maxrr.cli.sources import as_fitted, to_keep, word
+from maxrr.cli.run import REFUSED, USAGE, Stop
+from maxrr.cli.workspaces import importing_from_here, named_network, to_keep, word
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from maxrr.core import Core
+    from maxrr.core import Core, HashCore
     from maxrr.data import Dataset
     from maxrr.nets.seeding import Network
-    from maxrr.workspace import Status, Workspace
-    from maxrr.workspace.root import Root
+    from maxrr.workspace import Commit, Status, Workspace
 
 # What is said to somebody who interrupts.
 UNDONE = "nothing was fitted yet; the same command starts again, and keeps the runs that it has ranked"
 
 
-def run(
-    source: Annotated[str, Argument("A data set known by name, an .npz or .csv file, or a folder of images.")],
-    out: Annotated[Path, Option("The folder of the workspace. If there is one already, it is fitted again.")],
+def fit(
+    source: Annotated[
+        str,
+        Argument(
+            metavar="SOURCE",
+            help="What to learn from: a data set known by name, an .npz or .csv file, or a folder of images.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        Option(help="The folder to keep the workspace in: a new or empty one, or a workspace, which is fitted again."),
+    ],
     core: Annotated[
         str,
         Option(
-            "Which records the extractor is trained on. A number: those influential in about half of --runs runs. "
-            "frequency:20000: those most often influential, as in the paper. hash:0.33: about that share, by a keyed "
-            "hash of the id. full: all. frozen: none, the network is used as it is."
+            help="Which records the extractor is trained on. hash:0.33: about that share, by a keyed hash of the "
+            "id. A number, such as 20000: those influential in about half of --runs runs. frequency:20000: "
+            "those most often influential, as in the paper. full: all. frozen: none, and the network of "
+            "--network is used as it is. With more core records the extractor learns more, and more requests "
+            "concern it."
         ),
     ] = "hash:0.33",
     runs: Annotated[
-        int | None, Option("Runs that rank the records, for a core that is ranked; 10 if not given.")
+        int | None,
+        Option(
+            help="How many training runs rank the records, where --core is a number or frequency:NUMBER; 10 if "
+            "not given. More make the ranking steadier and take longer in proportion."
+        ),
     ] = None,
     core_key_file: Annotated[
         Path | None,
-        Option("A file with the key of a core by hash; one is drawn and kept in the workspace if not given."),
+        Option(
+            help="A file with the key of --core hash:…. Give it to choose the same core in another workspace; if "
+            "not given, a key is drawn and kept in the workspace."
+        ),
     ] = None,
     network: Annotated[
         str | None,
         Option(
-            "A network of your own, as package.module:function; it gets the shape of a record and the number of "
-            "classes if it takes arguments. LeNet-5 for images and an MLP for tables if not given."
+            help="A network of your own, as package.module:function; the function gets the shape of a record and "
+            "the number of classes if it takes arguments. If not given, LeNet-5 for images and an MLP for "
+            "tables."
         ),
     ] = None,
-    C: Annotated[float, Option("Weight of the SVM's losses.")] = 1.0,
-    seed: Annotated[int, Option("Decides everything that is drawn.")] = 0,
-    epochs: Annotated[int, Option("Of the training.")] = 18,
-    batch_size: Annotated[int, Option("Of the training.")] = 64,
-    lr: Annotated[float, Option("Learning rate of the training.")] = 0.001,
+    C: Annotated[
+        float,
+        Option(
+            help="The weight of the SVM's losses, above 0. Raise it to follow the records more closely, lower it "
+            "if labels are noisy."
+        ),
+    ] = 1.0,
+    seed: Annotated[
+        int,
+        Option(
+            help="A whole number that decides everything drawn at random: the same one gives the same model. "
+            "Change it to see how much chance matters."
+        ),
+    ] = 0,
+    epochs: Annotated[
+        int,
+        Option(
+            help="How often the training of the extractor goes through the core. Raise it if the accuracy is low "
+            "or nearly every record is influential; the time grows in proportion."
+        ),
+    ] = 18,
+    batch_size: Annotated[
+        int,
+        Option(
+            help="How many records each step of the training takes. Smaller batches mean more steps, and more "
+            "time, for each epoch."
+        ),
+    ] = 64,
+    lr: Annotated[
+        float,
+        Option(
+            help="How far each step of the training goes (the learning rate). Lower it if the loss jumps, raise "
+            "it if the loss hardly falls."
+        ),
+    ] = 0.001,
     device: Annotated[
-        str | None, Option("Where to train, such as cpu or cuda; the best there is if not given.")
+        str | None,
+        Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is."),
     ] = None,
-    threads: Annotated[int, Option("Threads of training on a CPU. The bytes depend on them.")] = 1,
+    threads: Annotated[
+        int,
+        Option(
+            help="How many threads of the CPU train the extractor. More are faster; the model's bytes depend on "
+            "the number, so keep it where they are to be compared."
+        ),
+    ] = 1,
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
     ids_from: FromWhat = None,
     skip_forgotten: Annotated[
         bool,
-        Option("Leave out records that this workspace has forgotten, where it would refuse.", ("--skip-forgotten",)),
+        Option(
+            "--skip-forgotten",
+            help="Leave out records that this workspace has forgotten. Without it, data that still has them is "
+            "refused.",
+        ),
     ] = False,
     allow_copies: Copies = None,
     wait: Wait = WAIT,
@@ -122,7 +179,8 @@ def run(
                     workspace = Workspace.create(out, model(None), training, source=notes, report=report)
             with workspace:
                 if not outcome.done:
-                    training, test = as_fitted(workspace, training), as_fitted(workspace, test)
+                    kind = workspace.kind
+                    training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
                     again = model(workspace.model.core)
                     with outcome.work(out, UNDONE, fitted):
@@ -137,7 +195,7 @@ def run(
             tell(present, len(test), accuracy, seconds)
 
 
-def fitted(folder: Path, now: Root) -> str:
+def fitted(folder: Path, now: Commit) -> str:
     """That the model was fitted, for somebody whom the answer does not reach."""
     return f"the model was fitted, and is in {show.near(folder)}"
 
@@ -164,7 +222,7 @@ def network_for(records: Dataset, maker: str | None) -> Network:
 
 def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | None) -> Dataset:
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
-    gone = forgotten_among(workspace, records, copies is None)
+    gone = workspace.returning(records, copies=copies is None)
     if len(gone) and not skip:
         raise Stop(
             REFUSED,
@@ -175,14 +233,6 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
     if len(gone):
         show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")
     return records.without(gone)
-
-
-def forgotten_among(workspace: Workspace, records: Dataset, copies: bool) -> NDArray[Any]:
-    """The ids of those records that were forgotten: whose ids are, and those with values of forgotten ones."""
-    fitted = insides(workspace)
-    returning = fitted.oblivion.returning(fitted.key, records, fitted.holdings.held())
-    gone: NDArray[Any] = records.ids[returning.by_id | (returning.by_values & copies)]
-    return gone
 
 
 def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -> None:
@@ -196,3 +246,47 @@ def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -
     status.tell_kinds(present)
     folder = show.near(present.folder)
     show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")
+
+
+RUNS = 10
+LARGEST_KEY = 1 << 20  # bytes: whatever is larger is another file
+
+
+def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None) -> Core:
+    """The core that the options name. A key that is not given is the one of `before`, or drawn."""
+    from maxrr.core import FrequencyCore, Frozen, FullCore, MiddleCore
+
+    kind, colon, after = word.partition(":")
+    ranked = {"": MiddleCore, "middle": MiddleCore, "frequency": FrequencyCore}.get("" if word.isdecimal() else kind)
+    if runs is not None and ranked is None:
+        raise Stop(USAGE, f"--runs is for a core that is ranked, such as --core 20000, not for --core {word}")
+    if key_file is not None and kind != "hash":
+        raise Stop(USAGE, f"--core-key-file is for a core by hash, such as --core hash:0.33, not for --core {word}")
+    if ranked is not None and (after or word).isdecimal():
+        return ranked(int(after or word), RUNS if runs is None else runs)
+    if kind == "hash" and colon:
+        return hash_core(after, key_file, before)
+    if word == "full":
+        return FullCore()
+    if word == "frozen":
+        return Frozen()
+    raise Stop(USAGE, f"--core is a number, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}")
+
+
+def hash_core(fraction: str, key_file: Path | None, before: Core | None) -> HashCore:
+    """A core by hash: the same records again as long as the key is the same."""
+    from maxrr.core import HashCore
+    from maxrr.files import read_regular
+
+    key: bytes | str
+    if key_file is not None:
+        key = read_regular(key_file, LARGEST_KEY).rstrip(b"\r\n")
+    elif isinstance(before, HashCore):
+        key = before.key
+    else:
+        key = secrets.token_bytes(32)
+    try:
+        share = float(fraction)
+    except ValueError:
+        raise Stop(USAGE, f"--core hash:FRACTION takes a number above 0 and at most 1, not {fraction!r}") from None
+    return HashCore(share, key)

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxrr.cli.exits import FAILED, Stop
+from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxrr.workspace import RecordKind
+
 IMAGES = (".png", ".jpg", ".jpeg")
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What a workspace's records are like."""
-
-    shape: tuple[int, ...]
-    dtype: Any
-    columns: tuple[str, ...] | None = None  # what the numbers of a record are called, if that is known
-
-    def __str__(self) -> str:
-        return f"{' × '.join(map(str, self.shape))} {self.dtype}"
-
-
-def records_in(path: Path, kind: Kind, keys: Collection[str]) -> tuple[list[str], NDArray[Any]]:
+def records_in(path: Path, kind: RecordKind, keys: Collection[str]) -> tuple[list[str], NDArray[Any]]:
     """The records in a file, and a name for each. In a table, columns with these `keys` are no features.
 
     What is wrong with a file is a `Stop` or a `DataError`.
@@ -49,7 +38,7 @@ def numbered(path: Path, records: NDArray[Any]) -> tuple[list[str], NDArray[Any]
     return [str(path)] if len(records) == 1 else [f"{path}:{row}" for row in range(len(records))], records
 
 
-def from_image(path: Path, kind: Kind) -> NDArray[Any]:
+def from_image(path: Path, kind: RecordKind) -> NDArray[Any]:
     """An image file as a record: its pixels, from 0 to 1 where the workspace's records are no bytes."""
     import numpy as np
 
@@ -62,14 +51,14 @@ def from_image(path: Path, kind: Kind) -> NDArray[Any]:
     return pixels if kind.dtype == np.uint8 else (pixels / 255.0).astype(kind.dtype)
 
 
-def from_npy(path: Path, kind: Kind) -> NDArray[Any]:
+def from_npy(path: Path, kind: RecordKind) -> NDArray[Any]:
     """The records in an .npy file."""
     from maxrr.data.arrays import read_npy
 
     return as_records(path, read_npy(path), kind)
 
 
-def from_npz(path: Path, kind: Kind) -> NDArray[Any]:
+def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
     """The records in an .npz file: X or x_test, as in a source, or its only array."""
     from maxrr.data.arrays import names_in, read_npz
 
@@ -80,7 +69,7 @@ def from_npz(path: Path, kind: Kind) -> NDArray[Any]:
     return as_records(path, read_npz(path, names)[names[0]], kind)
 
 
-def from_csv(path: Path, kind: Kind, keys: Collection[str]) -> NDArray[Any]:
+def from_csv(path: Path, kind: RecordKind, keys: Collection[str]) -> NDArray[Any]:
     """The records in a CSV file: its columns by name where these are known, and otherwise in their order."""
     from maxrr.data.table import parsed
 
@@ -90,7 +79,7 @@ def from_csv(path: Path, kind: Kind, keys: Collection[str]) -> NDArray[Any]:
     return table.as_type(kind.dtype)
 
 
-def as_records(path: Path, found: NDArray[Any], kind: Kind) -> NDArray[Any]:
+def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any]:
     """One record or many, as the workspace has them."""
     import numpy as np
 

@@ -4,17 +4,29 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from maxrr.cli.command import Argument, Option
+from typer import Argument, Option
 
-Folder = Annotated[Path, Argument("The workspace: a folder that `maxrr fit` made.")]
-Json = Annotated[bool, Option("Print JSON, for programs.", names=("--json",))]
-Wait = Annotated[float, Option("Seconds to wait for another process that works in the workspace.")]
+Folder = Annotated[Path, Argument(metavar="WORKSPACE", help="The workspace: a folder that `maxrr fit` made.")]
+Json = Annotated[bool, Option("--json", help="Print the answer as JSON, for programs.")]
+Wait = Annotated[
+    float,
+    Option(
+        help="Seconds to wait while another process works in the workspace, before giving up. Raise it where "
+        "several take turns."
+    ),
+]
 WAIT = 5.0
 
 # Where records come from
-Label = Annotated[str, Option("The column of a CSV file with the class.")]
-Id = Annotated[str, Option("The column of a CSV file with the record id.")]
-Subject = Annotated[str, Option("The column of a CSV file with the subject id, if it has one.")]
+Label = Annotated[str, Option(help="CSV files only: the column with the class. Name it if yours is called otherwise.")]
+Id = Annotated[str, Option(help="CSV files only: the column with the record id. Name it if yours is called otherwise.")]
+Subject = Annotated[
+    str,
+    Option(
+        help="CSV files only: the column that says whom a record is about. Name it if yours is called "
+        "otherwise; a file may have none."
+    ),
+]
 
 
 class IdsFrom(StrEnum):
@@ -26,27 +38,48 @@ class IdsFrom(StrEnum):
 
 FromWhat = Annotated[
     IdsFrom | None,
-    Option("What to call records of a CSV or .npz file without ids: by their content, which stays when lines are "
-           "deleted, or by their rows, which do not."),
-]  # fmt: skip
+    Option(
+        help="How to name the records of a CSV or .npz file that has no ids. content: an id made of each "
+        "record's own numbers, which stays when lines are deleted. rows: its row number, which does not."
+    ),
+]
 Source = Annotated[
-    str | None, Option("Where the raw records are now, if not where `fit` found them. Read only where they are needed.")
+    str | None,
+    Option(
+        help="Where the raw records are now: a name, file or folder as `fit` takes it. Give it if they have "
+        "moved since; they are read only where the work needs them."
+    ),
 ]
 Network = Annotated[
     str | None,
-    Option("The network that was fitted, as package.module:function, if it is your own: a workspace runs no code but "
-           "MaxRR's by itself."),
-]  # fmt: skip
+    Option(
+        help="The network of your own that was fitted, as package.module:function. Give it if you fitted with "
+        "--network: a workspace runs no code but MaxRR's by itself."
+    ),
+]
 
 # Requests
 Copies = Annotated[
     str | None,
-    Option("Let records in that have the values of forgotten ones under other ids, because they are other people's: "
-           "the reason, which the workspace keeps."),
-]  # fmt: skip
-Ids = Annotated[list[str] | None, Option("Record ids, with commas between them; may be repeated.")]
-IdsFile = Annotated[str | None, Option("A file with a record id on each line; - is standard input.")]
-Subjects = Annotated[list[str] | None, Option("All records about this subject; may be repeated.")]
+    Option(
+        help="Let in records that have the values of forgotten ones under other ids, because they are other "
+        "people's. Give the reason: the workspace keeps it, and `maxrr status` shows it."
+    ),
+]
+Ids = Annotated[
+    list[str] | None,
+    Option(help="Ids of records, separated by commas; may be repeated. Ids with commas in them go into --ids-file."),
+]
+IdsFile = Annotated[
+    str | None,
+    Option(
+        help="A text file in UTF-8 with one record id on each line; - reads standard input. For many ids, or "
+        "ids with commas."
+    ),
+]
+Subjects = Annotated[
+    list[str] | None, Option(help="All records about this person, by the subject id; may be repeated.")
+]
 
 
 class Policy(StrEnum):
@@ -74,10 +107,19 @@ class Platt(StrEnum):
 
 CorePolicy = Annotated[
     Policy,
-    Option("If records are core: move the head and leave the extractor (head, approximate), train the extractor again "
-           "without them (retrain, exact), or refuse."),
-]  # fmt: skip
-HeadRefit = Annotated[
-    Refit, Option("Fit the head on all retained records, or on what is left of the influential ones (approximate).")
+    Option(
+        help="What to do if records are core, so that the extractor was trained on them. head: move the head "
+        "and leave the extractor (fast, approximate: an audit is due). retrain: train the extractor "
+        "again without them (slow, exact; reads the raw records). refuse: change nothing."
+    ),
 ]
-Yes = Annotated[bool, Option("Do not ask for confirmation.", names=("--yes", "-y"))]
+HeadRefit = Annotated[
+    Refit,
+    Option(
+        help="What the head is fitted on afterwards. retained: all records that are left (exact). "
+        "influential: what is left of the influential ones (less work, approximate)."
+    ),
+]
+Yes = Annotated[
+    bool, Option("--yes", "-y", help="Do it without asking for confirmation. Scripts, and --json, need this.")
+]

@@ -1,4 +1,4 @@
-"""What was done stays done: whatever fails after the commit is told as such, with an exit code of its own."""
+"""What a request came to. What was done stays done: whatever fails after the commit is told as such."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maxrr.cli import show
-from maxrr.cli.exits import AFTERWARDS, Stop
-from maxrr.cli.run import in_words, silence
+from maxrr.cli.run import AFTERWARDS, Stop, in_words, silence
 
 if TYPE_CHECKING:
-    from maxrr.workspace.root import Root
+    from maxrr.unlearning import Receipt
+    from maxrr.workspace import Commit
 
-Done = Callable[[Path, "Root"], str]
+Done = Callable[[Path, "Commit"], str]
 """What was done to a workspace that is now in this state, in words."""
 
 
@@ -68,25 +68,80 @@ def told() -> Iterator[Outcome]:
         )
 
 
-def request_done(folder: Path, now: Root) -> str:
+def request_done(folder: Path, now: Commit) -> str:
     """That a request was carried out, and where its receipt is."""
-    path = folder / "receipts" / f"{len(now.receipts):06d}.json"
+    path = folder / "receipts" / f"{now.requests:06d}.json"
     there = "" if path.exists() else ", once the workspace is opened again"
     return f"the request was carried out, and its receipt is {show.near(path)}{there}"
 
 
 def state_of(folder: Path) -> int:
     """How often something was committed to the workspace on the disk; 0 before the first fit."""
-    from maxrr.workspace.root import NAME, Root
+    from maxrr.workspace import Commit
 
-    return Root.read(folder).state if (folder / NAME).exists() else 0
+    last = Commit.last(folder)
+    return 0 if last is None else last.state
 
 
-def present(folder: Path) -> Root | None:
+def present(folder: Path) -> Commit | None:
     """The state on the disk, if there is one that can be read."""
-    from maxrr.workspace.root import Root
+    from maxrr.workspace import Commit
 
     try:
-        return Root.read(folder)
+        return Commit.last(folder)
     except (ValueError, OSError):
         return None
+
+
+def answer(receipt: Receipt, path: Path, models: tuple[str, str], *, json: bool) -> None:
+    """The receipt, where it is kept, and whether that is the end of it. `models` are the hashes before and after."""
+    from maxrr.report.words import count, duration
+    from maxrr.unlearning import Guarantee
+
+    if json:
+        show.json_text(receipt.to_json())
+        return
+    decided = sum(head.decided for head in receipt.heads)
+    before, after = models
+    heads = count(len(receipt.heads), "head")
+    pairs = [
+        ("guarantee", receipt.guarantee),
+        ("because", receipt.reason),
+        ("that is", exactness(receipt)),
+        ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
+        ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
+    ]
+    if Guarantee(receipt.guarantee).exact:
+        near = "" if receipt.bytes_claim == "identical" else " of the exact decision values"
+        pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
+    show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", show.near(path))])
+    if due := audit_due(receipt):
+        show.say(due)
+
+
+def exactness(receipt: Receipt) -> str:
+    """What the guarantee depends on."""
+    from maxrr.report.words import count
+    from maxrr.unlearning import Guarantee
+
+    if not Guarantee(receipt.guarantee).exact:
+        return "not exact"
+    if receipt.unconditional:
+        return "exact without conditions"
+    return f"exact on {count(len(receipt.conditions), 'condition')}: {'; '.join(receipt.conditions)}"
+
+
+def audit_due(receipt: Receipt) -> str:
+    """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
+    from maxrr.report.words import count
+    from maxrr.unlearning import Guarantee
+
+    replaced = receipt.record_marks and receipt.records_after == receipt.records_before
+    if replaced and not Guarantee(receipt.guarantee).exact:
+        return "The extractor keeps what it learned from the record that was replaced; --policy retrain is exact."
+    if receipt.core_left_in_extractor:
+        left = count(receipt.core_left_in_extractor, "forgotten core record")
+        return f"An audit is due: the extractor keeps what it learned from {left}."
+    if not Guarantee(receipt.guarantee).exact:
+        return "An audit is due: the model is not the one that training without the records gives."
+    return ""

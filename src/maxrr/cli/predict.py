@@ -1,16 +1,18 @@
-"""`maxrr predict`: the classes of records."""
+"""`maxrr predict` and `maxrr export`: the classes of records, here or by programs without Python."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
-from maxrr.cli.inputs import Kind, records_in
-from maxrr.cli.opening import check_network, insides, opened
+from maxrr.cli.inputs import records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.sources import columns, names_of_columns, raw_records
+from maxrr.cli.status import size
+from maxrr.cli.workspaces import check_network, check_outside, columns, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 MOST = 3  # classes for programs, the most probable first
 
 
-def run(
+def predict(
     workspace: Folder,
-    files: Annotated[list[Path], Argument("PNG or JPEG images, .npy, .npz or .csv files of records.")],
+    files: Annotated[
+        list[Path], Argument(metavar="FILES", help="Files with records: PNG or JPEG images, .npy, .npz or .csv files.")
+    ],
     source: Source = None,
     network: Network = None,
     wait: Wait = WAIT,
@@ -42,18 +46,16 @@ def run(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        fitted = insides(found)
-        known = names_of_columns(found)
-        kind, keys = Kind(fitted.holdings.shape, fitted.holdings.dtype, known), columns(found).values()
-        if known is None and any(path.suffix.lower() == ".csv" for path in files):
+        kind, keys = found.kind, columns(found).values()
+        if kind.columns is None and any(path.suffix.lower() == ".csv" for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
         read = [records_in(path, kind, keys) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
         with show.progress() as report:
-            retained = raw_records(found, source, report) if fitted.on_influential else None
+            retained = raw_records(found, source, report) if found.needs_records else None
             probabilities = found.predict_proba(records, records=retained)
-        classes = list(fitted.head_classes)
+        classes = list(found.head_classes)
     answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
     if json:
         show.json(answers)
@@ -67,3 +69,40 @@ def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str
     order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
     top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
     return {"record": name, "class": top[0]["class"], "top": top}
+
+
+def export(
+    workspace: Folder,
+    file: Annotated[Path, Argument(metavar="FILE", help="The ONNX file to write.")],
+    source: Source = None,
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Write the model as an ONNX file: records in; scores, probabilities and classes out.
+
+    The file is compared with the model before it is written. It is a copy, which later requests do not reach: export
+    again after `maxrr unlearn`. Needs the packages of the extra called onnx.
+
+    Examples:
+
+        maxrr export ws/ model.onnx
+    """
+    from maxrr.unlearning import export_onnx
+
+    with opened(workspace, wait, network=network, read_only=True) as found:
+        check_network(found)
+        check_outside(file, found)
+        if found.needs_records:  # probabilities are of all retained records
+            with show.progress() as report:
+                model = found.model_with(raw_records(found, source, report))
+        else:
+            model = found.model
+        written = export_onnx(model, file)
+    if json:
+        show.json(asdict(written) | {"path": str(written.path)})
+        return
+    show.say(
+        f"Wrote {written.path}, {size(written.bytes)}: model {written.model_hash[:12]}…, ONNX opset {written.opset}. "
+        f"On {written.compared:,} records its probabilities are the model's to {written.probabilities_difference:.0e}."
+    )

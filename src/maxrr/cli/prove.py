@@ -1,20 +1,29 @@
-"""`maxrr prove`: train again without the forgotten records, and compare the bytes."""
+"""`maxrr prove` and `maxrr bundle`: train again without the forgotten records, and compare the bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument
-from maxrr.cli.exits import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
-from maxrr.cli.opening import check_network, importing_from_here, named_network, opened
-from maxrr.cli.options import WAIT, FromWhat, Id, Json, Label, Network, Source, Subject, Wait
+from maxrr.cli.options import WAIT, Folder, FromWhat, Id, Json, Label, Network, Source, Subject, Wait
 from maxrr.cli.receipt import difference, read
-from maxrr.cli.sources import like, raw_records, word
+from maxrr.cli.run import FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.status import size
+from maxrr.cli.workspaces import (
+    check_network,
+    check_outside,
+    importing_from_here,
+    named_network,
+    opened,
+    raw_records,
+    word,
+)
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -37,9 +46,11 @@ MEANING = {
 }
 
 
-def run(
-    workspace: Annotated[Path, Argument("The workspace, or a file that `maxrr bundle` wrote.")],
-    receipt: Annotated[str, Argument("A receipt of this workspace: its file, or its number.")],
+def prove(
+    workspace: Annotated[
+        Path, Argument(metavar="WORKSPACE", help="The workspace, or a file that `maxrr bundle` wrote.")
+    ],
+    receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
     source: Source = None,
     network: Network = None,
     label: Label = "label",
@@ -98,17 +109,20 @@ def from_file(
     network: str | None, *, json: bool,
 ) -> None:  # fmt: skip
     """The proof by somebody who has the data and a bundle, but no workspace."""
-    from maxrr.unlearning import Bundle, prove
+    from maxrr.unlearning import Bundle
+    from maxrr.unlearning import prove as prove_
+    from maxrr.workspace import RecordKind
 
     if source is None:
         raise Stop(USAGE, "a bundle holds no records: say with --source where the retained ones are")
     handed = read(Path(receipt))
     with importing_from_here(network), show.progress() as report:
         records, _ = load(source, report=report)
-        found = Bundle.load(bundle, network=None if network is None else network_in(bundle, network, records))
-        records = retained(replace(records, ids=like(records.ids, found.ids)), found, source)
+        found = Bundle.load(bundle, network=None if network is None else network_of_bundle(bundle, network, records))
+        kind = RecordKind(records.shape, records.features.dtype, text_ids=found.ids.dtype.kind == "U")
+        records = retained(kind.conform(records), found, source)
         report("training again in a fresh process", 0, 1)
-        verdict = prove(handed, found, records)
+        verdict = prove_(handed, found, records)
         report("training again in a fresh process", 1, 1)
     answer(handed, verdict, json=json)
 
@@ -117,10 +131,8 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
     """The records that the model retains. All others of the source must be ones that it says it has forgotten."""
     import numpy as np
 
-    from maxrr.unlearning.oblivion import Oblivion
-
     others = records.ids[~np.isin(records.ids, bundle.ids)]
-    left_out = int((~Oblivion(bundle.marks).knows(bundle.key, others)).sum())
+    left_out = int((~bundle.forgotten(others)).sum())
     if left_out:
         raise Stop(
             UNPROVED,
@@ -130,12 +142,11 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
     return records.select(bundle.ids)
 
 
-def network_in(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
+def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
     """The network that the user says was fitted, with the arguments that the bundle names."""
-    from maxrr.unlearning.bundles import content_of
-    from maxrr.unlearning.facts import named_in
+    from maxrr.unlearning import network_in
 
-    named = named_in(content_of(bundle)[0])
+    named = network_in(bundle)
     if named is not None and named.maker == maker:
         return named
     return named_network(maker, records.shape, len(records.class_names))
@@ -174,3 +185,45 @@ def tell(receipt: Receipt, verdict: Verdict) -> None:
         pairs.append(("not covered", verdict.remains))
     pairs.append(("not compared", "; ".join(verdict.not_compared)))
     show.facts([*pairs, ("took", duration(verdict.seconds))])
+
+
+def bundle(
+    workspace: Folder,
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="The file to write. An earlier bundle there is replaced, nothing else is.")
+    ],
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Write a file with which whoever holds the records can prove a receipt on another machine: `maxrr prove FILE …`.
+
+    It holds the setting, the model, the features and the key by which forgotten ids are recognised, but no records: it
+    is for auditors, not for the public. Nothing in it is code.
+
+    Examples:
+
+        maxrr bundle ws/ model.bundle
+        maxrr prove model.bundle receipt.json --source retained.npz
+    """
+    with opened(workspace, wait, network=network, read_only=True) as found:
+        check_network(found)
+        check_outside(file, found)
+        check_free(file)
+        found.bundle().save(file)
+        model = found.model_hash_
+    if json:
+        show.json({"path": str(file), "bytes": file.stat().st_size, "model_hash": model})
+    else:
+        show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")
+
+
+def check_free(file: Path) -> None:
+    """Refuse to write over anything but an earlier bundle."""
+    from maxrr.unlearning import network_in
+
+    if file.exists():
+        try:
+            network_in(file)
+        except ValueError:
+            raise Stop(FAILED, f"{file} is there already, and is not a bundle: name another file") from None

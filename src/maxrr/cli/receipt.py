@@ -6,18 +6,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import Argument, Option
+
 from maxrr.cli import show
-from maxrr.cli.command import Argument, Option
-from maxrr.cli.exits import FAILED, UNPROVED, USAGE, Stop
-from maxrr.cli.opening import insides, opened
 from maxrr.cli.options import WAIT, Json, Wait
+from maxrr.cli.run import FAILED, UNPROVED, USAGE, Stop
+from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
     from maxrr.workspace import Workspace
 
 LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
-File = Annotated[Path, Argument("The receipt, a JSON file.")]
+File = Annotated[Path, Argument(metavar="FILE", help="The receipt, a JSON file.")]
 
 
 def present(file: File, json: Json = False) -> None:
@@ -50,8 +51,20 @@ def present(file: File, json: Json = False) -> None:
 
 def verify(
     file: File,
-    workspace: Annotated[Path | None, Option("Also check that this workspace handed it out, just so.")] = None,
-    id: Annotated[str | None, Option("Also check that the record with this id is among the forgotten ones.")] = None,
+    workspace: Annotated[
+        Path | None,
+        Option(
+            help="Also check that this workspace handed out the receipt, just so, and holds no record that it has "
+            "forgotten."
+        ),
+    ] = None,
+    id: Annotated[
+        str | None,
+        Option(
+            help="Also check that the record with this id is among the forgotten ones. Needs --workspace, whose "
+            "key recognises it."
+        ),
+    ] = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -69,7 +82,7 @@ def verify(
     """
     if id is not None and workspace is None:
         raise Stop(USAGE, "--id needs --workspace: only its key can recognise a record on a receipt")
-    from maxrr.unlearning.consistency import contradictions
+    from maxrr.unlearning import contradictions
 
     receipt = read(file)
     checks = {"it does not contradict itself, and claims what its heads carry": "; ".join(contradictions(receipt))}
@@ -114,16 +127,10 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
 
 def absence(workspace: Workspace, receipt: Receipt, id: str) -> str:
     """Why a record is not among those that a receipt says were forgotten; nothing if it is."""
-    from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, id_mark
-
-    key = insides(workspace).key
-    ours = {id_mark(key, id, purpose).hex() for purpose in (FORGOTTEN, REPLACED)}
-    named = {*receipt.record_marks, *receipt.earlier_marks}
-    return "" if ours & named else "its mark is not on the receipt"
+    return "" if any(mask.any() for mask in workspace.on_receipt(receipt, [id])) else "its mark is not on the receipt"
 
 
 def held(workspace: Workspace) -> str:
     """How many records are there that the workspace has forgotten; nothing if there are none."""
-    fitted = insides(workspace)
-    back = int(fitted.oblivion.knows(fitted.key, fitted.holdings.ids[fitted.holdings.alive]).sum())
+    back = workspace.forgotten_but_here()
     return f"{back:,} of them are" if back else ""

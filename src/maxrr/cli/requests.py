@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.exits import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.opening import insides
 from maxrr.cli.options import Policy, Refit
+from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from maxrr.unlearning import Plan
     from maxrr.workspace import Workspace
+
+OPTIONS = {"core_policy": "--policy", "refit": "--refit"}  # what the shell calls parameters of `unlearn`
 
 Request = dict[str, Any]
 """Either `ids` or `subjects`, as `Workspace.plan` and `unlearn` take them."""
@@ -32,16 +30,16 @@ def request_of(
     workspace: Workspace, ids: list[str] | None, ids_file: str | None, subject: list[str] | None
 ) -> Request:  # fmt: skip
     """The records that are asked for, named as the workspace names them."""
-    holdings = insides(workspace).holdings
+    kind = workspace.kind
     if subject:
-        if holdings.subjects is None:
+        if kind.text_subjects is None:
             raise Stop(REFUSED, "the records of this workspace do not say whom they are about: use --ids")
-        return {"subjects": as_in(holdings.subjects, subject, "subject ids")}
+        return {"subjects": kind.subjects(subject)}
     texts = ids_in(ids_file) if ids_file else [text.strip() for each in ids or [] for text in each.split(",")]
     wanted = [text for text in texts if text]
     if not wanted:
         raise Stop(FAILED, f"{ids_file or '--ids'} names no ids")
-    return {"ids": as_in(holdings.ids, wanted, "record ids")}
+    return {"ids": kind.ids(wanted)}
 
 
 def ids_in(file: str) -> list[str]:
@@ -58,20 +56,6 @@ def ids_in(file: str) -> list[str]:
     return [line.strip() for line in re.split("\r\n|\n|\r", text)]  # an id may have other separators in it
 
 
-def as_in(keys: NDArray[Any], texts: Sequence[str], what: str) -> NDArray[Any]:
-    """Texts as integers where the workspace has integers. '007' is not 7: no record is forgotten by mistake."""
-    from maxrr.data.checks import check_keys, check_text
-    from maxrr.data.labels import as_keys
-
-    if keys.dtype.kind == "U":
-        return check_keys(list(texts), what)
-    for text in texts:
-        check_text(text, what)
-        if as_keys([text]).dtype.kind != "i":
-            raise Stop(FAILED, f"{text!r} cannot be one of the {what} of this workspace, which are integers")
-    return as_keys(list(texts))
-
-
 def planned(workspace: Workspace, request: Request, policy: Policy, refit: Refit) -> Plan:
     """What carrying out the request would do."""
     from maxrr.data import DataError
@@ -83,14 +67,8 @@ def planned(workspace: Workspace, request: Request, policy: Policy, refit: Refit
 
 
 def refusal(plan: Plan) -> str:
-    """Why a request is refused, in the words of the shell.
-
-    >>> from types import SimpleNamespace
-    >>> refusal(SimpleNamespace(refusal="use core_policy='retrain' for an exact answer"))
-    'use --policy retrain for an exact answer'
-    """
-    words = re.sub(r"core_policy='(\w+)'", r"--policy \1", plan.refusal or "")
-    return re.sub(r"refit='(\w+)'", r"--refit \1", words)
+    """Why a request is refused, in the words of the shell; nothing if it is not."""
+    return plan.refusal_in(lambda parameter, value: f"{OPTIONS[parameter]} {value}") or ""
 
 
 def tell(plan: Plan) -> None:

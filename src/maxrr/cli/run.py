@@ -1,25 +1,65 @@
-"""Run one command: what a user can put right is a line on stderr, not a traceback."""
+"""How commands end: what a user can put right is a line on stderr and an exit code, not a traceback."""
 
+import errno
+import io
 import os
 import sys
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
+from typer.core import TyperGroup
+
 from maxrr.cli import show
-from maxrr.cli.command import Command
-from maxrr.cli.exits import FAILED, INTERRUPTED, Stop
+
+DONE, FAILED, USAGE, REFUSED, UNPROVED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+
+MEANING = {
+    DONE: "done",
+    FAILED: "failed: bad input, a damaged or missing file, a full disk; nothing was changed",
+    USAGE: "wrong usage",
+    REFUSED: "refused: the request cannot be carried out as it is; nothing was changed",
+    UNPROVED: "a proof or a verification failed, or an audit found residual influence",
+    UNDECIDED: "an audit has not enough evidence for a verdict, or a proof could compare only a part",
+    AFTERWARDS: "done, but something after it failed: the answer could not be written, an interruption came too late, "
+    "or old bytes could not be erased yet (finished when the workspace is next opened)",
+    INTERRUPTED: "interrupted with Ctrl-C",
+}
 
 
-def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> None:
-    """Call the command. Our own errors are ValueErrors and heads that cannot be solved, a file's or a disk's are
-    OSErrors, and the memory may be too small; any other is a fault.
+class Stop(Exception):  # noqa: N818 (an answer, not an error)
+    """The command ends here: with this exit code, and a line on stderr if there is something to say."""
+
+    def __init__(self, code: int, message: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Commands(TyperGroup):
+    """All of the command line. Whatever a command raises ends here."""
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """Do what the arguments say, and exit. `python -m maxrr` calls itself maxrr, too."""
+        prepare_streams()
+        return super().main(*arguments, **{"prog_name": "maxrr", **settings})
+
+    def invoke(self, ctx: Any) -> Any:
+        with reported(debug=ctx.params["debug"]):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def reported(*, debug: bool = False) -> Iterator[None]:
+    """Turn errors into lines and exit codes.
+
+    Our own errors are ValueErrors and heads that cannot be solved, a file's or a disk's are OSErrors, and the memory
+    may be too small; any other is a fault.
     """
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: show.warning(str(message))
-            command(**values)
+            yield
         sys.stdout.flush()
     except Stop as stop:
         ended(stop.code, str(stop))
@@ -75,3 +115,23 @@ def in_words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return ": ".join(filter(None, ["there is not enough memory", str(error)]))
     return str(error) or repr(error)
+
+
+class Closed(io.TextIOBase):
+    """In place of an output that the caller has closed: what is written to it does not arrive, and that is an error."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "the output is closed", "stdout")
+
+
+def prepare_streams() -> None:
+    """Python has None for streams that the caller has closed, as by `>&-`. What a terminal cannot show is a `?`."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for as long as the process)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = Closed()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

@@ -1,6 +1,6 @@
 """What commands print: sentences, tables, errors, progress.
 
-On a terminal they are drawn with Rich where it is installed. Everywhere else, in a pipe or a log too, they are plain
+On a terminal they are drawn with Rich. Everywhere else, in a pipe or a log too, they are plain
 text that `grep` and `cut` can read. What comes from files, such as a class or the reason on a receipt, cannot draw: no
 character that steers a terminal, or turns the direction of writing, reaches it.
 """
@@ -20,7 +20,6 @@ from maxrr.progress import Line, Report
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
-
 
 # C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -199,13 +198,20 @@ class Bars:
 
 
 def rich_console(stream: TextIO) -> Console | None:
-    """Rich's view of a terminal; None where there is no terminal, or no Rich."""
+    """Rich's view of a terminal; None where there is none."""
     if not stream.isatty():
-        return None
-    try:
-        import rich  # noqa: F401
-    except ImportError:
         return None
     from rich.console import Console
 
     return Console(file=stream, highlight=False, emoji=False)  # a class may be called ":bug:"
+
+
+def is_ours(page: Path) -> bool:
+    """Whether there is a page of ours. A pipe, a folder or what may not be read is none."""
+    from maxrr.files import read_regular
+    from maxrr.report import is_report
+
+    try:
+        return is_report(read_regular(page).decode("utf-8", errors="replace"))
+    except OSError:
+        return False

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.opening import opened
 from maxrr.cli.options import WAIT, Folder, Json, Wait
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 COST = {"core": "what the policy says", "influential": "a move of the head", "free": "nothing"}
 
 
-def run(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
+def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
     """Show what is in a workspace: its records by kind, the model, and the requests that were carried out.
 
     Every file is checked against its hash on the way: a damaged workspace is an error.
@@ -26,8 +25,10 @@ def run(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
         maxrr status ws/
         maxrr status ws/ --json
     """
-    with opened(workspace, wait, read_only=True) as found:
-        status, receipts = found.status(), list(found.receipts())
+    from maxrr.workspace import overview
+
+    found = overview(workspace, wait=wait)
+    status, receipts = found.status, list(found.receipts)
     if json:
         show.json(asdict(status) | {"receipts": [entry(receipt) for receipt in receipts]})
     else:

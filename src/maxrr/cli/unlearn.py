@@ -1,13 +1,19 @@
-"""`maxrr unlearn`: forget records, and keep a receipt of it."""
+"""`maxrr plan`, `maxrr unlearn` and `maxrr replace`: what a request would do, and doing it."""
 
 from __future__ import annotations
 
-from maxrr.cli import answers, show
-from maxrr.cli.consent import confirm
-from maxrr.cli.exits import REFUSED, Stop
-from maxrr.cli.opening import check_network, opened
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from maxrr.cli import show
+from maxrr.cli.inputs import from_image, from_npy
 from maxrr.cli.options import (
     WAIT,
+    Copies,
     CorePolicy,
     Folder,
     HeadRefit,
@@ -22,14 +28,53 @@ from maxrr.cli.options import (
     Wait,
     Yes,
 )
-from maxrr.cli.outcome import request_done, told
-from maxrr.cli.requests import check_one_kind, planned, refusal, request_of
-from maxrr.cli.sources import raw_records
+from maxrr.cli.outcome import answer, request_done, told
+from maxrr.cli.requests import check_one_kind, planned, refusal, request_of, tell
+from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
+from maxrr.cli.workspaces import check_network, opened, raw_records
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxrr.unlearning import Plan
+    from maxrr.workspace import Workspace
 
 UNDONE = "nothing was changed, and no record forgotten"  # what is said to somebody who interrupts
 
 
-def run(
+def plan(
+    workspace: Folder,
+    ids: Ids = None,
+    ids_file: IdsFile = None,
+    subject: Subjects = None,
+    policy: CorePolicy = Policy.HEAD,
+    refit: HeadRefit = Refit.RETAINED,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Say what forgetting records would do: the guarantee, why, and how long it takes. Changes nothing.
+
+    Exits with 0 if `maxrr unlearn` would do it, and with 3 if it would refuse.
+
+    Examples:
+
+        maxrr plan ws/ --ids 3,4,5
+        maxrr plan ws/ --ids-file leaving.txt --policy retrain
+        maxrr plan ws/ --subject anna --json
+    """
+    check_one_kind(ids, ids_file, subject)
+    with opened(workspace, wait, read_only=True) as found:
+        plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
+    if json:
+        said = {name: value for name, value in asdict(plan).items() if name not in ("refused_because", "instead")}
+        show.json(said | {"refusal": refusal(plan) or None})
+    else:
+        tell(plan)
+    if plan.refusal:
+        raise Stop(REFUSED)
+
+
+def unlearn(
     workspace: Folder,
     ids: Ids = None,
     ids_file: IdsFile = None,
@@ -73,4 +118,90 @@ def run(
                 )
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
-        answers.tell(receipt, path, models, json=json)
+        answer(receipt, path, models, json=json)
+
+
+def replace(
+    workspace: Folder,
+    id: Annotated[str, Argument(metavar="ID", help="The id of the record, which it keeps.")],
+    image: Annotated[
+        Path | None,
+        Option(
+            help="A PNG or JPEG file with the new record, of the size that the workspace was fitted on. Give this "
+            "or --npy."
+        ),
+    ] = None,
+    npy: Annotated[Path | None, Option(help="An .npy file with the new record. Give this or --image.")] = None,
+    label: Annotated[
+        str | None,
+        Option(help="The name of the new record's class. Give it if the class changes; without it, it stays."),
+    ] = None,
+    policy: CorePolicy = Policy.HEAD,
+    allow_copies: Copies = None,
+    source: Source = None,
+    yes: Yes = False,
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Forget a record, and learn another in its place.
+
+    The new record shapes the head. It shapes the extractor where that is trained again and the core is one by hash or
+    full; otherwise not before the next `maxrr fit`. Correct the record in your
+    source as well: whatever is trained again from there expects it as it is now.
+
+    Examples:
+
+        maxrr replace ws/ 17 --image scan-17.png
+        maxrr replace ws/ visit-9 --npy corrected.npy --label healthy --policy retrain --yes
+    """
+    if (image is None) == (npy is None):
+        raise Stop(USAGE, "give the new record with one of --image and --npy")
+    with told() as outcome:
+        with opened(workspace, wait, network=network) as found:
+            check_network(found)
+            (key,) = found.kind.ids([id]).tolist()
+            features = new_record(found, image, npy)
+            code = None if label is None else found.kind.label(label)
+            plan = found.plan_replace(key, features, code, core_policy=str(policy))
+            if plan.refusal:
+                raise Stop(REFUSED, f"refused: {refusal(plan)}")
+            confirm(plan, "Replace this record for good?", yes=yes, json=json)
+            before = found.model_hash_
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
+                again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
+                records = raw_records(found, source, report) if again else None
+                receipt = found.replace(
+                    key, features, code, core_policy=str(policy), allow_copies=allow_copies, records=records,
+                    report=report,
+                )  # fmt: skip
+            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
+            models = before, found.model_hash_
+        answer(receipt, path, models, json=json)
+
+
+def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> NDArray[Any]:
+    """The record that takes the place of the other."""
+    import numpy as np
+
+    kind = workspace.kind
+    if picture is not None:
+        return from_image(picture, kind)
+    assert npy is not None
+    records = from_npy(npy, kind)
+    if len(records) > 1:
+        raise Stop(FAILED, f"{npy}: holds {len(records):,} records, where one is wanted")
+    (only,) = records
+    return np.asarray(only)
+
+
+def confirm(plan: Plan, question: str, *, yes: bool, json: bool) -> None:
+    """Show the plan, and go on if somebody at the terminal says so. Programs, which cannot be asked, say --yes."""
+    if yes:
+        return
+    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Stop(USAGE, "this cannot be undone, and nobody can be asked to confirm it here: say --yes")
+    tell(plan)
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Stop(FAILED, "not confirmed: nothing was changed")

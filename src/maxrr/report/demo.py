@@ -7,11 +7,11 @@ import numpy as np
 from maxrr.report import pictures
 from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
 from maxrr.report.markup import Html, tag, together
-from maxrr.report.page import KINDS, figure, hero, legend, named, page, pairs, paragraphs, section, table
-from maxrr.report.receipts import date, receipt_card
+from maxrr.report.page import KINDS, details, figure, hero, legend, named, page, pairs, paragraphs, section, table
+from maxrr.report.receipts import date, in_words
 from maxrr.report.story import RequestStory, Story
 from maxrr.report.words import count, duration, listed, percent, scientific, spelled
-from maxrr.unlearning import Plan
+from maxrr.unlearning import Plan, Receipt
 
 COLUMNS = 48  # of the sheets with all images
 
@@ -281,4 +281,16 @@ def made(story: Story) -> Html:
         f"PyTorch {environment['torch_version']}, NumPy {environment['numpy_version']}, {environment['device']} with "
         f"{count(environment['threads'], 'thread')}, {environment['machine']}.",
         together("Made by ", tag("code", "maxrr demo"), ". Everything on this page was measured in that run."),
+    )
+
+
+def receipt_card(receipt: Receipt, style: str) -> Html:
+    """The receipt in sentences, and as it is handed out."""
+    return tag(
+        "article",
+        tag("h3", f"Receipt {receipt.number}"),
+        tag("p", tag("code", receipt.guarantee)),
+        paragraphs(*in_words(receipt)),
+        details("As handed out (JSON)", receipt.to_json()),
+        class_=f"card receipt {style}-top",
     )

@@ -1,24 +1,15 @@
 """A receipt in words, for people who will not read the JSON."""
 
-from datetime import datetime
+from __future__ import annotations
 
-from maxrr.audit import AuditReport
-from maxrr.report.markup import Html, tag
-from maxrr.report.page import details, paragraphs
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from maxrr.report.words import count
 from maxrr.unlearning import Guarantee, Receipt
 
-
-def receipt_card(receipt: Receipt, style: str) -> Html:
-    """The receipt in sentences, and as it is handed out."""
-    return tag(
-        "article",
-        tag("h3", f"Receipt {receipt.number}"),
-        tag("p", tag("code", receipt.guarantee)),
-        paragraphs(*in_words(receipt)),
-        details("As handed out (JSON)", receipt.to_json()),
-        class_=f"card receipt {style}-top",
-    )
+if TYPE_CHECKING:
+    from maxrr.audit import AuditReport
 
 
 def in_words(receipt: Receipt) -> list[str]:

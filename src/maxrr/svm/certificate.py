@@ -7,6 +7,9 @@ it the published numbers can be; docs/svm.md has the proof on a page.
 
 from dataclasses import dataclass
 
+FORM = 2
+"""The canonical form of a head's bytes (`rounding.py`). 1 was the outcome of a fixed sequence of float64 operations."""
+
 EXACT = 1e-8
 """With decision values known no better than this nothing is called exact."""
 

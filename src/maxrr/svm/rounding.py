@@ -7,13 +7,10 @@ end at places that no answer has a reason to hit, and only then to float64:
 
     e = max(⌊log₂ θ|x|⌋, floor),    n = ⌊|x| · 2^(64−e) + θ'⌋,    published x = ± float64(n · 2^(e−64)).
 
-`FORM` names this rule, in receipts and workspaces. Another rule would be another number.
+`certificate.FORM` names this rule, in receipts and workspaces. Another rule would be another number.
 """
 
 from maxrr.svm.fixed import scaled
-
-FORM = 2
-"""Version of the canonical form. 1 was the outcome of a fixed sequence of float64 operations."""
 
 GRID = 64  # bits of the grid
 FLOOR = -100  # what is smaller than 2 to this power, in units of a margin, is rounded as if it were as large

@@ -17,11 +17,12 @@ from torch import Tensor
 
 from maxrr.core import Choice
 from maxrr.files import write_atomically
+from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
 from maxrr.unlearning import facts
 from maxrr.unlearning.conditions import conditions
-from maxrr.unlearning.oblivion import Mark
+from maxrr.unlearning.oblivion import Mark, Oblivion
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
 
@@ -79,6 +80,10 @@ class Bundle:
             json.loads(json.dumps(facts.network_facts(fitted.setting, fitted.extractor)["network"])),
         )  # fmt: skip
 
+    def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these ids the model has forgotten."""
+        return Oblivion(self.marks).knows(self.key, ids)
+
     def save(self, path: str | Path) -> None:
         """Write it to a file that only its owner can read."""
         import safetensors.torch  # here, because machines that only measure do without
@@ -128,6 +133,17 @@ class Bundle:
             raise ValueError(f"{path}: {error}") from None
         except Exception as error:  # nothing in the file is believed
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def network_in(path: str | Path) -> NamedNetwork | None:
+    """What makes the network of the bundle in a file, by name; None where that has none.
+
+    Raises
+    ------
+    ValueError
+        It is not a bundle, or is of another version.
+    """
+    return facts.named_in(content_of(path)[0])
 
 
 def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -1,13 +1,32 @@
 """What exactness is conditional on: everything that shaped the model and was not trained here from the records."""
 
-from collections.abc import Sequence
-
-from maxrr.core import Choice
-from maxrr.unlearning.setting import Setting
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 
-def conditions(choice: Choice, setting: Setting, left_in_extractor: int, technique: bool) -> list[str]:
-    """One sentence for each condition; none where exactness holds as it is."""
+class Chosen(Protocol):
+    """What is asked of a `maxrr.core.Choice`."""
+
+    @property
+    def unconditional(self) -> bool: ...
+    @property
+    def depended_on(self) -> str: ...
+
+
+class Made(Protocol):
+    """What is asked of a `Setting`."""
+
+    @property
+    def decides_each(self) -> bool: ...
+    @property
+    def given(self) -> Mapping[str, str]: ...
+
+
+def conditions(choice: Chosen, setting: Made, left_in_extractor: int, technique: bool) -> list[str]:
+    """One sentence for each condition; none where exactness holds as it is.
+
+    Of choice and setting only what is asked here, so that a workspace's status can be told without making a model.
+    """
     found = [] if choice.unconditional else [choice.depended_on]
     if choice.unconditional and not setting.decides_each:
         found.append(f"the core was chosen in a way of the caller's own, on whose word it is that {choice.depended_on}")

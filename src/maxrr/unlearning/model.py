@@ -230,6 +230,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:
             return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), None)
 
+    def plan_replace(
+        self, id: int | str, features: ArrayLike, label: Any = None, *, core_policy: str | Technique = HEAD
+    ) -> Plan:
+        """What `replace` would do with this record. Changes nothing."""
+        with self._lock:
+            request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
+            return make_plan(self._fitted, request, added)
+
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
         core_policy: str | Technique = HEAD, refit: str = RETAINED, report: Report | None = None,

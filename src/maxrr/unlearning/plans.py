@@ -1,6 +1,8 @@
 """What a request will do, to which guarantee, at what cost: said before anything is touched."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +12,14 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
 from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
+
+
+class Instead(NamedTuple):
+    """What else could be asked for: a parameter of `unlearn`, its value, and what that gives, if it is to be said."""
+
+    parameter: str
+    value: str
+    gives: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,8 +44,10 @@ class Plan:
         How many records the extractor is trained on again, and how many are embedded again.
     seconds : float
         About how long that takes, going by how long `fit` took. A technique of the caller's own is not counted.
-    refusal : str or None
-        Why `unlearn` would refuse, and what to do instead.
+    refused_because : str or None
+        Why `unlearn` would refuse; None if it would not. `refusal` also says what to do instead.
+    instead : tuple of Instead
+        What could be asked for instead, as `unlearn` takes it.
     """
 
     guarantee: Guarantee
@@ -52,7 +64,23 @@ class Plan:
     trains: int
     embeds: int
     seconds: float
-    refusal: str | None
+    refused_because: str | None
+    instead: tuple[Instead, ...]
+
+    @property
+    def refusal(self) -> str | None:
+        """Why `unlearn` would refuse, and what to do instead; None if it would not."""
+        return self.refusal_in(lambda parameter, value: f"{parameter}={value!r}")
+
+    def refusal_in(self, words: Callable[[str, str], str]) -> str | None:
+        """The same for whoever calls parameters by other names: `words` makes of a parameter and a value what to use.
+
+        The command line says `--policy retrain` where Python says `core_policy='retrain'`.
+        """
+        if self.refused_because is None or not self.instead:
+            return self.refused_because
+        ways = (f"{words(way.parameter, way.value)}{way.gives and ' for '}{way.gives}" for way in self.instead)
+        return f"{self.refused_because}: use {', '.join(ways)}"
 
     def __str__(self) -> str:
         said = f"{self.guarantee}: {self.reason}"
@@ -83,9 +111,13 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
     trains = core_left if request.retrains else 0
     embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
     technique = (callable(request.core_policy) and count > 0) or (fitted.technique and not request.retrains)
+    refused_because, instead = refusal(
+        request, [holdings.class_names[label] for label in labels_left],
+        [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
+    )  # fmt: skip
     left_then = 0 if request.retrains else fitted.left_in_extractor + count
     return Plan(
-        guarantee, why(guarantee, request, others, fitted) + (instead(fitted, request) if added is not None else ""),
+        guarantee, why(guarantee, request, others, fitted) + (shaped(fitted, request) if added is not None else ""),
         conditions(fitted.choice, fitted.setting, left_then, technique) if guarantee.exact else [],
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=count, influential=others, neither=len(request.rows) - count - others,
@@ -93,10 +125,7 @@ def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
         duplicates_left=holdings.twins(request.rows),
         heads=moved, trains=trains, embeds=embeds,
         seconds=fitted.pace.expected(len(request.rows), moved, trains, embeds, anew),
-        refusal=refusal(
-            request, [holdings.class_names[label] for label in labels_left],
-            [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
-        ),
+        refused_because=refused_because, instead=instead,
     )  # fmt: skip
 
 
@@ -147,7 +176,7 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
     return f"{found}: {MEANING[guarantee]}"
 
 
-def instead(fitted: Fitted, request: Request) -> str:
+def shaped(fitted: Fitted, request: Request) -> str:
     """What the record that takes the place of another shapes."""
     if request.retrains and fitted.setting.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
@@ -165,8 +194,10 @@ def of_the_records(count: int) -> str:
     return f"{count:,} of the records {'is' if count == 1 else 'are'}"
 
 
-def refusal(request: Request, classes_left: list[str], classes_fitted: list[str], core_classes: int) -> str | None:
-    """Why a request cannot be carried out, and what to do instead; None if it can.
+def refusal(
+    request: Request, classes_left: list[str], classes_fitted: list[str], core_classes: int
+) -> tuple[str | None, tuple[Instead, ...]]:
+    """Why a request cannot be carried out, and what could be asked for instead; None if it can.
 
     `classes_left` have records afterwards, `classes_fitted` have records that the head is fitted on, and so many
     `core_classes` have core records.
@@ -176,21 +207,25 @@ def refusal(request: Request, classes_left: list[str], classes_fitted: list[str]
         return (
             f"no record has id {some}: check the ids (records for testing are in no model); nothing else of the "
             "request is done either"
-        )
+        ), ()
     if len(request.rows) == 0 and not request.already_forgotten:
-        return "the request names no records"
+        return "the request names no records", ()
     if request.touches_core and request.core_policy == REFUSE:
         return (
-            f"{of_the_records(len(request.core_rows))} core, which this policy refuses: "
-            f"use core_policy='{RETRAIN}' for an exact answer, core_policy='{HEAD}' for an approximate one"
+            f"{of_the_records(len(request.core_rows))} core, which this policy refuses",
+            (
+                Instead("core_policy", RETRAIN, "an exact answer"),
+                Instead("core_policy", HEAD, "an approximate one"),
+            ),
         )
     if len(request.rows) and len(classes_left) < 2:
         left = f"only class {classes_left[0]!r}" if classes_left else "no records"
-        return f"this would leave {left}: a classifier needs two classes. Delete the model instead"
+        return f"this would leave {left}: a classifier needs two classes. Delete the model instead", ()
     if request.makes_extractor and request.core_policy == RETRAIN and core_classes < 2:
         return (
-            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
+            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core",
+            (),
         )
     if len(request.rows) and classes_fitted != classes_left:
-        return f"no influential record of every class would be left: use refit='{RETAINED}'"
-    return None
+        return "no influential record of every class would be left", (Instead("refit", RETAINED),)
+    return None, ()

@@ -35,9 +35,11 @@ from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace.damage import WorkspaceError
+from maxrr.workspace.damage import NetworkMissing, WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
-from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
+from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout
+
+Table = NDArray[np.void]
 
 
 def layout_of(fitted: Fitted) -> Layout:
@@ -206,7 +208,7 @@ class Unmade(nn.Module):
         super().__init__()
         self.weights = weights
         self.layers = layers
-        self.maker = "" if named is None else f", which {named['maker']} makes"
+        self.maker: str | None = None if named is None else named["maker"]
 
     def __repr__(self) -> str:
         return self.layers
@@ -215,10 +217,10 @@ class Unmade(nn.Module):
         return dict(self.weights)
 
     def named_modules(self, *_: Any, **__: Any) -> Any:
-        raise ValueError(f"this needs the network of the workspace{self.maker}: name it when opening")
+        raise NetworkMissing(self.maker)
 
     def forward(self, records: Tensor) -> Tensor:
-        raise ValueError(f"this needs the network of the workspace{self.maker}: name it when opening")
+        raise NetworkMissing(self.maker)
 
 
 def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:

@@ -12,6 +12,21 @@ class WorkspaceError(ValueError):
     """A folder that is not a workspace, is in use, or holds files that are not as they were written."""
 
 
+class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)
+    """This needs the layers of the network, which only the caller's own code makes: it has to be named when opening.
+
+    Attributes
+    ----------
+    maker : str or None
+        What made the network that was fitted, as in package.module:function, if that is known.
+    """
+
+    def __init__(self, maker: str | None) -> None:
+        which = "" if maker is None else f", which {maker} makes"
+        super().__init__(f"this needs the network of the workspace{which}: name it when opening")
+        self.maker = maker
+
+
 def damaged(path: Path, why: str) -> WorkspaceError:
     """A file that cannot be relied on. Nothing of the workspace is then used."""
     return WorkspaceError(

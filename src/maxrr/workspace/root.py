@@ -87,6 +87,35 @@ class Root:
         return found
 
 
+@dataclass(frozen=True)
+class Commit:
+    """What was committed last to a workspace, as its root says. The other files are not looked at.
+
+    Attributes
+    ----------
+    state : int
+        How often something was committed: it grows with every fit and every request.
+    requests : int
+        How many were carried out.
+    shape, classes : tuple
+        Of a record, and the names of the classes, as a network for such records needs them.
+    """
+
+    state: int
+    requests: int
+    shape: tuple[int, ...]
+    classes: tuple[str, ...]
+
+    @classmethod
+    def last(cls, folder: str | Path) -> "Commit | None":
+        """The last one; None where there is no root yet. One that cannot be read is a `WorkspaceError`."""
+        if not (Path(folder) / NAME).exists():
+            return None
+        found = Root.read(Path(folder))
+        records = found.facts["records"]
+        return cls(found.state, len(found.receipts), tuple(records["shape"]), tuple(records["classes"]))
+
+
 def missing(folder: Path) -> WorkspaceError:
     """There is no root: the folder was never a workspace, or lost it."""
     if was_workspace(folder):
@@ -120,7 +149,6 @@ def check_rows(found: Root) -> None:
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
     wanted("hashes", all(is_hex(each, 64) for each in rows.blocks))
     wanted("erased rows", all(is_count(row) and row < rows.count for row in rows.erased))
-    wanted("rows", not layout.row.hasobject)
 
 
 def check_facts(facts: Any) -> None:

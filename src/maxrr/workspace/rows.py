@@ -2,7 +2,11 @@
 
 A row holds all that the workspace knows of one record, so that forgetting it is overwriting one stretch of the file
 with zeros. Hashes are kept for blocks of rows: an erasure computes those of the blocks it touches, and no others.
+
+NumPy sees the table as records; it is read, checked and erased as bytes, without.
 """
+
+from __future__ import annotations
 
 import hashlib
 import os
@@ -10,10 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from maxrr.files import write_atomically
 from maxrr.files.erasing import IN_PLACE
@@ -22,8 +23,12 @@ from maxrr.workspace.damage import content_of, damaged
 BLOCK = 256  # rows
 ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the head was fitted on; core
 
-Ints = NDArray[np.int64]
-Table = NDArray[np.void]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Table = NDArray[np.void]
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,17 @@ class Layout:
     width: int
 
     @property
+    def size(self) -> int:
+        """Bytes of a row."""
+        keys = [self.ids] if self.subjects is None else [self.ids, self.subjects]
+        width = self.width * (4 if self.features == "<f4" else 8)
+        return 1 + 4 + sum(8 if key == "<i8" else 4 * int(key[2:]) for key in keys) + 32 + 32 + width
+
+    @property
     def row(self) -> np.dtype[Any]:
+        """A row as NumPy has it: what it is, in the first byte, and its label in the next four, are always there."""
+        import numpy as np
+
         whose = [] if self.subjects is None else [("subject", self.subjects)]
         return np.dtype(
             [
@@ -61,9 +76,10 @@ class Rows:
     erased: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, file: str, layout: Layout, table: Table) -> "Rows":
+    def of(cls, file: str, layout: Layout, table: Table) -> Rows:
         """As it will be, once the table is in the file."""
-        return cls(file, layout, len(table), tuple(block_hashes(table, range(-(-len(table) // BLOCK)))))
+        blocks = (block_hash(table, block) for block in range(-(-len(table) // BLOCK)))
+        return cls(file, layout, len(table), tuple(blocks))
 
     def write(self, folder: Path, table: Table) -> None:
         """Write the file whole. Its name is flushed by whoever commits it."""
@@ -72,21 +88,21 @@ class Rows:
     def append(self, folder: Path, table: Table) -> None:
         """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
         with writable(folder / self.file) as descriptor:
-            write_at(descriptor, self.count * self.layout.row.itemsize, table[self.count :].tobytes())
+            write_at(descriptor, self.count * self.layout.size, table[self.count :].tobytes())
             os.fsync(descriptor)
 
-    def after(self, table: Table, erased: Ints) -> "Rows":
+    def after(self, table: Table, erased: Ints) -> Rows:
         """As it will be without these rows, and with those that the table has more."""
         grown = range(self.count // BLOCK, -(-len(table) // BLOCK)) if len(table) > self.count else range(0)
         changed = sorted({int(row) // BLOCK for row in erased} | set(grown))
         known = dict(enumerate(self.blocks))
-        known.update(zip(changed, block_hashes(table, changed, erased), strict=True))
+        known.update((block, block_hash(table, block, erased.tolist())) for block in changed)
         blocks = tuple(known[block] for block in sorted(known))
         return replace(self, count=len(table), blocks=blocks, erased=tuple(erased.tolist()))
 
     def erase(self, folder: Path) -> None:
         """Overwrite what must be zero, and drop what no commit counted; nothing if that was done already."""
-        size = self.layout.row.itemsize
+        size = self.layout.size
         with writable(folder / self.file) as descriptor:
             changed = os.fstat(descriptor).st_size > self.count * size
             if changed:
@@ -100,7 +116,7 @@ class Rows:
 
     def owes(self, folder: Path) -> bool:
         """Whether there is something to erase."""
-        size = self.layout.row.itemsize
+        size = self.layout.size
         descriptor = os.open(folder / self.file, os.O_RDONLY)
         try:
             return os.fstat(descriptor).st_size > self.count * size or any(
@@ -109,33 +125,33 @@ class Rows:
         finally:
             os.close(descriptor)
 
-    def read(self, folder: Path) -> Table:
-        """The table, if it is the one that was written."""
+    def read(self, folder: Path) -> bytearray:
+        """The bytes of the table, if it is the one that was written."""
         path = folder / self.file
-        size = self.layout.row.itemsize
+        size = self.layout.size
         content = content_of(path)
         if len(content) < self.count * size:
             raise damaged(path, f"it ends after {len(content):,} of {self.count * size:,} bytes")
-        table: Table = np.frombuffer(bytearray(content[: self.count * size]), dtype=self.layout.row)
-        table[list(self.erased)] = np.zeros(1, self.layout.row)[0]
-        for number, digest in enumerate(block_hashes(table, range(len(self.blocks)))):
-            if digest != self.blocks[number]:
-                first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
+        kept = bytearray(content[: self.count * size])
+        clear(kept, size, self.erased)
+        for number, digest in enumerate(self.blocks):
+            first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
+            if hashlib.sha256(kept[first * size : last * size]).hexdigest() != digest:
                 raise damaged(path, f"rows {first:,} to {last - 1:,} are not those that were written")
-        return table
+        return kept
 
 
-def block_hashes(table: Table, blocks: Iterable[int], erased: Ints | None = None) -> list[str]:
-    """Of these blocks of a table, as they are without some rows."""
-    hashes = []
-    for block in blocks:
-        rows = table[block * BLOCK : (block + 1) * BLOCK]
-        if erased is not None:
-            gone = erased[erased // BLOCK == block] % BLOCK
-            rows = rows.copy()
-            rows[gone] = np.zeros(1, table.dtype)[0]
-        hashes.append(hashlib.sha256(rows.tobytes()).hexdigest())
-    return hashes
+def block_hash(table: Table, block: int, erased: Iterable[int] = ()) -> str:
+    """Of one block of a table, as it is without some rows."""
+    rows = bytearray(table[block * BLOCK : (block + 1) * BLOCK].tobytes())
+    clear(rows, table.dtype.itemsize, (row % BLOCK for row in erased if row // BLOCK == block))
+    return hashlib.sha256(rows).hexdigest()
+
+
+def clear(content: bytearray, size: int, rows: Iterable[int]) -> None:
+    """Overwrite some rows of a table with zeros."""
+    for row in rows:
+        content[row * size : (row + 1) * size] = bytes(size)
 
 
 @contextmanager

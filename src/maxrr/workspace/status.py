@@ -1,14 +1,22 @@
-"""What is in a workspace, and what it still holds of what is not."""
+"""What is in a workspace, and what it still holds of what is not: from its files alone, without a model."""
 
-from dataclasses import asdict, dataclass
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
+from maxrr.svm import Certificate
+from maxrr.unlearning.conditions import conditions
+from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of
+from maxrr.workspace.damage import damaged
+from maxrr.workspace.folder import Folder
+from maxrr.workspace.root import FORGOTTEN, HEAD, NAME, Root, missing
+from maxrr.workspace.rows import ALIVE, CORE, HELD
 
-from maxrr.unlearning.forgetting import heads_of
-from maxrr.unlearning.receipts import claim_of
-from maxrr.unlearning.state import Fitted
+MARK = 96  # bytes of a forgotten record
 
 
 @dataclass(frozen=True)
@@ -60,29 +68,131 @@ class Status:
     bytes: int
 
 
-def status_of(fitted: Fitted, folder: Path, source: dict[str, str]) -> Status:
-    """The status of the workspace in a folder."""
-    alive = fitted.holdings.alive
-    influential = np.zeros(len(alive), dtype=bool)
-    influential[fitted.head.support_] = True
-    count, heads = len(fitted.oblivion.marks), heads_of(fitted)
+class Counts(NamedTuple):
+    """How many records there are of each kind, and the classes that the head tells apart."""
+
+    records: int
+    core: int
+    influential: int
+    forgotten: int
+    classes: list[str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What is in a workspace, and the receipts of the requests that were carried out, from the first."""
+
+    status: Status
+    receipts: tuple[Receipt, ...]
+
+
+def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
+    """What is in a workspace. Every file is checked against its hash, and no model is made of them.
+
+    `Workspace.status` says the same of a workspace that is open.
+
+    Parameters
+    ----------
+    folder
+    wait : float
+        Seconds to wait for another process that works in it.
+
+    Raises
+    ------
+    WorkspaceError
+        The folder is no workspace, is in use, or a file is not as it was written.
+    """
+    place = Path(folder)
+    if not os.path.lexists(place / NAME):
+        raise missing(place)
+    files = Folder(place, read_only=True, wait=wait)
+    try:
+        found = files.open()
+        files.look_back()
+        try:
+            status = status_of(found, files.folder, counted(found, files))
+        except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
+            raise damaged(files.folder / NAME, f"it does not describe a model ({error})") from None
+        return Overview(status, tuple(Receipt.from_json(content.decode()) for content in files.receipts))
+    finally:
+        files.close()
+
+
+def counted(found: Root, files: Folder) -> Counts:
+    """The records by kind, as the files say."""
+    size = found.rows.layout.size
+    kinds, *label = (files.content[place::size] for place in range(5))  # what each row is, and its label
+    alive = sum(kind & ALIVE > 0 for kind in kinds)
+    core = sum(kind & CORE > 0 for kind in kinds if kind & ALIVE)
+    shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEAD]))
+    held = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & HELD}
+    names = found.facts["records"]["classes"]
+    classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in held)]
+    return Counts(alive, core, shaping, len(files.parts[FORGOTTEN]) // MARK, classes)
+
+
+def influential_rows(content: bytes) -> set[int]:
+    """The rows on the margin of or inside any head, of a file of heads.
+
+    The file says in front where they lie (https://github.com/huggingface/safetensors); reading it with the package
+    needs NumPy, which takes longer to import than all else here.
+    """
+    start = 8 + int.from_bytes(content[:8], "little")
+    rows: set[int] = set()
+    for name, part in json.loads(content[8:start]).items():
+        if name.endswith((".on_margin", ".inside")):
+            if part["dtype"] != "I64":
+                raise ValueError(f"{name} are no rows")
+            first, last = part["data_offsets"]
+            rows.update(row for (row,) in struct.iter_unpack("<Q", content[start + first : start + last]))
+    return rows
+
+
+class Chosen(NamedTuple):
+    """What a root says of how the core was chosen and the network given, as `conditions` asks for it."""
+
+    unconditional: bool
+    depended_on: str
+    decides_each: bool
+    given: Mapping[str, str]
+
+
+def status_of(found: Root, folder: Path, counts: Counts) -> Status:
+    """The status of the workspace in a folder: all but the counts is on its root."""
+    facts = found.facts
+    core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
+    said = Chosen(
+        choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in ("HashCore", "FullCore"),
+        facts["setting"]["given"],
+    )  # fmt: skip
+    depends = conditions(said, said, left, facts["technique"])
+    heads = [HeadProof.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
+    nothing_remains = not (left or facts["technique"] or on_influential)
     about = (
         "nothing was forgotten yet"
-        if not count
-        else f"three HMACs for each of {count:,} forgotten or replaced records (of its id, of the record, of its "
-        "values) under the key of this workspace: they recognise a request for what is gone, and data that brings it "
-        "back, and tell nothing to those who do not hold the record"
+        if not counts.forgotten
+        else f"three HMACs for each of {counts.forgotten:,} forgotten or replaced records (of its id, of the record, "
+        "of its values) under the key of this workspace: they recognise a request for what is gone, and data that "
+        "brings it back, and tell nothing to those who do not hold the record"
     )
     return Status(
-        folder=str(folder), records=int(alive.sum()), core=int((fitted.core & alive).sum()),
-        influential=int((influential & ~fitted.core & alive).sum()),
-        free=int((~influential & ~fitted.core & alive).sum()), classes=list(fitted.head_classes),
-        requests=fitted.requests, forgotten=count, held_about_forgotten=about,
-        core_left_in_extractor=fitted.left_in_extractor, core_depended_on=fitted.choice.depended_on,
+        folder=str(folder), records=counts.records, core=counts.core, influential=counts.influential,
+        free=counts.records - counts.core - counts.influential, classes=counts.classes,
+        requests=len(found.receipts), forgotten=counts.forgotten, held_about_forgotten=about,
+        core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if fitted.nothing_remains else "approximate", heads),
-        conditions=fitted.conditions, unconditional=not fitted.conditions and not fitted.on_influential,
-        overrides=[asdict(override) for override in fitted.overrides], model_hash=fitted.model_hash,
-        manifest=fitted.holdings.manifest,
-        source=source, bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        bytes_claim=claim_of("exact" if nothing_remains else "approximate", heads),
+        conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
+        model_hash=facts["model_hash"], manifest=facts["manifest"], source=dict(facts["source"]),
+        bytes=bytes_in(folder),
     )  # fmt: skip
+
+
+def bytes_in(folder: Path) -> int:
+    """Of all files in a folder. Whoever only reads has let go of it, and others may be changing what is there."""
+    while True:
+        try:
+            return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        except FileNotFoundError:
+            if not folder.exists():
+                raise

@@ -1,144 +1,40 @@
-"""The files of a workspace: written before a commit, read after one, and purged of what no longer belongs.
+"""The files of a workspace: written before a commit, read after one.
 
 A commit replaces `workspace.json`. Files are named after the workspace and their content, so a part that did not change
-is not written again. What has the workspace's token in its name and is not named by the root is of an earlier state, or
-of a commit that never came: it is overwritten and deleted. Nothing else is.
+is not written again.
 """
 
-import errno
 import hashlib
 import os
-import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from maxrr.files import enter, flush_folder, overwrite, write_atomically
+from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import NO_FILE, WorkspaceError, check_folder, content_of, damaged
+from maxrr.workspace import contents, root
+from maxrr.workspace.contents import Table
+from maxrr.workspace.damage import WorkspaceError, check_folder, content_of, damaged
+from maxrr.workspace.folder import Folder
 from maxrr.workspace.kinds import check_kinds
-from maxrr.workspace.names import (
-    LEARNED,
-    LOCK,
-    MARKER,
-    RANKING,
-    RECEIPT,
-    RECEIPTS,
-    ROWS,
-    TEMPORARY,
-    TURNSTILE,
-    name_of,
-    part_of,
-)
-from maxrr.workspace.ownership import Marker
-from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, PARTS, SECRETS, Root
-from maxrr.workspace.rows import HELD, Rows, Table
-from maxrr.workspace.seen import Seen
-
-PATIENCE = 5.0  # seconds
-MAY_NOT = (errno.EACCES, errno.EPERM, errno.EROFS)
+from maxrr.workspace.names import RECEIPT, RECEIPTS, ROWS, name_of
+from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS, Root
+from maxrr.workspace.rows import HELD, Rows
 
 
-class Store:
-    """A folder that is a workspace, or becomes one with its first commit.
-
-    Parameters
-    ----------
-    folder
-    read_only : bool
-        Read all of it, and let go of it: what is read stays as it was. Several processes may read at once.
-    wait : float
-        Seconds to wait for another process that works in it.
-    """
+class Store(Folder):
+    """A folder, the model that its files hold, and the next state of it."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
-        self.folder = Path(folder).absolute()  # whatever becomes the current folder later
-        self.read_only, self.wait = read_only, wait
-        ownership.check_private(self.folder)
-        self.enter(shared=read_only, wait=wait)
-        self.token = ""
-        self.root: Root | None = None
+        super().__init__(folder, read_only=read_only, wait=wait)
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
-        self.parts: dict[str, bytes] = {}  # of the files, between `open` and `load`
-        self.receipts: list[bytes] = []  # for those who read only
-        self.then = Seen()  # how far the workspace had come once, as far as is known here
-        self.finished = True  # nothing of an earlier state is left
-
-    def enter(self, *, shared: bool, wait: float) -> None:
-        """Keep others out."""
-        try:
-            self.lock = enter(self.folder / LOCK, self.folder / TURNSTILE, shared=shared, wait=wait)
-        except BlockingIOError:
-            raise WorkspaceError(
-                f"another process is working in {self.folder}: wait for it, or stop it. Nothing was changed"
-            ) from None
-        except OSError as error:
-            if error.errno not in NO_FILE:
-                raise
-            raise damaged(self.folder / LOCK, f"it cannot be locked ({error.strerror})") from None
-
-    def close(self) -> None:
-        """Let others in."""
-        self.lock.release()
-
-    # Reading
-
-    def open(self) -> Root:
-        """Read what was committed last, check every file, and finish what the process that did so may have left.
-
-        Who only reads does so, too: until it is done, what was forgotten may still be there.
-        """
-        found = self.read()
-        if self.read_only and (self.owes() or self.leftovers()):
-            found = self.finish_for_others()
-        elif not self.read_only:
-            self.finish()
-        if self.read_only:
-            self.lock.release()
-        return found
 
     def read(self) -> Root:
-        """What was committed last, if all of it is as it was written. Changes nothing."""
-        self.root = found = Root.read(self.folder)
-        marker = Marker.read(self.folder)
-        if marker is not None and marker.token != found.token:
-            raise damaged(self.folder / MARKER, "it is of another workspace")
-        self.token = found.token
-        self.table = found.rows.read(self.folder)
-        self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
-        check_folder(self.folder / RECEIPTS)
-        self.ranking()
-        receipts = [
-            check_hash(self.receipt_file(number), digest) for number, digest in enumerate(found.receipts, start=1)
-        ]
-        self.receipts = receipts if self.read_only else []
-        before = seen.latest(self.token)  # now: later, somebody else may have gone on
-        self.then = Seen(before.state, max(before.receipts, self.last_receipt()))
-        return found
-
-    def finish_for_others(self) -> Root:
-        """Finish what a process that was killed has left, although we only came to read."""
-        self.lock.release()
-        try:
-            self.enter(shared=False, wait=max(self.wait, PATIENCE))  # others who read are soon gone
-            found = self.read()
-            self.finish()
-        except OSError as error:
-            if error.errno not in MAY_NOT:
-                raise
-            self.lock.release()
-            self.enter(shared=True, wait=max(self.wait, PATIENCE))
-            found = self.read()
-            if self.owes():
-                raise WorkspaceError(
-                    f"the last request in {self.folder} was carried out, and erasing what it forgot is pending: "
-                    f"{owner(self.folder)}, who may write there, must open it, as with maxrr status"
-                ) from None
+        found = super().read()
+        self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
         return found
 
     def load(self, network: Network | None) -> Fitted:
@@ -161,44 +57,6 @@ class Store:
         if self.read_only:
             self.table = self.table[:0]
         return found
-
-    def checked(self, name: str, known: Root) -> bytes:
-        """The content of a file that the root names."""
-        return check_hash(self.folder / name, known.files[name])
-
-    def receipt_path(self, number: int) -> Path:
-        return self.folder / RECEIPTS / f"{number:06d}.json"
-
-    def receipt_file(self, number: int) -> Path:
-        """Where a receipt lies: the last one may not be handed out yet."""
-        path, known = self.receipt_path(number), self.root
-        if known is None or known.staged is None or number < len(known.receipts) or os.path.lexists(path):
-            return path
-        staged = self.folder / known.staged
-        return staged if os.path.lexists(staged) else path
-
-    def last_receipt(self) -> int:
-        """The largest number among the receipts, though the present state may know nothing of it."""
-        numbers = (int(path.stem) for path in (self.folder / RECEIPTS).glob("[0-9]*.json") if is_number(path.stem))
-        return max(numbers, default=0)
-
-    def ranking(self) -> Path:
-        """Where a fit that starts from the present state keeps the runs of its ranking."""
-        path = self.folder / self.ranking_name
-        check_folder(path)
-        return path
-
-    @property
-    def ranking_name(self) -> str:
-        return name_of(RANKING, self.token, 0 if self.root is None else self.root.state)
-
-    # Writing
-
-    def claim(self) -> None:
-        """Make a folder a workspace that has no state yet."""
-        self.token = ownership.claim(self.folder).token
-        self.ranking()
-        self.finish()
 
     def commit(
         self, fitted: Fitted, receipt: Receipt | None, network: dict[str, Any],
@@ -272,109 +130,3 @@ class Store:
         rows = Rows.of(name_of(ROWS, self.token, state), layout, table)
         rows.write(self.folder, table)
         return rows, table
-
-    # Erasing
-
-    def recover(self) -> None:
-        """After a commit that failed: go on from whichever state the disk has."""
-        self.finished = False
-        if os.path.lexists(self.folder / root.NAME):
-            self.open()
-        else:
-            self.root = None
-            self.finish()
-
-    def finish(self) -> None:
-        """Do all that the last commit promised, and remove what commits that never came have left."""
-        self.finished, failed = False, None
-        for step in (self.erase_rows, self.erase_leftovers, self.hand_out, self.mark):
-            try:  # what can be done is done, though something else cannot
-                step()
-            except OSError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
-        self.finished = True
-
-    def erase_rows(self) -> None:
-        """Overwrite the rows of the records that the last request forgot."""
-        if self.root is not None:
-            self.root.rows.erase(self.folder)
-
-    def erase_leftovers(self) -> None:
-        """Overwrite and delete what is not of the present state."""
-        leftovers = self.leftovers()
-        learned = [path for path in leftovers if part_of(path.name, self.token) in LEARNED | {RANKING, None}]
-        for path in learned:
-            for each in sorted(path.rglob("*")) if path.is_dir() and not path.is_symlink() else [path]:
-                overwrite(each)
-        for path in leftovers:
-            remove(path)
-        if learned:
-            flush_folder(self.folder)
-
-    def owes(self) -> bool:
-        """Whether the last commit promised something that is not done yet: a receipt, an erasure."""
-        assert self.root is not None
-        staged = self.root.staged is not None and os.path.lexists(self.folder / self.root.staged)
-        old = (part_of(path.name, self.token) in LEARNED | {RANKING} for path in self.leftovers())
-        return staged or any(old) or self.root.rows.owes(self.folder)
-
-    def leftovers(self) -> list[Path]:
-        """What has our names and is not of the present state."""
-        kept = {self.ranking_name}
-        if self.root is not None:
-            kept |= {*self.root.files, self.root.rows.file, self.root.staged or ""}
-        return [
-            path for path in sorted(self.folder.iterdir())
-            if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
-        ]  # fmt: skip
-
-    def hand_out(self) -> None:
-        """Put the receipt of the last request where receipts are."""
-        if self.root is None or self.root.staged is None:
-            return
-        staged, path = self.folder / self.root.staged, self.receipt_path(len(self.root.receipts))
-        if not os.path.lexists(staged):
-            return
-        if os.path.lexists(path):  # as it is, or the workspace would be damaged
-            staged.unlink()
-            return
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700)
-        os.rename(staged, path)
-        flush_folder(path.parent)
-
-    def mark(self) -> None:
-        """Say in the folder that something was committed in it. Where that fails, whoever comes next tries again."""
-        with suppress(OSError, WorkspaceError):
-            if self.root is not None and Marker.read(self.folder) != Marker(self.token, committed=True):
-                Marker(self.token, committed=True).write(self.folder)
-
-
-def owner(path: Path) -> str:
-    try:
-        return path.owner()
-    except (KeyError, NotImplementedError):  # a user without a name, Windows
-        return "its owner"
-
-
-def remove(path: Path) -> None:
-    """Delete a file, a link or a folder of ours."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def check_hash(path: Path, digest: str) -> bytes:
-    """The content of a file, if it is what was written."""
-    content = content_of(path)
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise damaged(path, "its content does not have the hash that workspace.json names")
-    return content
-
-
-def is_number(stem: str) -> bool:
-    """Whether a receipt may be called so."""
-    return len(stem) >= 6 and stem.isascii() and stem.isdigit() and len(stem) <= 18

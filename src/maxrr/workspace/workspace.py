@@ -5,7 +5,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,9 @@ from maxrr.unlearning.model import let_in, with_let_in
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import WorkspaceError, content_of
-from maxrr.workspace.status import Status, status_of
+from maxrr.workspace.damage import NetworkMissing, WorkspaceError, content_of
+from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
+from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
 
 
@@ -119,7 +120,7 @@ class Workspace:
         try:
             workspace._store.open()
             workspace._load()
-            workspace._look_back()
+            workspace._store.look_back()
         except BaseException:
             workspace.close()
             raise
@@ -212,6 +213,13 @@ class Workspace:
         with self._lock:
             return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
+    def plan_replace(
+        self, id: int | str, features: ArrayLike, label: Any = None, *, core_policy: str | Technique = HEAD
+    ) -> Plan:
+        """As `MaxRR.plan_replace`."""
+        with self._lock:
+            return self._model.plan_replace(id, features, label, core_policy=core_policy)
+
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
         core_policy: str | Technique = HEAD, refit: str = RETAINED, records: Dataset | None = None,
@@ -287,6 +295,53 @@ class Workspace:
         """The names of all classes, by index."""
         return self._snapshot()._fitted.holdings.class_names
 
+    @property
+    def head_classes(self) -> tuple[str, ...]:
+        """The names of the classes that have records, in the order of the columns of `predict_proba`."""
+        return self._snapshot()._fitted.head_classes
+
+    @property
+    def kind(self) -> RecordKind:
+        """What the records are like: for whoever names some of them, or brings others."""
+        with self._lock:
+            return RecordKind.of(self._fitted)
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether probabilities need the raw records: the head was fitted on influential ones alone."""
+        return self._snapshot()._fitted.on_influential
+
+    def check_network(self) -> None:
+        """Raise `NetworkMissing` if the network is the caller's own code and was not named when opening.
+
+        Before long work: predictions, proofs and what trains or embeds again would raise it later.
+        """
+        extractor = self._snapshot()._fitted.extractor
+        if isinstance(extractor, contents.Unmade):
+            raise NetworkMissing(extractor.maker)
+
+    def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
+        """The ids of those records that were forgotten here: `fit` would refuse them.
+
+        Without `copies` only those whose ids were forgotten, and not those with the values of forgotten records.
+        """
+        with self._lock:
+            fitted = self._fitted
+            found = fitted.oblivion.returning(fitted.key, records, fitted.holdings.held())
+        ids: NDArray[Any] = records.ids[found.by_id | (found.by_values & copies)]
+        return ids
+
+    def forgotten_but_here(self) -> int:
+        """How many records are here whose ids were forgotten: none, if all is well."""
+        with self._lock:
+            fitted = self._fitted
+            return int(fitted.oblivion.knows(fitted.key, fitted.holdings.ids[fitted.holdings.alive]).sum())
+
+    def on_receipt(self, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
+        """Which of these ids a receipt names, and as what. Receipts name records by marks under this one's key."""
+        with self._lock:
+            return on_receipt(self._fitted.key, receipt, ids)
+
     def receipt_path(self, number: int) -> Path:
         """Where the receipt of a request is kept."""
         return self._store.receipt_path(number)
@@ -307,12 +362,9 @@ class Workspace:
     def status(self) -> Status:
         """What is in the workspace."""
         with self._lock:
-            while True:
-                try:
-                    return status_of(self._fitted, self.folder, self.source)
-                except FileNotFoundError:  # of a snapshot, while somebody else works in the folder
-                    if not self._store.read_only or not self.folder.exists():
-                        raise
+            counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
+            assert self._store.root is not None
+            return status_of(self._store.root, self.folder, counts)
 
     @property
     def unfinished(self) -> str:
@@ -382,13 +434,6 @@ class Workspace:
             self._load()
         self._uncertain = False
 
-    def _look_back(self) -> None:
-        """Say if the workspace once was further than this, and remember how far it is."""
-        assert self._store.root is not None
-        now = seen.Seen(self._store.root.state, len(self._store.root.receipts))
-        seen.warn_if_older(self.folder, now, self._store.then)
-        seen.keep(self._store.token, now)
-
     def _load(self) -> None:
         assert self._store.root is not None
         named = named_in(self._store.root.facts)
@@ -446,6 +491,18 @@ class Workspace:
             raise
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
+
+
+def counts_of(fitted: Fitted) -> Counts:
+    """The records of a model by kind."""
+    alive = fitted.holdings.alive
+    influential = np.zeros(len(alive), dtype=bool)
+    influential[fitted.head.support_] = True
+    shaping = influential & alive & ~fitted.core
+    return Counts(
+        int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.oblivion.marks),
+        list(fitted.head_classes),
+    )  # fmt: skip
 
 
 INHERITED = weakref.WeakSet[Workspace]()

@@ -1,0 +1,130 @@
+"""What the records of a workspace are like, for whoever names some of them or brings others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data import DataError, Dataset
+from maxrr.data.checks import check_keys, check_text
+from maxrr.data.labels import as_keys
+from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, id_mark
+from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.state import Fitted
+
+
+@dataclass(frozen=True)
+class RecordKind:
+    """What the records of a workspace are like.
+
+    Attributes
+    ----------
+    shape, dtype
+        Of one record.
+    columns : tuple of str or None
+        What the numbers of a record are called, in a table; None where that is not known.
+    class_names, labels : tuple
+        The names of all classes, and what the model calls them; `predict` returns the latter.
+    present : tuple of int
+        The places among these of the classes that have records.
+    text_ids, text_subjects : bool
+        Whether record ids and subject ids are texts, or integers. No subject ids: `text_subjects` is None.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    columns: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] = ()
+    labels: tuple[Any, ...] = ()
+    present: tuple[int, ...] = ()
+    text_ids: bool = False
+    text_subjects: bool | None = None
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> Self:
+        """The kind of records that a model was fitted on."""
+        holdings = fitted.holdings
+        return cls(
+            holdings.shape, holdings.dtype, holdings.columns, holdings.class_names, tuple(fitted.labels),
+            tuple(holdings.present.tolist()), holdings.ids.dtype.kind == "U",
+            None if holdings.subjects is None else holdings.subjects.dtype.kind == "U",
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{' × '.join(map(str, self.shape))} {self.dtype}"
+
+    def ids(self, texts: Sequence[str]) -> NDArray[Any]:
+        """Record ids from texts: integers where the workspace has integers. '007' is not 7, and a `DataError`."""
+        return keys_of(texts, "record ids", as_texts=self.text_ids)
+
+    def subjects(self, texts: Sequence[str]) -> NDArray[Any]:
+        """The same for subject ids. Where there are none, a `DataError`."""
+        if self.text_subjects is None:
+            raise DataError("the records of this workspace do not say whom they are about")
+        return keys_of(texts, "subject ids", as_texts=self.text_subjects)
+
+    def label(self, name: str) -> Any:
+        """What the model calls the class of this name."""
+        if name not in self.class_names:
+            raise DataError(f"there is no class {name!r}; the classes are {', '.join(self.class_names)}")
+        return self.labels[self.class_names.index(name)]
+
+    def conform(self, records: Dataset) -> Dataset:
+        """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.
+
+        A file in which every id happens to be an integer is read as one with integers. When the only other one is
+        deleted, '7' must not become 7: it would be another record, and one that was forgotten would not be recognised.
+        """
+        changes: dict[str, Any] = {}
+        if self.text_ids and records.ids.dtype.kind == "i":
+            changes["ids"] = records.ids.astype(np.str_)
+        if records.subjects is not None and self.text_subjects and records.subjects.dtype.kind == "i":
+            changes["subjects"] = records.subjects.astype(np.str_)
+        own = records.columns
+        if self.columns is not None and own is not None and own != self.columns and set(own) == set(self.columns):
+            order = [own.index(name) for name in self.columns]
+            changes |= {"features": records.features[:, order], "columns": self.columns}
+        return replace(records, **changes) if changes else records
+
+    def with_classes(self, records: Dataset) -> Dataset:
+        """`conform`, and the classes of the workspace: a source with few records may have few classes, too."""
+        classes = {self.class_names[label]: label for label in self.present}
+        if len(records.class_names) == len(self.class_names) and all(
+            records.class_names[label] == name for name, label in classes.items()
+        ):  # also where it has forgotten the names of others
+            return self.conform(replace(records, class_names=self.class_names))
+        unknown = [name for name in records.class_names if name not in classes]
+        if unknown:
+            raise DataError(f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
+        labels = np.array([classes[name] for name in records.class_names])[records.labels]
+        return self.conform(replace(records, labels=labels, class_names=self.class_names))
+
+
+def keys_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:
+    """Ids from texts: no record is forgotten by a guess."""
+    if as_texts:
+        return check_keys(list(texts), what)
+    for text in texts:
+        check_text(text, what)
+        if as_keys([text]).dtype.kind != "i":
+            raise DataError(f"{text!r} cannot be one of the {what} of this workspace, which are integers")
+    return as_keys(list(texts))
+
+
+class OnReceipt(NamedTuple):
+    """Which of some ids a receipt names, and as what: forgotten or replaced by this request, or forgotten before."""
+
+    forgotten: NDArray[np.bool_]
+    replaced: NDArray[np.bool_]
+    before: NDArray[np.bool_]
+
+
+def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
+    """Which of these ids a receipt names: it has their marks, which only the key can make."""
+    now, earlier = set(receipt.record_marks), set(receipt.earlier_marks)
+    forgotten, replaced = ([id_mark(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
+    before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
+    masks = [mark in now for mark in forgotten], [mark in now for mark in replaced], before
+    return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))

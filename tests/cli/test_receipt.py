@@ -1,0 +1,104 @@
+"""`maxrr receipt`: a receipt in words, and whether what it says can be so."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell, kinds
+
+from maxrr.unlearning import Receipt
+
+
+@pytest.fixture
+def answered(shell: Shell, digits: Path) -> Path:
+    """A workspace with two requests carried out, the second approximately."""
+    of = kinds(digits)
+    shell("unlearn", digits, "--ids", of["influential"][0], "--yes")
+    shell("unlearn", digits, "--ids", f"{of['free'][0]},{of['core'][0]}", "--yes")
+    return digits
+
+
+def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:
+    path = answered / "receipts" / "000002.json"
+    receipt = Receipt.from_json(path.read_text(encoding="utf-8"))
+    shown = shell("receipt", "show", path).out
+    assert [
+        word for word in ("approximate-refit", receipt.model_after, receipt.manifest_after) if word not in shown
+    ] == []
+    assert shell("receipt", "show", path, "--json").json == json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_receipts_that_hold(shell: Shell, answered: Path) -> None:
+    first, second = (answered / "receipts" / f"00000{number}.json" for number in (1, 2))
+    assert shell("receipt", "verify", first, "--json").json["holds"] is True
+    assert "yes" in shell("receipt", "verify", second, "--workspace", answered).out
+
+
+def test_whether_a_record_is_on_a_receipt(shell: Shell, digits: Path) -> None:
+    one, other = kinds(digits)["free"][:2]
+    shell("unlearn", digits, "--ids", one, "--yes")
+    verify = ("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits)
+    shell(*verify, "--id", one)
+    assert "its mark is not on the receipt" in shell(*verify, "--id", other, code=4).out
+    assert "--workspace" in shell(*verify[:3], "--id", one, code=2).err
+
+
+HEAD = {"class_mark": "0" * 64, "decided": True, "error": 1e-15}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"guarantee": "perfect"}, "'perfect'"),
+        ({"requested": 5}, "add up"),
+        ({"record_marks": []}, "0 marks for 1"),
+        ({"records_after": 1}, "1419 fewer"),
+        ({"model_after": "abc"}, "64 hexadecimal digits"),
+        ({"guarantee": "exact-untouched"}, "untouched"),
+        ({"guarantee": "exact-retrain"}, "exact-retrain with policy 'head'"),
+        ({"guarantee": "approximate-refit"}, "approximate"),
+        ({"bytes_claim": "within 3.2e-12"}, "claims 'within 3.2e-12', and its heads carry 'identical'"),
+        ({"heads": []}, "no head"),
+        ({"heads": [HEAD | {"error": -1.0}]}, "no number"),
+        ({"heads": [HEAD | {"decided": False, "error": 3.11e-12}]}, "claims 'identical', and its heads carry 'within"),
+        (
+            {"bytes_claim": "within 3.1e-12", "heads": [HEAD | {"decided": False, "error": 3.11e-12}]},
+            "claims 'within 3.1e-12', and its heads carry 'within 3.2e-12'",
+        ),
+        (
+            {"bytes_claim": "within 1.1e-08", "heads": [HEAD | {"decided": False, "error": 1.05e-8}]},
+            "exact-refit with a head, number 1, that is known only to 1.1e-08",
+        ),
+        ({"time": "yesterday"}, "'yesterday'"),
+    ],
+)
+def test_receipts_that_contradict_themselves(
+    shell: Shell, answered: Path, tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(fields | change))
+    assert said in shell("receipt", "verify", forged, code=4).out
+    checks = shell("receipt", "verify", forged, "--workspace", answered, "--json", code=4).json["checks"]
+    assert next(iter(change)) in checks[1]["wrong"]
+
+
+def test_a_claim_that_is_no_larger_than_the_heads_carry_holds(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    heads = [HEAD, HEAD | {"decided": False, "error": 3.11e-12}]
+    path = tmp_path / "receipt.json"
+    path.write_text(json.dumps(fields | {"heads": heads, "bytes_claim": "within 3.2e-12"}))
+    assert shell("receipt", "verify", path, "--json").json["holds"] is True
+    shown = " ".join(shell("receipt", "show", path).out.split())
+    said = "Decision values of the records are within 3.2e-12 of the exact ones (1 of 2 heads decided); no bytes"
+    assert said in shown
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"version": 99}'])
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_files_that_are_no_receipts(shell: Shell, tmp_path: Path, command: str, content: bytes) -> None:
+    path = tmp_path / "some.json"
+    path.write_bytes(content)
+    ended = shell("receipt", command, path, code=1)
+    assert str(path) in ended.err
+    assert len(ended.err.splitlines()) == 1

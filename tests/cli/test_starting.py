@@ -1,0 +1,44 @@
+"""Commands that need only files start without what they do not need: PyTorch and scikit-learn take seconds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell, kinds
+
+SLOW = {"torch", "sklearn", "scipy", "pandas", "matplotlib", "PIL", "onnxruntime"}
+ARRAYS = {"numpy", "safetensors"}
+CODE = """
+import atexit, sys
+atexit.register(lambda: print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr))
+from maxrr.cli import app
+app()
+"""
+
+
+def imported(*arguments: object) -> set[str]:
+    """The packages that a command imports."""
+    command = [sys.executable, "-c", CODE, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_the_library_resolves_its_names_when_they_are_asked_for() -> None:
+    code = "import sys, maxrr; print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert {name.partition(".")[0] for name in shown.split()} & (SLOW | ARRAYS) == set()
+
+
+@pytest.mark.parametrize("command", [("--help",), ("--version",), ("unlearn", "--help"), ("receipt", "show", "--help")])
+def test_help_and_version(command: tuple[str, ...]) -> None:
+    assert imported(*command) & (SLOW | ARRAYS) == set()
+
+
+def test_a_receipt(shell: Shell, digits: Path) -> None:
+    shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
+    assert imported("receipt", "show", digits / "receipts" / "000001.json") & (SLOW | ARRAYS) == set()
+
+
+def test_status(fitted_digits: Path) -> None:
+    assert imported("status", fitted_digits) & (SLOW | ARRAYS) == set()

@@ -1,0 +1,81 @@
+"""What the files alone say of a workspace is what the model that is made of them says."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tests.workspace.problems import NEW, cases
+
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview, root
+from maxrr.workspace.rows import Layout
+
+
+def of(folder, name):
+    """A workspace of its own, with requests of every kind carried out."""
+    records, model = cases()[name]
+    with Workspace.create(folder, model, records, source={"name": name}) as workspace:
+        workspace.unlearn(records.ids[:2])
+        if "digits" not in name and "float64" not in name:
+            workspace.replace(records.ids[5].item(), NEW)
+        workspace.unlearn(records.ids[7:9], core_policy="head", refit="influential")
+
+
+@pytest.mark.parametrize("name", cases())
+def test_it_is_the_status_of_an_open_workspace(tmp_path, name):
+    of(tmp_path / "ws", name)
+    found = overview(tmp_path / "ws")
+    with Workspace.open(tmp_path / "ws", network=cases()[name][1].network, read_only=True) as workspace:
+        assert found.status == workspace.status()
+        assert found.receipts == tuple(workspace.receipts())
+
+
+def test_a_class_that_lost_its_records(tmp_path):
+    records, model = cases()["hash"]
+    with Workspace.create(tmp_path / "ws", model, records) as workspace:
+        workspace.unlearn(records.ids[records.labels == 0])
+        expected = workspace.status()
+    assert overview(tmp_path / "ws").status == expected
+    assert expected.classes == ["kind 1", "kind 2"]
+
+
+def test_what_is_wrong_is_said(tmp_path):
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
+        overview(tmp_path)
+    of(tmp_path / "ws", "hash")
+    with Workspace.open(tmp_path / "ws"), pytest.raises(WorkspaceError, match="another process"):
+        overview(tmp_path / "ws")
+    body = json.loads((tmp_path / "ws" / "workspace.json").read_text())
+    del body["sha256"], body["facts"]["choice"]
+    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": root.digest(body)}))
+    with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it does not describe a model"):
+        overview(tmp_path / "ws")
+
+
+def test_an_older_copy_is_warned_about(tmp_path):
+    of(tmp_path / "ws", "hash")
+    shutil.copytree(tmp_path / "ws", tmp_path / "copy")
+    with Workspace.open(tmp_path / "ws") as workspace:
+        workspace.unlearn(cases()["hash"][0].ids[20:21], refit="influential")
+    with pytest.warns(OlderCopyWarning, match="1 request was carried out after it was made"):
+        overview(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("ids", ["<i8", "<U1", "<U123"])
+@pytest.mark.parametrize("subjects", [None, "<i8", "<U7"])
+@pytest.mark.parametrize(("features", "width"), [("<f4", 1), ("<f8", 20)])
+def test_a_row_is_as_long_as_numpy_makes_it(ids, subjects, features, width):
+    layout = Layout(ids, subjects, features, width)
+    assert layout.size == layout.row.itemsize
+    assert [layout.row.fields[name][1] for name in ("is", "label")] == [0, 1]
+
+
+def test_no_model_is_made(tmp_path):
+    of(tmp_path / "ws", "hash")
+    code = (
+        "import sys; from maxrr.workspace import overview; overview(sys.argv[1]); "
+        "print(sorted({'torch', 'sklearn', 'scipy', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "ws"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

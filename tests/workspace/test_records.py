@@ -1,0 +1,99 @@
+"""What a workspace says of its records: how ids are written, what classes are called, whom a receipt names."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.workspace.problems import NEW, cases
+
+from maxrr.data import DataError
+from maxrr.workspace import Commit, RecordKind, Workspace, WorkspaceError
+
+
+@pytest.fixture(params=["hash", "hash, words"])
+def records(request):
+    return cases()[request.param][0]
+
+
+@pytest.fixture
+def workspace(records, tmp_path):
+    model = next(model for known, model in cases().values() if known is records)
+    with Workspace.create(tmp_path / "ws", model, records) as made:
+        yield made
+
+
+def test_it_is_that_of_the_records_that_were_fitted(workspace, records):
+    kind = workspace.kind
+    assert (kind.shape, kind.class_names) == (records.shape, records.class_names)
+    assert [kind.label(name) for name in kind.class_names] == list(range(len(kind.class_names)))
+    with pytest.raises(DataError, match="there is no class 'shoe'"):
+        kind.label("shoe")
+    assert kind.conform(records) is records
+
+
+def test_texts_stay_texts_and_integers_integers():
+    words, numbers = (RecordKind((2,), np.dtype("f4"), text_ids=texts, text_subjects=texts) for texts in (True, False))
+    assert words.ids(["7", "007"]).tolist() == ["7", "007"]
+    assert numbers.ids(["7", "8"]).tolist() == [7, 8]
+    for wrong in ("007", "7.0", "seven", "9" * 30):
+        with pytest.raises(DataError, match="cannot be one of the subject ids of this workspace, which are integers"):
+            numbers.subjects([wrong])
+    with pytest.raises(DataError, match="whom they are about"):
+        RecordKind((2,), np.dtype("f4")).subjects(["7"])
+
+
+def test_ids_of_few_records_are_still_texts():
+    records, _ = cases()["hash"]
+    words, numbers = (RecordKind(records.shape, np.dtype("f4"), text_ids=texts) for texts in (True, False))
+    assert words.conform(records).ids.tolist() == list(map(str, records.ids.tolist()))
+    assert numbers.conform(records) is records
+
+
+def test_columns_by_their_names():
+    records = replace(cases()["hash"][0], columns=tuple("abcde"))
+    found = RecordKind(records.shape, np.dtype("f4"), columns=tuple("edcba")).conform(records)
+    assert found.columns == tuple("edcba")
+    np.testing.assert_array_equal(found.features, records.features[:, ::-1])
+
+
+def test_classes_by_their_names():
+    records, _ = cases()["hash"]
+    kind = RecordKind(records.shape, np.dtype("f4"), class_names=("other", *records.class_names), present=(1, 2, 3))
+    np.testing.assert_array_equal(kind.with_classes(records).labels, records.labels + 1)
+    with pytest.raises(DataError, match="class kind 0 is none of the workspace's: kind 1, kind 2"):
+        replace(kind, present=(2, 3)).with_classes(records)
+
+
+def test_whom_a_receipt_names(workspace, records):
+    gone, exchanged, other = records.ids[:3].tolist()
+    first = workspace.unlearn([gone])
+    second = workspace.unlearn([gone])
+    third = workspace.replace(exchanged, NEW)
+    for receipt, expected in (
+        (first, ([True, False, False], [False] * 3, [False] * 3)),
+        (second, ([False] * 3, [False] * 3, [True, False, False])),
+        (third, ([False] * 3, [False, True, False], [False] * 3)),
+    ):
+        assert tuple(mask.tolist() for mask in workspace.on_receipt(receipt, [gone, exchanged, other])) == expected
+    assert workspace.forgotten_but_here() == 0
+    assert workspace.returning(records).tolist() == [gone, exchanged]
+    assert workspace.returning(records, copies=False).tolist() == [gone]
+
+
+def test_a_replacement_is_planned_as_it_is_done(workspace):
+    one = workspace._fitted.holdings.ids[0].item()
+    plan = workspace.plan_replace(one, NEW)
+    assert workspace.replace(one, NEW).guarantee == plan.guarantee
+    assert workspace.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")
+
+
+def test_what_was_committed_last(tmp_path):
+    records, model = cases()["hash"]
+    assert Commit.last(tmp_path) is None
+    with Workspace.create(tmp_path / "ws", model, records) as workspace:
+        assert Commit.last(tmp_path / "ws") == Commit(1, 0, records.shape, records.class_names)
+        workspace.unlearn(records.ids[:2])
+    assert Commit.last(tmp_path / "ws") == Commit(2, 1, records.shape, records.class_names)
+    (tmp_path / "ws" / "workspace.json").write_text("{}")
+    with pytest.raises(WorkspaceError, match="damaged"):
+        Commit.last(tmp_path / "ws")
