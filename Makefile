@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit long cuda bench fashion-mnist format clean
+.PHONY: demo test lint types unit long cuda bench docs fashion-mnist format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, write demo/report.html
 	$(BIN)/maxrr demo --out demo/
@@ -34,6 +34,9 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes b
 	$(BIN)/python benchmarks/proof.py --out benchmarks/proof.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
 
+docs: .venv/docs.stamp ## the pages and a reference as a site, build/site/index.html; every warning is an error
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
+
 fashion-mnist: .venv/dev.stamp ## find it, or fetch it, as the tests need it
 	@tools/fashion-mnist.sh $(BIN)/python
 
@@ -56,4 +59,9 @@ clean:
 .venv/dev.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --editable '.[dev]'
+	touch .venv/runtime.stamp $@
+
+.venv/docs.stamp: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --editable '.[docs]'
 	touch .venv/runtime.stamp $@

@@ -2,8 +2,10 @@
 
 import importlib
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -127,3 +129,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_the_library_works_without_the_terminal_packages() -> None:
     code = "import sys; sys.modules.update(typer=None, rich=None); from maxrr import LinearSVM; LinearSVM()"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+
+
+@pytest.mark.parametrize("page", sorted(REFERENCE.glob("[!i]*.md")), ids=lambda page: page.stem)
+def test_the_reference_has_every_public_name(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    (room,) = re.findall(r"^\.\. currentmodule:: (\S+)$", text, flags=re.MULTILINE)
+    assert set(re.findall(r"^\.\. auto\w+:: (\w+)$", text, flags=re.MULTILINE)) == PUBLIC[room]

@@ -24,9 +24,9 @@ class Certificate:
         Whether w and b are the canonical bytes (`rounding.py`): any other decided computation for the same samples
         and the same C ends in the same ones, whatever its start, order, processor or number of threads.
     weight_error
-        |w − w*| is at most this, for the published w and the exact w*.
+        The published w is no further from the exact one than this, by the length of their difference.
     bias_error
-        |b − b*| is at most this.
+        The published b is no further from the exact one than this.
     error
         The decision value of every sample that the head was fitted on is within this of the exact one.
     relative_gap
