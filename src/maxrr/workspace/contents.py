@@ -12,6 +12,7 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maxrr.errors import WorkspaceError
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.seeding import Network
@@ -35,7 +36,6 @@ from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace.damage import WorkspaceError
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout, Table
 
@@ -215,10 +215,10 @@ class Unmade(nn.Module):
         return dict(self.weights)
 
     def named_modules(self, *_: Any, **__: Any) -> Any:
-        raise ValueError(f"this needs the network of the workspace{self.maker}: name it when opening")
+        raise WorkspaceError(f"this needs the network of the workspace{self.maker}: name it when opening")
 
     def forward(self, records: Tensor) -> Tensor:
-        raise ValueError(f"this needs the network of the workspace{self.maker}: name it when opening")
+        raise WorkspaceError(f"this needs the network of the workspace{self.maker}: name it when opening")
 
 
 def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:

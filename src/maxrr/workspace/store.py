@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from maxrr.errors import WorkspaceError
 from maxrr.files import enter, flush_folder, overwrite, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import NO_FILE, WorkspaceError, check_folder, content_of, damaged
+from maxrr.workspace.damage import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import (
     LEARNED,

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from maxrr.data import Dataset
+from maxrr.errors import WorkspaceError
 from maxrr.nets.seeding import Network
 from maxrr.progress import Report
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
@@ -26,7 +27,7 @@ from maxrr.unlearning.model import let_in, with_let_in
 from maxrr.unlearning.requests import HEAD, RETAINED, Technique
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import WorkspaceError, content_of
+from maxrr.workspace.damage import content_of
 from maxrr.workspace.status import Status, status_of
 from maxrr.workspace.store import Store
 
