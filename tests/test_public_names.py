@@ -50,6 +50,7 @@ PUBLIC = {
         "reproduction_page",
     },
     "maxrr.unlearning": {
+        "Action",
         "Bundle",
         "Exported",
         "Guarantee",

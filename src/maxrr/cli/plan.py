@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from maxrr.cli import show
 from maxrr.cli.exits import REFUSED, Stop
 from maxrr.cli.opening import opened
@@ -47,7 +45,7 @@ def run(
     with opened(workspace, wait, read_only=True) as found:
         plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
     if json:
-        show.json(asdict(plan) | {"refusal": refusal(plan) or None})
+        show.json(plan.to_dict() | {"refusal": refusal(plan) or None})
     else:
         tell(plan)
     if plan.refusal:

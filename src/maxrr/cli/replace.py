@@ -20,7 +20,6 @@ from maxrr.cli.unlearn import UNDONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxrr.unlearning import Plan
     from maxrr.workspace import Workspace
 
 
@@ -57,7 +56,7 @@ def run(
             (key,) = as_in(insides(found).holdings.ids, [id], "record ids").tolist()
             features = new_record(found, image, npy)
             code = None if label is None else code_of(found, label)
-            plan = planned(found, key, features, code, policy)
+            plan = found.plan_replace(key, features, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
@@ -65,10 +64,7 @@ def run(
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
                 records = raw_records(found, source, report) if again else None
-                receipt = found.replace(
-                    key, features, code, core_policy=str(policy), allow_copies=allow_copies, records=records,
-                    report=report,
-                )  # fmt: skip
+                receipt = found.execute(plan, records=records, report=report)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answers.tell(receipt, path, models, json=json)
@@ -96,12 +92,3 @@ def code_of(workspace: Workspace, label: str) -> Any:
     if label not in names:
         raise Stop(FAILED, f"there is no class {label!r}; the classes are {', '.join(names)}")
     return insides(workspace).labels[names.index(label)]
-
-
-def planned(workspace: Workspace, id: int | str, features: NDArray[Any], label: Any, policy: Policy) -> Plan:
-    """What replacing the record would do; `Workspace.plan` only knows of forgetting."""
-    from maxrr.unlearning.lookup import look_up_for_replacing
-    from maxrr.unlearning.plans import make_plan
-
-    fitted = insides(workspace)
-    return make_plan(fitted, *look_up_for_replacing(fitted, id, features, label, str(policy)))

@@ -74,12 +74,7 @@ def as_in(keys: NDArray[Any], texts: Sequence[str], what: str) -> NDArray[Any]:
 
 def planned(workspace: Workspace, request: Request, policy: Policy, refit: Refit) -> Plan:
     """What carrying out the request would do."""
-    from maxrr.data import DataError
-
-    try:
-        return workspace.plan(**request, core_policy=str(policy), refit=str(refit))
-    except DataError as error:  # nobody has records under this name
-        raise Stop(REFUSED, f"{error}: nothing was changed") from None
+    return workspace.plan(**request, core_policy=str(policy), refit=str(refit))
 
 
 def refusal(plan: Plan) -> str:
@@ -106,7 +101,7 @@ def tell(plan: Plan) -> None:
     if plan.refusal:
         pairs.append(("refused", show.Bad(refusal(plan))))
     else:
-        pairs += [("guarantee", str(plan.guarantee.value)), ("because", plan.reason), ("work", work(plan))]
+        pairs += [("guarantee", str(plan.guarantee)), ("because", plan.reason), ("work", work(plan))]
         pairs.append(("takes about", duration(plan.seconds)))
     if plan.duplicates_left:
         pairs.append(("stays", f"{count(plan.duplicates_left, 'other record')} with exactly the same features"))

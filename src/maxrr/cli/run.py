@@ -9,12 +9,13 @@ from typing import Any, NoReturn, TextIO
 
 from maxrr.cli import show
 from maxrr.cli.command import Command
-from maxrr.cli.exits import FAILED, INTERRUPTED, Stop
+from maxrr.cli.exits import FAILED, INTERRUPTED, REFUSED, Stop
+from maxrr.errors import Refused, Stale
 
 
 def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> None:
-    """Call the command. Our own errors are ValueErrors and heads that cannot be solved, a file's or a disk's are
-    OSErrors, and the memory may be too small; any other is a fault.
+    """Call the command. Our own errors are ValueErrors (`maxrr.errors` among them) and heads that cannot be solved, a
+    file's or a disk's are OSErrors, and the memory may be too small; any other is a fault.
     """
     try:
         with warnings.catch_warnings():
@@ -31,7 +32,7 @@ def run(command: Command, values: Mapping[str, Any], *, debug: bool = False) -> 
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise
-        ended(FAILED, in_words(error))
+        ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error))
 
 
 def ended(code: int, words: str) -> NoReturn:

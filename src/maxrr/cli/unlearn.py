@@ -57,8 +57,7 @@ def run(
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
         with opened(workspace, wait, network=network) as found:
-            request = request_of(found, ids, ids_file, subject)
-            plan = planned(found, request, policy, refit)
+            plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             again = plan.trains > 0 or plan.embeds > 0
@@ -68,9 +67,7 @@ def run(
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 records = raw_records(found, source, report) if again else None
-                receipt = found.unlearn(
-                    **request, core_policy=str(policy), refit=str(refit), records=records, report=report
-                )
+                receipt = found.execute(plan, records=records, report=report)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answers.tell(receipt, path, models, json=json)

@@ -1,26 +1,32 @@
-"""What a request will do, to which guarantee, at what cost: said before anything is touched."""
+"""What a request will do, to which guarantee, at what cost: decided before anything is touched."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxrr.data import Dataset
+from maxrr.errors import NotHere, Refused
 from maxrr.unlearning import flat
+from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
-from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN, Request
+from maxrr.unlearning.holdings import Bools
+from maxrr.unlearning.requests import HEAD, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What `unlearn` would do with a request.
+    """What will be done about a request: `MaxRR.execute` does just this, or nothing if the model has changed since.
 
     Attributes
     ----------
-    guarantee
-        What the result would be.
-    reason
+    action : Action
+        What is done.
+    guarantee : Guarantee or None
+        What the result will be; None where the request is refused.
+    reason : str
         Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so.
     conditions : list of str
         What an exact answer is conditional on; none where it is exact as it is.
@@ -34,11 +40,16 @@ class Plan:
         How many records the extractor is trained on again, and how many are embedded again.
     seconds : float
         About how long that takes, going by how long `fit` took. A technique of the caller's own is not counted.
-    refusal : str or None
-        Why `unlearn` would refuse, and what to do instead.
+    alternatives : tuple of Plan
+        Where core records are refused: what the other policies would do.
+    state : str
+        Names the state of the model that this is a plan for; tells nothing about it.
+    request : Request
+        The request, looked up in that state.
     """
 
-    guarantee: Guarantee
+    action: Action
+    guarantee: Guarantee | None
     reason: str
     conditions: list[str]
     requested: int
@@ -52,74 +63,118 @@ class Plan:
     trains: int
     embeds: int
     seconds: float
-    refusal: str | None
+    alternatives: tuple["Plan", ...]
+    state: str = field(repr=False)
+    request: Request = field(repr=False, compare=False)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the request is refused, and what to do instead; None if it will be carried out."""
+        return self.reason if self.action is Action.refuse else None
 
     def __str__(self) -> str:
-        said = f"{self.guarantee}: {self.reason}"
-        return f"refused: {self.refusal}" if self.refusal else said
+        return f"refused: {self.reason}" if self.refusal else f"{self.guarantee}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that can be shown, in types that JSON knows."""
+        names = [known.name for known in fields(self) if known.name not in ("alternatives", "state", "request")]
+        others = [plan.to_dict() for plan in self.alternatives]
+        return {name: getattr(self, name) for name in names} | {"refusal": self.refusal, "alternatives": others}
+
+    def refused(self) -> Refused:
+        """What is raised instead of carrying it out."""
+        assert self.refusal is not None
+        return (NotHere if self.unknown else Refused)(self.refusal, self.alternatives)
 
 
-def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
-    """What a request will do. With records added, the head is fitted again whatever else."""
-    holdings, count = fitted.holdings, len(request.core_rows)
-    influential, heads = fitted.influenced(request.rows)
-    others = int((~np.isin(influential, request.core_rows)).sum())
-    guarantee = promise(request, heads, fitted.on_influential)
-    if added is not None and guarantee is Guarantee.untouched:
-        guarantee = Guarantee.refit
-    left = holdings.alive.copy()
-    left[request.rows] = False
-    labels_left = np.unique(np.concatenate([holdings.labels[left], [] if added is None else added.labels])).astype(int)
-    fitted_on = labels_left
-    if request.refit == INFLUENTIAL and not request.makes_extractor and (heads or fitted.on_influential):
-        basis = fitted.head.held_[0] if fitted.on_influential else fitted.head.support_
-        fitted_on = np.unique(holdings.labels[np.setdiff1d(basis, request.rows)])
-    core_left = int(fitted.core.sum()) - count
-    anew = request.retrains or (len(request.rows) > 0 and (
-        request.makes_extractor or (fitted.on_influential and (added is not None or request.refit == RETAINED))
-    ))  # fmt: skip
-    all_heads = len(labels_left) if len(labels_left) > 2 else 1
-    moved = all_heads if anew or added is not None else heads
-    trains = core_left if request.retrains else 0
-    embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
-    technique = (callable(request.core_policy) and count > 0) or (fitted.technique and not request.retrains)
-    left_then = 0 if request.retrains else fitted.left_in_extractor + count
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a state says of a request, whatever the policy."""
+
+    influential: int  # that are not core
+    shaped: int  # heads
+    staying: Bools  # by row
+    labels_left: NDArray[np.int64]  # of records, those that arrive included
+    twins: int
+
+    @classmethod
+    def of(cls, fitted: Fitted, request: Request) -> "Found":
+        holdings = fitted.holdings
+        influential, shaped = fitted.influenced(request.rows)
+        staying = holdings.alive.copy()
+        staying[request.rows] = False
+        arriving = holdings.labels[:0] if request.added is None else request.added.labels
+        return cls(
+            int((~np.isin(influential, request.core_rows)).sum()), shaped, staying,
+            np.unique(np.concatenate([holdings.labels[staying], arriving])), holdings.twins(request.rows),
+        )  # fmt: skip
+
+    @property
+    def all_heads(self) -> int:
+        return len(self.labels_left) if len(self.labels_left) > 2 else 1
+
+
+def make_plan(fitted: Fitted, request: Request) -> Plan:
+    """What will be done about a request that was looked up in this state."""
+    return planned(fitted, request, Found.of(fitted, request))
+
+
+def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
+    """The action is decided first, and all else follows from it."""
+    case = Case(
+        request.policy, request.refit, records=len(request.rows) > 0, core=len(request.core_rows) > 0,
+        influential=found.shaped > 0, left=request.left_in_extractor > 0, added=request.added is not None,
+        on_influential=fitted.on_influential,
+    )  # fmt: skip
+    action = decide(case)
+    others: tuple[Plan, ...] = ()
+    objection = beyond_any_policy(fitted, request, found)
+    if objection is None and action is Action.refuse:
+        others = tuple(planned(fitted, replace(request, core_policy=other), found) for other in (RETRAIN, HEAD))
+        objection = closed_door(request, others)
+    core_left = core_then(fitted, request, found) if action is Action.retrain else None
+    objection = objection or beyond(action, fitted, request, found, core_left)
+    if objection is not None:
+        action = Action.refuse
+    guarantee = None if action is Action.refuse else promise(action, case)
+    trains = len(core_left) if core_left is not None and action is Action.retrain else 0
+    arriving = 0 if request.added is None or action is Action.refuse else len(request.added)
+    embeds = arriving + (int(found.staying.sum()) if action.fits_anew else 0)
+    moves = action in (Action.move, Action.influential)
+    heads = found.all_heads if action.fits_anew or action is Action.more else found.shaped if moves else 0
+    technique = action is Action.technique or (fitted.technique and action is not Action.retrain)
+    left_then = 0 if action is Action.retrain else fitted.left_in_extractor + len(request.core_rows)
+    exact = guarantee is not None and guarantee.exact
     return Plan(
-        guarantee, why(guarantee, request, others, fitted) + (instead(fitted, request) if added is not None else ""),
-        conditions(fitted.choice, fitted.setting, left_then, technique) if guarantee.exact else [],
+        action, guarantee, objection or why(action, promise(action, case), request, found, fitted),
+        conditions(fitted.choice, fitted.setting, left_then, technique) if exact else [],
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
-        core=count, influential=others, neither=len(request.rows) - count - others,
-        unknown=len(request.unknown), already_forgotten=request.already_forgotten,
-        duplicates_left=holdings.twins(request.rows),
-        heads=moved, trains=trains, embeds=embeds,
-        seconds=fitted.pace.expected(len(request.rows), moved, trains, embeds, anew),
-        refusal=refusal(
-            request, [holdings.class_names[label] for label in labels_left],
-            [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
-        ),
+        core=len(request.core_rows), influential=found.influential,
+        neither=len(request.rows) - len(request.core_rows) - found.influential,
+        unknown=len(request.unknown), already_forgotten=request.already_forgotten, duplicates_left=found.twins,
+        heads=heads, trains=trains, embeds=embeds,
+        seconds=fitted.pace.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
+        alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip
 
 
-def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
-    """The guarantee that a request ends with.
-
-    `heads` is how many of them it moves; `on_influential` whether the head stands on influential records alone now.
-    """
-    if request.retrains:
-        return Guarantee.retrain
-    if request.touches_core or request.left_in_extractor:
-        return Guarantee.approximate
-    if not len(request.rows):
-        return Guarantee.approximate if on_influential else Guarantee.untouched
-    if request.refit == INFLUENTIAL:
-        return Guarantee.approximate if heads or on_influential else Guarantee.untouched
-    return Guarantee.refit if heads or on_influential else Guarantee.untouched
+def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
+    """The labels of the records that the extractor is trained on again."""
+    holdings, added = fitted.holdings, request.added
+    ids, labels = holdings.ids[found.staying], holdings.labels[found.staying]
+    core = holdings.ids[fitted.core & found.staying]
+    if added is not None:
+        ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
+    return labels[np.isin(ids, fitted.setting.core_ids(ids, core))]
 
 
-def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted) -> str:
+# Why
+
+
+def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fitted: Fitted) -> str:
     """The reason in words."""
     core, left = len(request.core_rows), request.left_in_extractor
-    if not request.does_something:
+    if action is Action.nothing:
         said = "every record asked for was forgotten before: nothing is left to do"
         if left:
             said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
@@ -127,31 +182,33 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
             said += "; the head stands on influential records alone, and is not the one of a fit on all retained ones"
         return said
     if guarantee is Guarantee.untouched:
-        found = "no requested record is core or influential"
-    elif guarantee is Guarantee.retrain:
-        found = f"{of_the_records(core)} core"
+        said = "no requested record is core or influential"
+    elif action is Action.retrain:
+        said = f"{of_the_records(core)} core"
         if not core:
-            found = f"of the records forgotten before, {left:,} {'was' if left == 1 else 'were'} left in the extractor"
-    elif core and callable(request.core_policy):
-        found = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
+            said = f"of the records forgotten before, {left:,} {'was' if left == 1 else 'were'} left in the extractor"
+    elif action is Action.technique:
+        said = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
     elif core:
-        found = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
+        said = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
     elif fitted.on_influential and request.refit == RETAINED:
-        found = "the head stood on influential records alone, and is fitted on all retained ones again"
+        said = "the head stood on influential records alone, and is fitted on all retained ones again"
     else:
-        found = f"{of_the_records(influential) if influential else 'none of the records is'} influential, none is core"
+        some = found.influential
+        said = f"{of_the_records(some) if some else 'none of the records is'} influential, none is core"
         if fitted.flat:
-            found += f" ({flat.counted(len(fitted.flat))})"
-    if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
-        found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
-    return f"{found}: {MEANING[guarantee]}"
+            said += f" ({flat.counted(len(fitted.flat))})"
+    if action is Action.influential:
+        said += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
+    said = f"{said}: {MEANING[guarantee]}"
+    return said if request.added is None else said + instead(action, request, fitted)
 
 
-def instead(fitted: Fitted, request: Request) -> str:
+def instead(action: Action, request: Request, fitted: Fitted) -> str:
     """What the record that takes the place of another shapes."""
-    if request.retrains and fitted.setting.decides_each:
+    if action is Action.retrain and fitted.setting.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
-    if fitted.setting.decides_each and not request.touches_core:
+    if fitted.setting.decides_each and not len(request.core_rows):
         return "; the new record shapes the head alone"
     return "; the new record shapes the head, and the extractor not before the next fit"
 
@@ -165,32 +222,49 @@ def of_the_records(count: int) -> str:
     return f"{count:,} of the records {'is' if count == 1 else 'are'}"
 
 
-def refusal(request: Request, classes_left: list[str], classes_fitted: list[str], core_classes: int) -> str | None:
-    """Why a request cannot be carried out, and what to do instead; None if it can.
+# Why not
 
-    `classes_left` have records afterwards, `classes_fitted` have records that the head is fitted on, and so many
-    `core_classes` have core records.
-    """
+
+def beyond_any_policy(fitted: Fitted, request: Request, found: Found) -> str | None:
+    """Why a request cannot be carried out whatever the policy, and what to do instead; None if it can."""
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
         return (
             f"no record has id {some}: check the ids (records for testing are in no model); nothing else of the "
             "request is done either"
         )
-    if len(request.rows) == 0 and not request.already_forgotten:
-        return "the request names no records"
-    if request.touches_core and request.core_policy == REFUSE:
-        return (
-            f"{of_the_records(len(request.core_rows))} core, which this policy refuses: "
-            f"use core_policy='{RETRAIN}' for an exact answer, core_policy='{HEAD}' for an approximate one"
-        )
-    if len(request.rows) and len(classes_left) < 2:
-        left = f"only class {classes_left[0]!r}" if classes_left else "no records"
+    if not len(request.rows):
+        return None if request.already_forgotten else "the request names no records"
+    names = [fitted.holdings.class_names[label] for label in found.labels_left]
+    if len(names) < 2:
+        left = f"only class {names[0]!r}" if names else "no records"
         return f"this would leave {left}: a classifier needs two classes. Delete the model instead"
-    if request.makes_extractor and request.core_policy == RETRAIN and core_classes < 2:
+    return None
+
+
+def closed_door(request: Request, others: tuple[Plan, ...]) -> str:
+    """That core records are refused, and what each of the other policies promises and costs."""
+    ways = [
+        f"core_policy='{plan.request.policy}' "
+        + (f"cannot do it ({plan.refusal})" if plan.refusal else f"is {plan.guarantee}, about {plan.seconds:.2g} s")
+        for plan in others
+    ]
+    return (
+        f"{of_the_records(len(request.core_rows))} core, which core_policy='{request.policy}' leaves alone. "
+        f"{'; '.join(ways)}; a function of your own is {Guarantee.approximate}"
+    )
+
+
+def beyond(
+    action: Action, fitted: Fitted, request: Request, found: Found, core_left: NDArray[np.int64] | None
+) -> str | None:
+    """Why this action cannot be carried out, and what to do instead; None if it can."""
+    if core_left is not None and len(np.unique(core_left)) < 2:
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         )
-    if len(request.rows) and classes_fitted != classes_left:
-        return f"no influential record of every class would be left: use refit='{RETAINED}'"
+    if action is Action.influential:
+        fitted_on = np.unique(fitted.holdings.labels[np.setdiff1d(fitted.basis, request.rows)])
+        if not np.array_equal(fitted_on, found.labels_left):
+            return f"no influential record of every class would be left: use refit='{RETAINED}'"
     return None
