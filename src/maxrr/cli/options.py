@@ -52,9 +52,9 @@ Subjects = Annotated[list[str] | None, Option("All records about this subject; m
 class Policy(StrEnum):
     """What to do if records are core."""
 
-    HEAD = "head"
-    RETRAIN = "retrain"
     REFUSE = "refuse"
+    RETRAIN = "retrain"
+    KEEP_EXTRACTOR = "keep-extractor"
 
 
 class Refit(StrEnum):
@@ -74,8 +74,8 @@ class Platt(StrEnum):
 
 CorePolicy = Annotated[
     Policy,
-    Option("If records are core: move the head and leave the extractor (head, approximate), train the extractor again "
-           "without them (retrain, exact), or refuse."),
+    Option("If records are core: refuse, and say what each of the others promises and costs; train the extractor again "
+           "without them (retrain, exact); or leave it alone and move the heads (keep-extractor, approximate)."),
 ]  # fmt: skip
 HeadRefit = Annotated[
     Refit, Option("Fit the head on all retained records, or on what is left of the influential ones (approximate).")

@@ -26,7 +26,7 @@ def run(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
-    policy: CorePolicy = Policy.HEAD,
+    policy: CorePolicy = Policy.REFUSE,
     refit: HeadRefit = Refit.RETAINED,
     wait: Wait = WAIT,
     json: Json = False,

@@ -29,7 +29,7 @@ def run(
     image: Annotated[Path | None, Option("A PNG or JPEG file with the new record.")] = None,
     npy: Annotated[Path | None, Option("An .npy file with the new record.")] = None,
     label: Annotated[str | None, Option("The name of its class, if that changes, too.")] = None,
-    policy: CorePolicy = Policy.HEAD,
+    policy: CorePolicy = Policy.REFUSE,
     allow_copies: Copies = None,
     source: Source = None,
     yes: Yes = False,

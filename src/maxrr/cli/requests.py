@@ -84,7 +84,8 @@ def refusal(plan: Plan) -> str:
     >>> refusal(SimpleNamespace(refusal="use core_policy='retrain' for an exact answer"))
     'use --policy retrain for an exact answer'
     """
-    words = re.sub(r"core_policy='(\w+)'", r"--policy \1", plan.refusal or "")
+    words = re.sub("; a function of your own is .*", "", plan.refusal or "")  # which a shell cannot pass
+    words = re.sub(r"core_policy='([\w-]+)'", r"--policy \1", words)
     return re.sub(r"refit='(\w+)'", r"--refit \1", words)
 
 

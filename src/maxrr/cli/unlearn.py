@@ -34,7 +34,7 @@ def run(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
-    policy: CorePolicy = Policy.HEAD,
+    policy: CorePolicy = Policy.REFUSE,
     refit: HeadRefit = Refit.RETAINED,
     source: Source = None,
     yes: Yes = False,

@@ -36,7 +36,7 @@ from maxrr.unlearning.oblivion import Oblivion
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.requests import HEAD, RETAINED, Technique
+from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
@@ -69,7 +69,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from maxrr.nets import LeNet5
     >>> training, test = load("digits")
     >>> model = MaxRR(LeNet5((1, 8, 8)), HashCore(0.5, key="house"), epochs=2).fit(training)
-    >>> model.unlearn(training.ids[:3]).records_after
+    >>> model.unlearn(training.ids[:3], core_policy="retrain").records_after
     1417
     """
 
@@ -224,7 +224,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def plan(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """What `unlearn` would do with this request. Changes nothing; `execute` does it."""
         with self._lock:
@@ -232,7 +232,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def plan_replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, allow_copies: str | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """What `replace` would do. Changes nothing; `execute` does it."""
         with self._lock:
@@ -252,7 +252,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED, report: Report | None = None,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by id or all of some subjects.
 
@@ -262,9 +262,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         core_policy
-            What to do if records are core: "head" moves the head and leaves the extractor (approximate), "retrain"
-            trains it again without them (exact), "refuse" refuses. A function gets the extractor, the core records
-            that stay and those to forget, and returns another extractor.
+            What to do if records are core: "refuse" raises `maxrr.errors.Refused`, which carries a plan for each of the
+            others; "retrain" trains the extractor again without them (exact); "keep-extractor" moves the heads and
+            leaves it alone (approximate). A function gets the extractor, the core records that stay and those to
+            forget, and returns another extractor (approximate).
         refit
             "retained" fits the head on all retained records, "influential" on those that were influential in the
             last full fit: cheaper, and not the same.
@@ -275,7 +276,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, allow_copies: str | None = None, report: Report | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 

@@ -12,7 +12,7 @@ from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
 from maxrr.unlearning.holdings import Bools
-from maxrr.unlearning.requests import HEAD, RETAINED, RETRAIN, Request
+from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
 
 
@@ -87,6 +87,9 @@ class Plan:
         return (NotHere if self.unknown else Refused)(self.refusal, self.alternatives)
 
 
+NOBODY = np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """What a state says of a request, whatever the policy."""
@@ -109,10 +112,6 @@ class Found:
             np.unique(np.concatenate([holdings.labels[staying], arriving])), holdings.twins(request.rows),
         )  # fmt: skip
 
-    @property
-    def all_heads(self) -> int:
-        return len(self.labels_left) if len(self.labels_left) > 2 else 1
-
 
 def make_plan(fitted: Fitted, request: Request) -> Plan:
     """What will be done about a request that was looked up in this state."""
@@ -128,26 +127,19 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
     )  # fmt: skip
     action = decide(case)
     others: tuple[Plan, ...] = ()
-    objection = beyond_any_policy(fitted, request, found)
+    core_left = core_then(fitted, request, found) if action is Action.retrain else NOBODY
+    objection = beyond_any_policy(fitted, request, found) or beyond(action, fitted, request, found, core_left)
     if objection is None and action is Action.refuse:
-        others = tuple(planned(fitted, replace(request, core_policy=other), found) for other in (RETRAIN, HEAD))
+        others = tuple(planned(fitted, replace(request, core_policy=other), found) for other in (RETRAIN, KEEP))
         objection = closed_door(request, others)
-    core_left = core_then(fitted, request, found) if action is Action.retrain else None
-    objection = objection or beyond(action, fitted, request, found, core_left)
     if objection is not None:
-        action = Action.refuse
-    guarantee = None if action is Action.refuse else promise(action, case)
-    trains = len(core_left) if core_left is not None and action is Action.retrain else 0
-    arriving = 0 if request.added is None or action is Action.refuse else len(request.added)
-    embeds = arriving + (int(found.staying.sum()) if action.fits_anew else 0)
-    moves = action in (Action.move, Action.influential)
-    heads = found.all_heads if action.fits_anew or action is Action.more else found.shaped if moves else 0
-    technique = action is Action.technique or (fitted.technique and action is not Action.retrain)
-    left_then = 0 if action is Action.retrain else fitted.left_in_extractor + len(request.core_rows)
-    exact = guarantee is not None and guarantee.exact
+        action, guarantee, reason = Action.refuse, None, objection
+    else:
+        guarantee = promise(action, case)
+        reason = why(action, guarantee, request, found, fitted)
+    heads, trains, embeds = work_of(action, request, found, len(core_left))
     return Plan(
-        action, guarantee, objection or why(action, promise(action, case), request, found, fitted),
-        conditions(fitted.choice, fitted.setting, left_then, technique) if exact else [],
+        action, guarantee, reason, conditions_then(action, guarantee, fitted),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=len(request.core_rows), influential=found.influential,
         neither=len(request.rows) - len(request.core_rows) - found.influential,
@@ -156,6 +148,28 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         seconds=fitted.pace.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip
+
+
+def work_of(action: Action, request: Request, found: Found, core_left: int) -> tuple[int, int, int]:
+    """How many heads an action moves, how many records it trains on, and how many it embeds."""
+    if action is Action.refuse:
+        return 0, 0, 0
+    heads = 0
+    if action.fits_anew or action is Action.more:
+        heads = len(found.labels_left) if len(found.labels_left) > 2 else 1
+    elif action in (Action.move, Action.influential):
+        heads = found.shaped
+    arriving = 0 if request.added is None else len(request.added)
+    return heads, core_left, arriving + (int(found.staying.sum()) if action.fits_anew else 0)
+
+
+def conditions_then(action: Action, guarantee: Guarantee | None, fitted: Fitted) -> list[str]:
+    """What an exact answer is conditional on after the action."""
+    if guarantee is None or not guarantee.exact:
+        return []
+    if action is Action.retrain:
+        return conditions(fitted.choice, fitted.setting, left_in_extractor=0, technique=False)
+    return conditions(fitted.choice, fitted.setting, fitted.left_in_extractor, fitted.technique)
 
 
 def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
@@ -250,16 +264,14 @@ def closed_door(request: Request, others: tuple[Plan, ...]) -> str:
         for plan in others
     ]
     return (
-        f"{of_the_records(len(request.core_rows))} core, which core_policy='{request.policy}' leaves alone. "
+        f"{of_the_records(len(request.core_rows))} core, which core_policy='{request.policy}' refuses: "
         f"{'; '.join(ways)}; a function of your own is {Guarantee.approximate}"
     )
 
 
-def beyond(
-    action: Action, fitted: Fitted, request: Request, found: Found, core_left: NDArray[np.int64] | None
-) -> str | None:
+def beyond(action: Action, fitted: Fitted, request: Request, found: Found, core_left: NDArray[np.int64]) -> str | None:
     """Why this action cannot be carried out, and what to do instead; None if it can."""
-    if core_left is not None and len(np.unique(core_left)) < 2:
+    if action is Action.retrain and len(np.unique(core_left)) < 2:
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         )

@@ -15,8 +15,9 @@ Ints = NDArray[np.int64]
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
 """Extractor, the core records that stay and those to forget → a new extractor: a stricter way than leaving it alone."""
 
-HEAD, RETRAIN, REFUSE = "head", "retrain", "refuse"
+REFUSE, RETRAIN, KEEP = "refuse", "retrain", "keep-extractor"
 TECHNIQUE = "technique"  # what a function as policy is called
+FORMERLY_KEEP = "head"  # on receipts that were written before it was renamed
 RETAINED, INFLUENTIAL = "retained", "influential"
 
 
@@ -65,7 +66,10 @@ class Request:
 
 def check_policy(core_policy: str | Technique, refit: str) -> None:
     """Refuse words that mean nothing."""
-    if not callable(core_policy) and core_policy not in (HEAD, RETRAIN, REFUSE):
-        raise ValueError(f"core_policy is '{HEAD}', '{RETRAIN}', '{REFUSE}' or a function, not {core_policy!r}")
+    if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
+        renamed = f": it is '{KEEP}' now" if core_policy == FORMERLY_KEEP else ""
+        raise ValueError(
+            f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}{renamed}"
+        )  # fmt: skip
     if refit not in (RETAINED, INFLUENTIAL):
         raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")

@@ -24,7 +24,7 @@ from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
 from maxrr.unlearning.plans import make_plan
-from maxrr.unlearning.requests import HEAD, RETAINED, Technique
+from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
@@ -58,7 +58,7 @@ class Workspace:
     >>> model = MaxRR(LeNet5(training.shape), HashCore(0.5, key="house"), epochs=2)
     >>> Workspace.create(folder, model, training).close()
     >>> with Workspace.open(folder) as workspace:
-    ...     workspace.unlearn(training.ids[:3]).records_after
+    ...     workspace.unlearn(training.ids[:3], core_policy="retrain", records=training).records_after
     1417
     """
 
@@ -209,7 +209,7 @@ class Workspace:
 
     def plan(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan`."""
         with self._lock:
@@ -217,7 +217,7 @@ class Workspace:
 
     def plan_replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, allow_copies: str | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan_replace`."""
         with self._lock:
@@ -230,7 +230,7 @@ class Workspace:
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED, records: Dataset | None = None,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
         report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
@@ -244,7 +244,7 @@ class Workspace:
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, allow_copies: str | None = None, records: Dataset | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
         report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.replace`, durable."""
