@@ -236,10 +236,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Plan:  # fmt: skip
         """What `replace` would do. Changes nothing; `execute` does it."""
         with self._lock:
-            fitted = self._fitted
-            return make_plan(
-                fitted, look_up_for_replacing(fitted, id, features, label, core_policy, allow_copies)
-            )  # fmt: skip
+            request = look_up_for_replacing(self._fitted, id, features, label, core_policy, allow_copies)
+            return make_plan(self._fitted, request)
 
     def execute(self, plan: Plan, *, report: Report | None = None) -> Receipt:
         """Do what a plan of this model says, whole or not at all.
