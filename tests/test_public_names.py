@@ -10,7 +10,16 @@ import pytest
 
 PUBLIC = {
     "maxrr": {"LinearSVM", "MaxRR", "__version__"},
-    "maxrr.audit": {"ATTACKS", "AuditPlan", "AuditReport", "ShadowPool", "Verdict", "audit", "plan_audit"},
+    "maxrr.audit": {
+        "ATTACKS",
+        "AuditPlan",
+        "AuditReport",
+        "ShadowPool",
+        "Verdict",
+        "audit",
+        "check_options",
+        "plan_audit",
+    },
     "maxrr.core": {
         "Choice",
         "Core",
