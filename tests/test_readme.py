@@ -56,6 +56,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def anchors(page: Path) -> set[str]:
+    """Where links into a page may lead: its headings, as they are written in addresses."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@each_page
+def test_links_into_pages_lead_to_their_headings(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*\.md)?#([^)]+)\)", page.read_text(encoding="utf-8"))
+    pages = [(page if not target else page.parent / target, part) for target, part in links]
+    assert [(target.name, part) for target, part in pages if part not in anchors(target)] == []
+
+
 def test_commands_exist() -> None:
     targets = re.findall(r"^make (\w+)", "\n".join(blocks(ROOT / "README.md", "sh")), flags=re.MULTILINE)
     assert targets

@@ -32,7 +32,7 @@ def left_behind():
     return threads + multiprocessing.active_children()
 
 
-@pytest.fixture(params=ENGINES, ids=str)
+@pytest.fixture(params=ENGINES, ids=["in-process", "thread", "threads", "thread-none-ahead", "process", "processes"])
 def tried(request):
     yield request.param
     assert left_behind() == []
