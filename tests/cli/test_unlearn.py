@@ -73,6 +73,15 @@ def test_refusals(shell: Shell, digits: Path, ids: list[str], options: tuple[str
     assert not list(digits.glob("receipts/*"))
 
 
+def test_what_could_be_asked_for_instead_is_told_to_programs(shell: Shell, digits: Path) -> None:
+    of = kinds(digits)
+    plan = shell("plan", digits, "--ids", joined(of["core"]), "--json", code=3).json
+    retrain, keep = plan["alternatives"]
+    assert (retrain["guarantee"], keep["guarantee"], keep["refusal"]) == (None, "approximate-refit", None)
+    assert f"--policy retrain cannot do it ({retrain['refusal']}); --policy keep-extractor is" in plan["refusal"]
+    assert "core_policy" not in str(plan)
+
+
 def test_subjects(shell: Shell, visits: Path) -> None:
     receipt = shell(
         "unlearn", visits, "--subject", "p1", "--subject", "p2", "--policy", "retrain", "--yes", "--json"

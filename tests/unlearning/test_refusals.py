@@ -341,10 +341,22 @@ def test_influential_alone_says_so_and_retained_is_exact_again(model):
 def test_influential_alone_must_not_lose_a_class():
     X = np.array([[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]], dtype=np.float32)
     model = MaxRR(nn.Identity(), Frozen(), C=10.0, device="cpu").fit(X, [0, 0, 0, 1, 1, 1])
-    assert "retained" in model.plan([2], refit="influential").refusal
-    with pytest.raises(ValueError, match="retained"):
+    plan = model.plan([2], refit="influential")
+    (other,) = plan.alternatives
+    assert other == model.plan([2], refit="retained")
+    assert plan.refusal == f"{plan.reason}: refit='retained' is exact-refit, about {other.seconds:.2g} s"
+    with pytest.raises(Refused, match="refit='retained' is exact-refit") as caught:
         model.unlearn([2], refit="influential")
-    assert model.unlearn([2]).guarantee == "exact-refit"
+    (other,) = caught.value.plans
+    assert model.execute(other).guarantee == "exact-refit"
+
+
+def test_a_core_whose_extractor_cannot_be_trained_again_stays_refused_after_it_was_forgotten(model):
+    """Nothing of the request is left but what the extractor keeps, and no core to train another on."""
+    ids = core_of(model)
+    model.unlearn(ids, core_policy="keep-extractor")
+    words = unchanged_after(model, lambda: model.unlearn(ids, core_policy="retrain"), Refused)
+    assert "a core of fewer than two classes" in words
 
 
 def test_a_technique_gets_extractor_core_and_forgotten_core_records(model):
