@@ -125,7 +125,7 @@ def audited(line: Line, number: int, core_ids: NDArray[Any]) -> dict[str, Any]:
     if "influential" in line.request:
         among = np.intersect1d(among, model.influential_ids())
     ids = np.sort(random.choice(among, line.count, replace=False))
-    policies = {"honest": "retrain"} | ({"kept": "head"} if line.request == "of the core" else {})
+    policies = {"honest": "retrain"} | ({"kept": "keep-extractor"} if line.request == "of the core" else {})
     asked = {}
     for name, policy in policies.items():
         copied = copy.deepcopy(model)

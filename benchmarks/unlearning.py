@@ -75,8 +75,8 @@ def main() -> None:
         ("approximate-refit, 1", "core", 1),
     ):  # fmt: skip
         ids = rng.choice(kinds(model)[kind], count, replace=False)
-        planning, plan = timed(lambda ids=ids: model.plan(ids))
-        seconds, receipt = timed(lambda ids=ids: model.unlearn(ids))
+        planning, plan = timed(lambda ids=ids: model.plan(ids, core_policy="keep-extractor"))
+        seconds, receipt = timed(lambda ids=ids: model.unlearn(ids, core_policy="keep-extractor"))
         work = model.head_.work_
         rows[name] = {
             "guarantee": receipt.guarantee, "plan_seconds": planning, "seconds": seconds, "ratio": again / seconds,

@@ -34,6 +34,7 @@ PUBLIC = {
         "rank",
     },
     "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
+    "maxrr.errors": {"DataError", "MaxRRError", "NotHere", "Refused", "Stale", "WorkspaceError"},
     "maxrr.files": {
         "Lock",
         "enter",
@@ -69,6 +70,7 @@ PUBLIC = {
         "reproduction_page",
     },
     "maxrr.unlearning": {
+        "Action",
         "Bundle",
         "Exported",
         "Guarantee",

@@ -88,7 +88,7 @@ def asked(ids, kind="hash", **request):
     """A model of this kind without these records."""
     training, test = (NOISY, NOISY_TEST) if kind == "overfitted" else (TRAINING, TEST)
     model = copy.deepcopy(fitted(kind))
-    return Asked(model, model.unlearn(ids, **request), training.select(ids), test)
+    return Asked(model, model.unlearn(ids, **{"core_policy": "keep-extractor", **request}), training.select(ids), test)
 
 
 def core(kind="hash"):

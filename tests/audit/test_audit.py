@@ -118,7 +118,7 @@ NOT_CORE = np.setdiff1d(TRAINING.ids, core())
     ("ids", "kind", "policy", "guarantee"),
     [
         (CORE_IDS, "hash", "retrain", "exact-retrain"),
-        (NOT_CORE[:5], "hash", "head", "exact-refit"),
+        (NOT_CORE[:5], "hash", "keep-extractor", "exact-refit"),
     ],
 )
 def test_what_is_exact_equals_retraining_by_every_attack(ids, kind, policy, guarantee):
@@ -242,7 +242,7 @@ def test_a_single_record_has_a_p_value_and_no_curve():
     assert json.loads(found.to_json())["findings"]["lira"]["after"]["curve"] is None
 
 
-@pytest.mark.parametrize("policy", ["head", "retrain"])
+@pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
 def test_a_whole_class_may_be_forgotten(policy):
     """Retrained models give it no chance at all, and neither does the audited one."""
     now = asked(TRAINING.ids[TRAINING.labels == 1], core_policy=policy)
@@ -254,12 +254,12 @@ def test_a_whole_class_may_be_forgotten(policy):
     assert set(found.by_class) == {"kind 1"}
 
 
-@pytest.mark.parametrize(("first", "others"), [("head", 1), ("retrain", 1)])
+@pytest.mark.parametrize(("first", "others"), [("keep-extractor", 1), ("retrain", 1)])
 def test_extractors_that_saw_more_are_told_about(first, others):
     """Whether or not they saw the records of the receipt, too."""
     now = asked(CORE_IDS, core_policy=first)
     assert audit(*now, shadows=FEW, attacks=("loss",)).caveats == []
-    now.model.unlearn(core()[[0]])
+    now.model.unlearn(core()[[0]], core_policy="keep-extractor")
     (said,) = audit(*now, shadows=FEW, attacks=("loss",)).caveats
     assert f"also saw {others} core record forgotten by other requests" in said
 
@@ -394,7 +394,9 @@ def test_a_pool_is_trained_once_and_never_knows_the_forgotten(monkeypatch):
 
     monkeypatch.setattr(shadows, "train_by", counted)
     model = copy.deepcopy(fitted())
-    asked_ = [(model.unlearn(ids, core_policy="head"), TRAINING.select(ids)) for ids in (CORE_IDS, NOT_CORE[:4])]
+    asked_ = [
+        (model.unlearn(ids, core_policy="keep-extractor"), TRAINING.select(ids)) for ids in (CORE_IDS, NOT_CORE[:4])
+    ]
     for receipt, gone in asked_:
         audit(model, receipt, gone, TEST, shadows=FEW, attacks=("lira",), pool=pool)
     on_the_core = [count for size, count, _ in trained if size == len(core()) - len(CORE_IDS)]

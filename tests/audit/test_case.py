@@ -103,27 +103,28 @@ def test_records_that_are_not_those_of_the_receipt(request_, name):
 def test_a_receipt_of_another_model(request_):
     """Of the same data, records and settings: only the key differs."""
     other = fresh(HashCore(0.5, key="house"), TRAINING).fit(TRAINING)
-    receipt = other.unlearn(IDS)
+    receipt = other.unlearn(IDS, core_policy="keep-extractor")
     refused(request_.model, receipt, request_.forgotten, TEST, "it is of another model, or was changed")
-    other.unlearn(core()[:1])
-    refused(request_.model, other.unlearn(core()[1:2]), request_.forgotten, TEST, "number 3, but .* answered 1")
+    other.unlearn(core()[:1], core_policy="keep-extractor")
+    later = other.unlearn(core()[1:2], core_policy="keep-extractor")
+    refused(request_.model, later, request_.forgotten, TEST, "number 3, but .* answered 1")
 
 
 def test_a_receipt_that_the_model_has_not_come_to_yet(request_):
     later = copy.deepcopy(request_.model)
-    receipt = later.unlearn(core()[:1])
+    receipt = later.unlearn(core()[:1], core_policy="keep-extractor")
     refused(request_.model, receipt, TRAINING.select(core()[:1]), TEST, "number 2, but the model has answered 1 req")
 
 
 def test_a_receipt_without_records(request_):
-    again = request_.model.unlearn(IDS)
+    again = request_.model.unlearn(IDS, core_policy="keep-extractor")
     assert again.already_forgotten == len(IDS)
     refused(request_.model, again, request_.forgotten, TEST, "nothing to audit")
 
 
 def test_only_what_a_request_forgot_itself_is_asked_for(request_):
     """Records that it named, but earlier ones forgot, are not on its receipt."""
-    receipt = request_.model.unlearn(core()[:3])
+    receipt = request_.model.unlearn(core()[:3], core_policy="keep-extractor")
     gone = np.setdiff1d(core()[:3], IDS)
     case = make_case(request_.model, receipt, TRAINING.select(gone), TEST)
     assert case.core_before.tolist() == np.setdiff1d(core(), np.setdiff1d(IDS, gone)).tolist()
@@ -131,7 +132,7 @@ def test_only_what_a_request_forgot_itself_is_asked_for(request_):
 
 
 def test_an_earlier_receipt_stays_good(request_):
-    request_.model.unlearn(core()[:1])
+    request_.model.unlearn(core()[:1], core_policy="keep-extractor")
     case = make_case(*request_)
     assert case.core_before.tolist() == core()[1:].tolist()
     assert len(case.retained) == len(TRAINING) - len(IDS) - 1
@@ -140,7 +141,7 @@ def test_an_earlier_receipt_stays_good(request_):
 def test_a_record_that_was_replaced():
     model, id_ = copy.deepcopy(fitted()), int(core()[0])
     old = TRAINING.select([id_])
-    receipt = model.replace(id_, old.features[0] + 1)
+    receipt = model.replace(id_, old.features[0] + 1, core_policy="keep-extractor")
     assert receipt.record_marks == [id_mark(model._fitted.key, id_, REPLACED).hex()]
     refused(model, receipt, old, TEST, "replaced")
 
@@ -178,7 +179,7 @@ def test_test_records_that_will_not_do(request_, name):
 
 def test_test_records_that_an_earlier_request_forgot(request_):
     """The extractor has seen them all the same."""
-    receipt = request_.model.unlearn(core()[:1])
+    receipt = request_.model.unlearn(core()[:1], core_policy="keep-extractor")
     test = with_rows_of(TEST, request_.forgotten)
     refused(request_.model, receipt, TRAINING.select(core()[:1]), test, "forgotten")
 
@@ -217,6 +218,6 @@ def test_marks_tell_strings_from_numbers():
     records = table(strings=True)
     model = fresh(HashCore(0.5, key="house"), records).fit(records)
     ids = model.core_.ids[:2].copy()
-    receipt = model.unlearn(ids)
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     case = make_case(model, receipt, records.select(ids), TEST)
     assert case.core_before.tolist() == sorted([*model.core_.ids, *ids])

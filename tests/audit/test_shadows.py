@@ -79,7 +79,7 @@ def test_one_that_kept_them_in_the_extractor_is_the_model_after_a_refit_of_the_h
     now = asked(CORE_IDS)
     ((_, _, view),) = makes(now).views((KEPT,), [7])
     model = fresh(HashCore(0.5, key="house"), TRAINING, seed=7).fit(TRAINING)
-    model.unlearn(CORE_IDS, core_policy="head")
+    model.unlearn(CORE_IDS, core_policy="keep-extractor")
     never_saw(now, view)(model)
 
 

@@ -39,7 +39,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def answered(shell: Shell, visits: Path) -> Path:
     """A workspace with one request carried out, the extractor left as it was."""
-    shell("unlearn", visits, "--ids", ",".join(GONE), "--yes")
+    shell("unlearn", visits, "--ids", ",".join(GONE), "--policy", "keep-extractor", "--yes")
     return visits
 
 
@@ -62,7 +62,7 @@ def audited(fitted_visits: Path) -> AuditReport:
     with Workspace.open(fitted_visits, read_only=True) as workspace:
         training, test = load(workspace.source["name"], label="state", id="visit", subject="person")
         model = workspace.model_with(training)
-    receipt = model.unlearn(list(GONE))
+    receipt = model.unlearn(list(GONE), core_policy="keep-extractor")
     return maxrr.audit.audit(model, receipt, training.select(list(GONE)), test, shadows=8)
 
 

@@ -90,4 +90,4 @@ def test_words_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_MAXRR_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "maxrr plan ws --policy re")
     monkeypatch.setenv("COMP_CWORD", "4")
-    assert maxrr().stdout.split() == ["retrain", "refuse"]
+    assert maxrr().stdout.split() == ["refuse", "retrain"]

@@ -129,7 +129,7 @@ def test_fitting_again_keeps_the_key_and_what_was_forgotten(shell: Shell, digits
     before, forgotten = model_of(digits), kinds(digits)["free"][:2]
     options = ("fit", "digits", "--core", "hash:0.4", "--epochs", 20, "--out", digits)
     assert shell(*options, "--json").json["model_hash"] == before
-    shell("unlearn", digits, "--ids", ",".join(map(str, forgotten)), "--yes")
+    shell("unlearn", digits, "--ids", ",".join(map(str, forgotten)), "--policy", "keep-extractor", "--yes")
     refused = shell(*options, code=3)
     assert "2 of the records were forgotten" in refused.err
     assert "--skip-forgotten" in refused.err

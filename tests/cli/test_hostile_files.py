@@ -97,7 +97,7 @@ def test_a_receipt_that_is_too_large(shell: Shell, tmp_path: Path, monkeypatch: 
 @pytest.fixture
 def handed_out(shell: Shell, visits: Path) -> dict[str, object]:
     """What is on a receipt."""
-    found = shell("unlearn", visits, "--ids", "v1", "--yes", "--json").json
+    found = shell("unlearn", visits, "--ids", "v1", "--policy", "keep-extractor", "--yes", "--json").json
     assert isinstance(found, dict)
     return found
 

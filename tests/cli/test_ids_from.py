@@ -77,7 +77,7 @@ def test_an_audit_finds_forgotten_records_by_content(shell: Shell, unnamed: Path
     ws = tmp_path / "ws"
     shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws)
     training, _ = load(unnamed, label="state", ids_from="content")
-    shell("unlearn", ws, "--ids", ",".join(training.ids[:3].tolist()), "--yes")
+    shell("unlearn", ws, "--ids", ",".join(training.ids[:3].tolist()), "--policy", "keep-extractor", "--yes")
     lines = {f"{float(line.split(',')[1]):.4f},{line.split(',')[2]}": line for line in LINES}
     gone = [lines[f"{age:.4f},{weight:.0f}"] for age, weight in training.features[:3].tolist()]
     (tmp_path / "gone.csv").write_text("\n".join(["state,age,weight", *reversed(gone)]))

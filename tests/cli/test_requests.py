@@ -72,5 +72,5 @@ def test_records_are_named_in_one_way(shell: Shell, fitted_digits: Path, command
 
 
 def test_ids_that_are_strings_stay_strings(shell: Shell, fitted_visits: Path) -> None:
-    assert shell("plan", fitted_visits, "--ids", "v3,v4", "--json").json["requested"] == 2
+    assert shell("plan", fitted_visits, "--ids", "v3,v4", "--policy", "keep-extractor", "--json").json["requested"] == 2
     assert "no record has id '3'" in shell("plan", fitted_visits, "--ids", "3", code=3).out

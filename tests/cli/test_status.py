@@ -11,7 +11,7 @@ def answered(shell: Shell, digits: Path) -> Path:
     """A workspace with two requests carried out, the second approximately."""
     of = kinds(digits)
     shell("unlearn", digits, "--ids", of["influential"][0], "--yes")
-    shell("unlearn", digits, "--ids", f"{of['free'][0]},{of['core'][0]}", "--yes")
+    shell("unlearn", digits, "--ids", f"{of['free'][0]},{of['core'][0]}", "--policy", "keep-extractor", "--yes")
     return digits
 
 

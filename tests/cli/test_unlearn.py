@@ -10,7 +10,7 @@ from tests.cli.terminal import Terminal
 
 from maxrr.cli.options import Policy, Refit
 from maxrr.unlearning import Receipt
-from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN
+from maxrr.unlearning.requests import INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN
 from maxrr.workspace import Workspace
 
 
@@ -21,9 +21,9 @@ def joined(ids: list[int]) -> str:
 @pytest.mark.parametrize(
     ("kind", "policy", "guarantee"),
     [
-        ("free", "head", "exact-untouched"),
+        ("free", "keep-extractor", "exact-untouched"),
         ("influential", "refuse", "exact-refit"),
-        ("core", "head", "approximate-refit"),
+        ("core", "keep-extractor", "approximate-refit"),
         ("core", "retrain", "exact-retrain"),
     ],
 )
@@ -57,7 +57,7 @@ def test_ids_may_be_repeated(shell: Shell, digits: Path) -> None:
     ("ids", "options", "said"),
     [
         (["9"], (), "no record has id 9"),  # which is a test record
-        (["core"], ("--policy", "refuse"), "use --policy retrain for an exact answer"),
+        (["core"], (), "--policy retrain is exact-retrain, about "),
         (["all"], (), "Delete the model instead"),
     ],
 )
@@ -71,6 +71,15 @@ def test_refusals(shell: Shell, digits: Path, ids: list[str], options: tuple[str
     assert (said in ended.err, len(ended.err.splitlines()), ended.out) == (True, 1, "")
     assert model_of(digits) == before
     assert not list(digits.glob("receipts/*"))
+
+
+def test_what_could_be_asked_for_instead_is_told_to_programs(shell: Shell, digits: Path) -> None:
+    of = kinds(digits)
+    plan = shell("plan", digits, "--ids", joined(of["core"]), "--json", code=3).json
+    retrain, keep = plan["alternatives"]
+    assert (retrain["guarantee"], keep["guarantee"], keep["refusal"]) == (None, "approximate-refit", None)
+    assert f"--policy retrain cannot do it ({retrain['refusal']}); --policy keep-extractor is" in plan["refusal"]
+    assert "core_policy" not in str(plan)
 
 
 def test_subjects(shell: Shell, visits: Path) -> None:
@@ -126,6 +135,32 @@ def test_nobody_can_be_asked(shell: Shell, digits: Path, monkeypatch: pytest.Mon
     assert not list(digits.glob("receipts/*"))
 
 
+def test_what_was_shown_is_what_is_done(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request is looked up and planned once."""
+    from maxrr.unlearning import model
+    from maxrr.unlearning.plans import make_plan
+    from maxrr.workspace import workspace
+
+    planned = []
+    for module in (model, workspace):
+        monkeypatch.setattr(module, "make_plan", lambda *args: planned.append(make_plan(*args)) or planned[-1])
+    of = kinds(digits)
+    receipt = shell("unlearn", digits, "--ids", of["influential"][0], "--yes", "--json").json
+    (plan,) = planned
+    assert (receipt["guarantee"], receipt["reason"]) == (plan.guarantee, plan.reason)
+
+
+def test_a_plan_that_is_stale_is_refused(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = kinds(digits)["free"][:2]
+    with Workspace.open(digits, read_only=True) as reader:
+        plan = reader.plan([one])
+    shell("unlearn", digits, "--ids", other, "--yes")
+    monkeypatch.setattr("maxrr.cli.unlearn.planned", lambda *_: plan)
+    ended = shell("unlearn", digits, "--ids", one, "--yes", code=3)
+    assert "Nothing was changed: plan again" in ended.err
+    assert len(list(digits.glob("receipts/*"))) == 1
+
+
 # What is needed for it
 
 
@@ -168,9 +203,10 @@ def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str)
 
 
 def test_words_are_those_of_the_library() -> None:
-    assert [policy.value for policy in Policy] == [HEAD, RETRAIN, REFUSE]
+    assert [policy.value for policy in Policy] == [REFUSE, RETRAIN, KEEP]
     assert [refit.value for refit in Refit] == [RETAINED, INFLUENTIAL]
 
 
 def test_other_words_are_wrong_usage(shell: Shell, fitted_digits: Path) -> None:
-    assert "--policy" in shell("plan", fitted_digits, "--ids", 3, "--policy", "forget", code=2).err
+    for word in ("forget", "head"):
+        assert "--policy" in shell("plan", fitted_digits, "--ids", 3, "--policy", word, code=2).err

@@ -56,7 +56,7 @@ def shadows(problem):
 
 
 def test_a_head_alone_does_not_forget_and_is_found_out(problem):
-    found = audit(*asked(problem, "head"), shadows=SHADOWS)
+    found = audit(*asked(problem, "keep-extractor"), shadows=SHADOWS)
     assert found.verdict.words == FOUND
     assert found.verdict.power.rate > 0.9
     for attack in STRONG:

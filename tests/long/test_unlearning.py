@@ -51,7 +51,7 @@ def test_exact_refit_of_twenty_is_the_model_that_never_saw_them(some, fitted):
     model = copy.deepcopy(fitted)
     influential = np.setdiff1d(model.influential_ids(), model.core_.ids)
     ids = np.random.default_rng(0).choice(influential, 20, replace=False)
-    receipt = model.unlearn(ids)
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     assert (receipt.guarantee, receipt.bytes_claim) == ("exact-refit", "identical")
     retained = some.without(ids)
     check(model, trained(retained, model.core_.ids), retained)
@@ -80,7 +80,7 @@ def test_exact_untouched_is_the_model_that_never_saw_them(some, core):
     ids = np.setdiff1d(some.ids, shaping)
     assert len(ids) > 100
     before = model.model_hash_
-    receipt = model.unlearn(ids)
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     assert (receipt.guarantee, receipt.bytes_claim, model.model_hash_) == ("exact-untouched", "identical", before)
     retained = some.without(ids)
     check(model, trained(retained, model.core_.ids, epochs), retained)
@@ -99,7 +99,7 @@ def test_an_extractor_from_elsewhere(some):
     extractor = split(train(LeNet5(), elsewhere.select(elsewhere.ids[20_000:25_000]), 3, epochs=1).network)[0]
     model = MaxRR(extractor, Frozen(), device="cpu").fit(some)
     ids = np.random.default_rng(0).choice(some.ids, 300, replace=False)
-    assert model.unlearn(ids).guarantee == "exact-refit"
+    assert model.unlearn(ids, core_policy="keep-extractor").guarantee == "exact-refit"
     never = MaxRR(extractor, Frozen(), device="cpu").fit(some.without(ids))
     assert model.model_hash_ == never.model_hash_
 
@@ -109,7 +109,7 @@ def test_a_workspace_on_the_disk_ends_in_the_same_bytes(some, fitted, tmp_path):
     core = model.core_.ids.copy()
     others = np.setdiff1d(some.ids, core)
     Workspace.create(tmp_path / "ws", fitted, some).close()
-    for ids, policy in ((others[:300], "head"), (core[:5], "retrain"), (others[300:330], "head")):
+    for ids, policy in ((others[:300], "keep-extractor"), (core[:5], "retrain"), (others[300:330], "keep-extractor")):
         model.unlearn(ids, core_policy=policy)
         with Workspace.open(tmp_path / "ws") as workspace:
             receipt = workspace.unlearn(ids, core_policy=policy, records=some)

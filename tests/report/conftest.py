@@ -25,7 +25,9 @@ def story() -> Story:
         rows = np.flatnonzero(members)[:3]
         ids = training.ids[rows]
         retained = retained.without(ids)
-        plans = tuple(model.plan(ids, core_policy=policy) for policy in ("retrain", "head")[: 1 + (kind == "core")])
+        plans = tuple(
+            model.plan(ids, core_policy=policy) for policy in ("retrain", "keep-extractor")[: 1 + (kind == "core")]
+        )
         before = model.model_hash_
         receipt = model.unlearn(ids, core_policy="retrain")
         hashes = before, model.model_hash_, fitted(retained).model_hash_

@@ -31,7 +31,7 @@ def audited() -> AuditReport:
     training = training.select(training.ids[:300]).in_order()
     model = fitted(training, epochs=2)
     ids = model.core_.ids[:12]
-    receipt = model.unlearn(ids)
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     return audit(model, receipt, training.select(ids), test, attacks=ATTACKS, shadows=8)
 
 

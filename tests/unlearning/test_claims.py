@@ -49,7 +49,7 @@ def test_a_class_without_core_records_vanishes(here):  # noqa: F811
     named = replace(data, labels=labels)
     model = fresh(CORE, data).fit(named)
     gone = data.ids[labels == 0]
-    receipt = model.unlearn(gone)
+    receipt = model.unlearn(gone, core_policy="keep-extractor")
     assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", True)
     never = fresh(CORE, data).fit(named.without(gone))
     assert model.model_hash_ == never.model_hash_
@@ -60,19 +60,19 @@ def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: 
     model = table_model()
     ids = kinds(model, table())[1][:1]
     model.unlearn(ids, refit="influential")
-    again = model.unlearn(ids)
+    again = model.unlearn(ids, core_policy="keep-extractor")
     assert (again.guarantee, again.bytes_claim) == ("approximate-refit", "nothing")
     verdict = prove(again, model.bundle(), table().without(ids))
     assert (verdict.verdict, verdict.contradicted) == ("identical in part", [])
 
 
 @pytest.mark.parametrize("by", ["ids", "subjects"])
-@pytest.mark.parametrize("policy", ["head", "retrain"])
+@pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
 def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, policy, here):  # noqa: F811
     data = replace(table(), subjects=table().ids)  # everybody has one record
     model = fresh(CORE, data).fit(data)
     id_ = core_of(model)[0]
-    model.replace(id_, np.zeros(5), core_policy="head")
+    model.replace(id_, np.zeros(5), core_policy="keep-extractor")
     receipt = model.unlearn(**{by: [id_]}, core_policy=policy)
     assert receipt.guarantee == ("exact-retrain" if policy == "retrain" else "approximate-refit")
     assert not list(contradictions(receipt))
@@ -85,9 +85,9 @@ def test_a_record_cannot_be_replaced_by_itself():
     model = table_model()
     id_ = table().ids[0]
     with pytest.raises(DataError, match="just so already"):
-        model.replace(id_, table().features[0])
+        model.replace(id_, table().features[0], core_policy="keep-extractor")
     with pytest.raises(DataError, match="of bytes"):
-        model.replace(id_, np.zeros(5, dtype=np.uint8))
+        model.replace(id_, np.zeros(5, dtype=np.uint8), core_policy="keep-extractor")
 
 
 def test_swapped_classes_and_a_core_of_another_kind_are_found(here):  # noqa: F811
@@ -146,7 +146,7 @@ def test_values_are_compared_as_float32_whatever_they_are_near():
 def test_of_forgotten_rows_not_even_the_place_is_known():
     model = table_model()
     ids = np.sort(table().ids)
-    model.unlearn(ids[5:7])
+    model.unlearn(ids[5:7], core_policy="keep-extractor")
     holdings = model._fitted.holdings
     gone = set(np.flatnonzero(~holdings.alive).tolist())
     assert not gone & set(holdings._living_order.tolist())
@@ -172,7 +172,7 @@ def test_copies_are_of_one_state():
     thread.start()
     try:
         for id_ in np.sort(data.ids)[:40]:
-            model.unlearn([id_])
+            model.unlearn([id_], core_policy="keep-extractor")
     finally:
         stop.set()
         thread.join()
@@ -188,14 +188,14 @@ def test_forgotten_values_do_not_come_back_by_replace():
     model = table_model()
     one, other = table().ids[:2]
     gone = table().features[0].copy()
-    model.unlearn([one])
+    model.unlearn([one], core_policy="keep-extractor")
     with pytest.raises(ValueError, match="exactly the values of forgotten"):
-        model.replace(other, gone)
+        model.replace(other, gone, core_policy="keep-extractor")
     with pytest.warns(UserWarning, match="are let in"):
-        model.replace(other, gone, allow_copies="twins")
+        model.replace(other, gone, allow_copies="twins", core_policy="keep-extractor")
     assert [override.reason for override in model._fitted.overrides] == ["twins"]
-    model.replace(other, table().features[1])  # back to what it was
-    model.replace(other, np.zeros(5))
+    model.replace(other, table().features[1], core_policy="keep-extractor")  # back to what it was
+    model.replace(other, np.zeros(5), core_policy="keep-extractor")
 
 
 def half_given():
@@ -215,13 +215,13 @@ def test_a_part_of_a_weight_that_was_given_is_a_condition():
 def test_a_receipt_of_a_ranked_core_says_nothing_measured_on_the_records():
     model = fresh(FrequencyCore(40, runs=2), table()).fit(table())
     assert "worst_gap" in model.core_.details
-    assert model.unlearn(table().ids[:1]).core_details == {"kind": "frequency", "runs": 2}
+    assert model.unlearn(table().ids[:1], core_policy="keep-extractor").core_details == {"kind": "frequency", "runs": 2}
 
 
 def test_forgotten_values_in_columns_that_changed_places():
     data, names = table(), ("a", "b", "c", "d", "e")
     model = fresh(CORE, data, epochs=1).fit(replace(data, columns=names))
-    model.unlearn(data.ids[:2])
+    model.unlearn(data.ids[:2], core_policy="keep-extractor")
     turned = replace(data, ids=data.ids + 1, features=data.features[:, ::-1].copy(), columns=names[::-1])
     with pytest.raises(ValueError, match="2 of the records have exactly the values"):
         model.fit(turned)

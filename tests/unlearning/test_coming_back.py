@@ -28,7 +28,7 @@ DRESSES = {
 @pytest.mark.parametrize("dress", DRESSES)
 def test_a_forgotten_id_is_refused_whatever_else_changed(dress):
     model = table_model()
-    model.unlearn(table().ids[:3])
+    model.unlearn(table().ids[:3], core_policy="keep-extractor")
     with pytest.raises(ValueError, match="3 of the record ids were forgotten by this model"):
         model.fit(DRESSES[dress](table()), allow_copies="whatever")
 
@@ -37,7 +37,7 @@ def test_a_forgotten_id_is_refused_whatever_else_changed(dress):
 def test_forgotten_values_under_other_ids_are_refused(dress):
     model = table_model()
     gone = table().select(table().ids[:3])
-    model.unlearn(gone.ids)
+    model.unlearn(gone.ids, core_policy="keep-extractor")
     others = DRESSES[dress](replace(gone, ids=gone.ids + 1))
     kept = table().without(gone.ids)
     features = np.concatenate([kept.features.astype(others.features.dtype), others.features])
@@ -61,7 +61,7 @@ def test_the_same_pixels_are_recognised_in_every_type(change):
     data = pictures()
     model = fresh(CORE, table(), epochs=1).fit(data)
     gone = data.ids[:4]
-    model.unlearn(gone)
+    model.unlearn(gone, core_policy="keep-extractor")
     ids = np.where(np.isin(data.ids, gone), data.ids + 1, data.ids)
     with pytest.raises(ValueError, match="4 of the records have exactly the values"):
         model.fit(replace(data, features=change(data.features), ids=ids))
@@ -74,5 +74,5 @@ def test_a_twin_that_stayed_may_be_fitted_again():
     features[1] = features[0]
     twins = replace(data, features=features)
     model = fresh(CORE, data).fit(twins)
-    assert model.unlearn(data.ids[:1]).duplicates_left == 1
+    assert model.unlearn(data.ids[:1], core_policy="keep-extractor").duplicates_left == 1
     model.fit(twins.without(data.ids[:1]))

@@ -14,7 +14,7 @@ CORE = HashCore(0.5, key="house")
 
 
 FORGERIES = {
-    "guarantee": "exact-refit", "core_policy": "head", "refit": "influential", "C": 3.0, "seed": 99,
+    "guarantee": "exact-refit", "core_policy": "keep-extractor", "refit": "influential", "C": 3.0, "seed": 99,
     "recipe": {"epochs": 1, "batch_size": 32, "lr": 5e-3}, "model_after": "0" * 64, "manifest_after": "0" * 64,
     "records_after": 70, "number": 2, "core": 0, "influential": 5, "neither": 7, "requested": 9, "form": 1,
     "core_details": {"kind": "full", "k": 80}, "core_depended_on": "nothing", "conditions": ["x"],

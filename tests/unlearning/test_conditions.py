@@ -65,7 +65,7 @@ def test_a_network_that_is_drawn_and_trained_here_has_no_condition():
 
 def test_a_frozen_extractor_is_exact_on_its_owners_word():
     model = fresh(Frozen(), table(), nn.Sequential(nn.Linear(5, 12), nn.Tanh())).fit(table())
-    receipt = model.unlearn(table().ids[:2])
+    receipt = model.unlearn(table().ids[:2], core_policy="keep-extractor")
     assert receipt.guarantee.startswith("exact")
     assert not receipt.unconditional
     assert receipt.conditions == [receipt.core_depended_on]
@@ -94,7 +94,7 @@ def test_what_a_caller_does_to_the_extractor_does_not_reach_the_model():
 
 def test_an_approximate_answer_claims_nothing_of_bytes():
     model = table_model()
-    receipt = model.unlearn(core_of(model)[:2], core_policy="head")
+    receipt = model.unlearn(core_of(model)[:2], core_policy="keep-extractor")
     assert (receipt.guarantee, receipt.bytes_claim, receipt.unconditional) == ("approximate-refit", "nothing", False)
     assert receipt.conditions == []
     said = " ".join(in_words(receipt))
@@ -108,8 +108,8 @@ def test_an_approximate_answer_claims_nothing_of_bytes():
 def test_head_and_then_retrain_of_the_same_records_trains_without_them():
     model, never = table_model(), None
     ids = core_of(model)[:3]
-    model.unlearn(ids, core_policy="head")
-    again = model.unlearn(ids, core_policy="head")
+    model.unlearn(ids, core_policy="keep-extractor")
+    again = model.unlearn(ids, core_policy="keep-extractor")
     assert (again.guarantee, again.unconditional) == ("approximate-refit", False)
     assert "the extractor keeps what it learned from 3 of them" in again.reason
     assert model.plan(ids, core_policy="retrain").trains == len(core_of(model))
@@ -125,7 +125,7 @@ def test_head_and_then_retrain_of_the_same_records_trains_without_them():
 def test_what_remains_from_earlier_requests_is_a_condition_of_later_ones():
     model = table_model()
     core, influential, _ = kinds(model, table())
-    model.unlearn(core[:2], core_policy="head")
+    model.unlearn(core[:2], core_policy="keep-extractor")
     receipt = model.unlearn(influential[:1])
     assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", False)
     assert receipt.conditions == [

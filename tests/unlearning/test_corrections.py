@@ -33,7 +33,7 @@ def test_a_record_that_was_replaced_under_head_is_core_when_the_extractor_is_tra
     model = table_model()
     first, second = core_of(model)[:2]
     new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
-    model.replace(first, new, core_policy="head")
+    model.replace(first, new, core_policy="keep-extractor")
     receipt = model.unlearn([second], core_policy="retrain")
     features = table().features.copy()
     features[table().rows([first])] = new
@@ -75,7 +75,7 @@ def test_forgetting_a_class_is_fitting_the_rest(gone, as_array):
 
 
 @pytest.mark.parametrize("as_array", [False, True])
-@pytest.mark.parametrize("policy", ["head", "retrain"])
+@pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
 def test_the_name_of_a_class_that_is_gone_is_gone(as_array, policy):
     """It may be that of a person."""
     data = table()
@@ -88,5 +88,5 @@ def test_the_name_of_a_class_that_is_gone_is_gone(as_array, policy):
     receipt = model.unlearn(data.ids[data.labels == 1], core_policy=policy)
     assert holds_bytes(model, wanted) == []
     assert holds_bytes(receipt, wanted) == []
-    earlier = model.unlearn(data.ids[data.labels == 0][:1])
+    earlier = model.unlearn(data.ids[data.labels == 0][:1], core_policy="keep-extractor")
     assert holds_bytes(earlier, wanted) == []

@@ -136,7 +136,7 @@ def test_the_same_model_gives_the_same_file_and_stays_what_it_was_in_silence(exp
 def test_a_class_that_is_forgotten_is_not_in_the_file(left, path):
     records = table(classes=4)
     model = fresh(CORE, records).fit(records)
-    model.unlearn(records.ids[records.labels >= left])
+    model.unlearn(records.ids[records.labels >= left], core_policy="keep-extractor")
     export_onnx(model, path)
     some = table(count=50, seed=2).features
     scores, probabilities, label = run(path, some)

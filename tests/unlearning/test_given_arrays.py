@@ -71,11 +71,11 @@ def test_requests_that_numpy_would_change():
     model = table_model().fit(records.features, records.labels, ids=[f"r{row}" for row in range(len(records))])
     for asked in (["r0\0"], "r0\0", np.array(["r0\0"], dtype=object)):
         with pytest.raises(DataError, match="NUL"):
-            model.plan(asked)
+            model.plan(asked, core_policy="keep-extractor")
         with pytest.raises(DataError, match="NUL"):
-            model.unlearn(asked)
+            model.unlearn(asked, core_policy="keep-extractor")
     with pytest.raises(DataError, match="1,000 characters"):
-        model.plan(["x" * 1001])
+        model.plan(["x" * 1001], core_policy="keep-extractor")
     with pytest.raises(DataError, match="mixture"):
-        model.plan([1, "r0"])
+        model.plan([1, "r0"], core_policy="keep-extractor")
     assert model.plan("r0").requested == 1

@@ -185,8 +185,14 @@ def test_a_model_without_them_forgets_what_needs_none():
     model, full = without_features(table_model()), table_model()
     core, influential, neither = kinds(full, table())
     for ids in (neither[:2], influential[:2], core[:1]):
-        assert model.plan(ids).guarantee == full.plan(ids).guarantee
-        assert model.unlearn(ids).model_after == full.unlearn(ids).model_after
+        assert (
+            model.plan(ids, core_policy="keep-extractor").guarantee
+            == full.plan(ids, core_policy="keep-extractor").guarantee
+        )
+        assert (
+            model.unlearn(ids, core_policy="keep-extractor").model_after
+            == full.unlearn(ids, core_policy="keep-extractor").model_after
+        )
     assert everything(model) == everything(full)
     assert model.predict_proba(table()).tobytes() == full.predict_proba(table()).tobytes()
 
@@ -196,7 +202,7 @@ def test_a_model_without_them_replaces():
     model, full = without_features(table_model()), table_model()
     id_ = kinds(full, table())[1][0]
     new = table().features[3] + 0.5
-    assert model.replace(id_, new, 2).model_after == full.replace(id_, new, 2).model_after
+    assert model.replace(id_, new, 2, core_policy="keep-extractor").model_after == full.replace(id_, new, 2).model_after
     assert everything(model) == everything(full)
 
 
@@ -251,7 +257,7 @@ def test_replacing_is_a_fit_on_the_new_records(kind, label):
     for number, id_ in enumerate(ids[:3]):
         features = records.features[number] - 0.5
         records = replaced(records, id_, features, label)
-        model.replace(id_, features, label)
+        model.replace(id_, features, label, core_policy="keep-extractor")
         assert parts_of(model) == parts(extractor, fit_again(extractor, records), records.class_names)
         assert model.manifest_ == records.content_hash()
     assert np.isin(ids[:3], core_of(model)).sum() == 0
@@ -261,8 +267,8 @@ def test_replacing_the_same_record_again_and_forgetting_it():
     model = table_model()
     id_ = kinds(model, table())[1][0]
     never = table_model()
-    never.unlearn(id_)
+    never.unlearn(id_, core_policy="keep-extractor")
     for step in range(4):
-        model.replace(id_, table().features[step] + 1.0, step % 3)
-    model.unlearn(id_)
+        model.replace(id_, table().features[step] + 1.0, step % 3, core_policy="keep-extractor")
+    model.unlearn(id_, core_policy="keep-extractor")
     assert everything(model) == everything(never)

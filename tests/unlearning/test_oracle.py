@@ -86,12 +86,12 @@ def test_exact_untouched(kind):
     model, ids = take(kind, "neither", 12)
     core, before = core_of(model), model.model_hash_
     expected = oracle(model, ids, core, frozen_extractor_of(model, kind))
-    receipt = model.unlearn(ids)
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     check(model, receipt, ids, "exact-untouched", expected, before)
     assert receipt.model_before == receipt.model_after
 
 
-@pytest.mark.parametrize("policy", ["head", "retrain", "refuse"])
+@pytest.mark.parametrize("policy", ["keep-extractor", "retrain", "refuse"])
 @pytest.mark.parametrize("kind", NOT_CORE)
 def test_exact_refit(kind, policy):
     model, ids = take(kind, "influential", 3)
@@ -108,7 +108,7 @@ def test_approximate_refit_moves_the_head_alone(kind):
     before = model.model_hash_
     extractor = copy.deepcopy(model.extractor_)
     expected = oracle(model, ids, core_of(model), extractor)
-    receipt = model.unlearn(ids, core_policy="head")
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     check(model, receipt, ids, "approximate-refit", expected, before)
     assert receipt.core_left_in_extractor == receipt.core == 5
     assert not np.isin(ids, core_of(model)).any()
@@ -153,7 +153,7 @@ def test_after_head_then_retrain_nothing_is_left_in_the_extractor():
     """The second request trains without the records of the first."""
     model, ids = take("hash", "core", 8)
     core = core_of(model)
-    model.unlearn(ids[:4], core_policy="head")
+    model.unlearn(ids[:4], core_policy="keep-extractor")
     receipt = model.unlearn(ids[4:], core_policy="retrain")
     assert receipt.core_left_in_extractor == 0
     assert receipt.unconditional
@@ -163,7 +163,7 @@ def test_after_head_then_retrain_nothing_is_left_in_the_extractor():
 def test_probabilities_are_those_of_platt_on_the_retained_records(model):
     ids = digits().ids[:9]
     model.predict_proba(probe())
-    model.unlearn(ids)
+    model.unlearn(ids, core_policy="keep-extractor")
     retained = digits().without(ids)
     features = embed(model.extractor_, retained, device="cpu")
     scaling = fit_platt(model.head_.decision_function(features), retained.labels, model.head_.classes_)

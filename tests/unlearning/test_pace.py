@@ -78,7 +78,7 @@ def test_training_again_is_all_of_it(model):
 
 
 def test_leaving_the_extractor_alone_trains_nothing(model):
-    plan = model.plan(core_of(model)[:2], core_policy="head")
+    plan = model.plan(core_of(model)[:2], core_policy="keep-extractor")
     assert (plan.trains, plan.embeds) == (0, 0)
     assert plan.seconds < EMBED
 

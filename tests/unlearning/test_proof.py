@@ -102,7 +102,7 @@ def test_superseded_proves_the_current_state(here):
 def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said():
     model = table_model()
     ids = core_of(model)[:3]
-    receipt = model.unlearn(ids, core_policy="head")
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     verdict = prove(receipt, model.bundle(), table().without(ids))
     assert (verdict.verdict, verdict.result, verdict.proved) == ("identical in part", "identical", "head")
     assert not verdict
@@ -144,7 +144,7 @@ def test_a_replaced_record_is_proved(here):
     """Its row is the last one, its place in the order of the ids is where it was."""
     model = table_model()
     id_ = kinds(model, table())[1][0]
-    receipt = model.replace(id_, np.full(5, 0.25), 1)
+    receipt = model.replace(id_, np.full(5, 0.25), 1, core_policy="keep-extractor")
     records = table()
     features, labels = records.features.copy(), records.labels.copy()
     features[records.rows([id_])], labels[records.rows([id_])] = 0.25, 1
@@ -160,7 +160,7 @@ def test_everything_that_remains_is_said(here):
     """One reservation does not hide another."""
     model = table_model()
     ids = core_of(model)[:3]
-    receipt = model.unlearn(ids, core_policy="head", refit="influential")
+    receipt = model.unlearn(ids, core_policy="keep-extractor", refit="influential")
     said = proved(receipt, elsewhere(model.bundle()), table().without(ids)).remains
     assert "influential records alone" in said
     assert "3 forgotten core records" in said

@@ -22,6 +22,7 @@ from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import DataError, Dataset
+from maxrr.errors import Refused
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR, forgetting, state
 from maxrr.unlearning import setting as setting_module
@@ -56,7 +57,8 @@ REQUESTS = {
     "everything": ({"ids": IDS}, "no records"),
     "neither ids nor subjects": ({}, "one of the two"),
     "both": ({"ids": [1], "subjects": [50]}, "one of the two"),
-    "policy": ({"ids": IDS[:1], "core_policy": "forget"}, "core_policy is 'head', 'retrain', 'refuse' or a function"),
+    "policy": ({"ids": IDS[:1], "core_policy": "forget"}, "core_policy is 'refuse', 'retrain', 'keep-extractor' or"),
+    "the old word": ({"ids": IDS[:1], "core_policy": "head"}, "not 'head': it is 'keep-extractor' now"),
     "no policy": ({"ids": IDS[:1], "core_policy": None}, "core_policy"),
     "refit": ({"ids": IDS[:1], "refit": "all"}, "refit is 'retained' or 'influential'"),
     "strings for numbers": ({"ids": ["a"]}, "'a'"),
@@ -81,32 +83,55 @@ def test_a_bad_request_is_refused_and_nothing_changes(model, name):
 
 def test_ids_may_come_in_any_array_that_means_the_same(model):
     expected = table_model()
-    expected.unlearn(IDS[:3])
+    expected.unlearn(IDS[:3], core_policy="keep-extractor")
     for ids in (IDS[:3].astype(np.uint64), IDS[:3].astype(object), IDS[:3].astype(np.int32), list(IDS[[2, 0, 1, 0]])):
         other = table_model()
-        assert other.unlearn(ids).requested == 3
+        assert other.unlearn(ids, core_policy="keep-extractor").requested == 3
         assert everything(other) == everything(expected)
     one = table_model()
-    one.unlearn(int(IDS[0]))
+    one.unlearn(int(IDS[0]), core_policy="keep-extractor")
     assert one.manifest_ == table().without([IDS[0]]).content_hash()
 
 
 def test_the_refusal_of_core_records_says_what_else_there_is(model):
     ids = core_of(model)[:2]
-    words = unchanged_after(model, lambda: model.unlearn(ids, core_policy="refuse"))
-    assert "2 of the records are core" in words
-    assert "retrain" in words
-    assert "head" in words
-    plan = model.plan(ids, core_policy="refuse")
+    words = unchanged_after(model, lambda: model.unlearn(ids), Refused)
+    assert unchanged_after(model, lambda: model.unlearn(ids, core_policy="refuse"), Refused) == words
+    assert words.startswith("2 of the records are core")
+    plan = model.plan(ids)
     assert plan.refusal == words
-    assert [(way.parameter, way.value) for way in plan.instead] == [("core_policy", "retrain"), ("core_policy", "head")]
-    said = plan.refusal_in(lambda parameter, value: f"<{value}>")
-    assert said == f"{plan.refused_because}: use <retrain> for an exact answer, <head> for an approximate one"
+    for other, policy, guarantee in zip(
+        plan.alternatives, ("retrain", "keep-extractor"), ("exact-retrain", "approximate-refit"), strict=True
+    ):
+        assert other == model.plan(ids, core_policy=policy)
+        assert (other.guarantee, other.refusal) == (guarantee, None)
+        assert f"core_policy='{policy}' is {guarantee}, about {other.seconds:.2g} s" in words
+    said = plan.refusal_in(lambda parameter, value: f"<{parameter} {value}>")
+    about = [f"about {other.seconds:.2g} s" for other in plan.alternatives]
+    assert said == (
+        f"{plan.reason}: <core_policy retrain> is exact-retrain, {about[0]}; <core_policy keep-extractor> is "
+        f"approximate-refit, {about[1]}"
+    )
+
+
+def test_what_a_refusal_carries_can_be_carried_out(model):
+    with pytest.raises(Refused) as caught:
+        model.unlearn(core_of(model)[:2])
+    other = table_model()
+    other.unlearn(core_of(other)[:2], core_policy="retrain")
+    assert model.execute(caught.value.plans[0]).guarantee == "exact-retrain"
+    assert everything(model) == everything(other)
+
+
+def test_a_policy_that_would_refuse_as_well_is_named_with_its_reason(model):
+    words = unchanged_after(model, lambda: model.unlearn(core_of(model)), Refused)
+    assert "core_policy='retrain' cannot do it (this would leave a core of fewer than two classes" in words
+    assert "core_policy='keep-extractor' is approximate-refit" in words
 
 
 def test_one_class_left_is_refused(model):
     ids = table().ids[table().labels != 1]
-    for policy in ("head", "retrain"):
+    for policy in ("keep-extractor", "retrain"):
         words = unchanged_after(model, lambda policy=policy: model.unlearn(ids, core_policy=policy))
         assert "only class 'kind 1'" in words
 
@@ -116,21 +141,23 @@ def test_an_empty_core_cannot_be_trained_on(model):
     words = unchanged_after(model, lambda: model.unlearn(ids, core_policy="retrain"))
     assert "a core of fewer than two classes" in words
     assert model.plan(ids, core_policy="retrain").refusal == words
-    assert model.unlearn(ids, core_policy="head").core_left_in_extractor == len(ids)
+    assert model.unlearn(ids, core_policy="keep-extractor").core_left_in_extractor == len(ids)
 
 
 def test_already_forgotten_records_are_counted_not_refused(model):
-    model.unlearn(IDS[:4])
+    model.unlearn(IDS[:4], core_policy="keep-extractor")
     before = parts_of(model)
-    plan = model.plan(IDS[:6])
+    plan = model.plan(IDS[:6], core_policy="keep-extractor")
     assert (plan.already_forgotten, plan.requested, plan.unknown, plan.refusal) == (4, 6, 0, None)
-    receipt = model.unlearn(IDS[:4])
+    receipt = model.unlearn(IDS[:4], core_policy="keep-extractor")
     assert (receipt.already_forgotten, receipt.records_before, receipt.records_after) == (4, 76, 76)
     assert receipt.model_before == receipt.model_after == as_on_receipts(model)[0]
     assert parts_of(model) == before
-    assert model.unlearn(IDS[:6]).already_forgotten == 4
-    unchanged_after(model, lambda: model.replace(IDS[0], table().features[0]), match="was forgotten")
-    unchanged_after(model, lambda: model.unlearn(subjects=[50, 51, 999]))
+    assert model.unlearn(IDS[:6], core_policy="keep-extractor").already_forgotten == 4
+    unchanged_after(
+        model, lambda: model.replace(IDS[0], table().features[0], core_policy="keep-extractor"), match="was forgotten"
+    )
+    unchanged_after(model, lambda: model.unlearn(subjects=[50, 51, 999], core_policy="keep-extractor"))
 
 
 REPLACEMENTS = {
@@ -148,12 +175,14 @@ REPLACEMENTS = {
 @pytest.mark.parametrize("name", REPLACEMENTS)
 def test_a_record_that_does_not_fit_is_refused(model, name):
     record, words = REPLACEMENTS[name]
-    unchanged_after(model, lambda: model.replace(IDS[0], *record), match=words)
+    unchanged_after(model, lambda: model.replace(IDS[0], *record, core_policy="keep-extractor"), match=words)
 
 
 def test_replacing_needs_a_record_and_a_policy(model):
-    unchanged_after(model, lambda: model.replace(5, np.zeros(5)), match="no record has id 5")
-    unchanged_after(model, lambda: model.replace(IDS[:2], np.zeros(5)))
+    unchanged_after(
+        model, lambda: model.replace(5, np.zeros(5), core_policy="keep-extractor"), match="no record has id 5"
+    )
+    unchanged_after(model, lambda: model.replace(IDS[:2], np.zeros(5), core_policy="keep-extractor"))
     unchanged_after(model, lambda: model.replace(core_of(model)[0], np.zeros(5), core_policy="refuse"), match="core")
 
 
@@ -165,9 +194,9 @@ def test_pixels_stay_pixels():
     before = model.model_hash_
     for wrong in (np.full((1, 3, 3), 0.7), np.full((1, 3, 3), -1), np.full((1, 3, 3), 256)):
         with pytest.raises(ValueError, match="uint8"):
-            model.replace(3, wrong)
+            model.replace(3, wrong, core_policy="keep-extractor")
     assert (model.model_hash_, model.manifest_) == (before, data.content_hash())
-    model.replace(3, np.full((1, 3, 3), 255))
+    model.replace(3, np.full((1, 3, 3), 255), core_policy="keep-extractor")
     assert model.manifest_ != data.content_hash()
 
 
@@ -230,18 +259,18 @@ def test_a_failed_fit_leaves_the_model(model):
 
 
 def test_a_later_fit_refuses_what_was_forgotten_and_says_how_many(model):
-    model.unlearn(IDS[:3])
+    model.unlearn(IDS[:3], core_policy="keep-extractor")
     words = unchanged_after(model, lambda: model.fit(table()))
     assert words.startswith("3 of the record ids were forgotten")
     for id_ in IDS[:3].tolist():
         assert str(id_) not in words
     model.fit(table().without(IDS[:3]))
-    assert model.unlearn(IDS[2:4]).already_forgotten == 1
+    assert model.unlearn(IDS[2:4], core_policy="keep-extractor").already_forgotten == 1
     unchanged_after(model, lambda: model.fit(table().without(IDS[:3])), match="1 of the record ids")
 
 
 def test_the_same_features_under_another_id_are_warned_about(model):
-    model.unlearn(IDS[:2])
+    model.unlearn(IDS[:2], core_policy="keep-extractor")
     data = table()
     ids = data.ids.copy()
     ids[np.isin(ids, IDS[:2])] += 1
@@ -259,9 +288,9 @@ def test_rectified_records_may_be_fitted_on(model):
     data = table()
     labels, features = data.labels.copy(), data.features.copy()
     labels[0] = (labels[0] + 1) % 3
-    model.replace(data.ids[0], features[0], labels[0])
-    model.replace(data.ids[1], features[1] + 1.0)
-    model.replace(data.ids[1], features[1])
+    model.replace(data.ids[0], features[0], labels[0], core_policy="keep-extractor")
+    model.replace(data.ids[1], features[1] + 1.0, core_policy="keep-extractor")
+    model.replace(data.ids[1], features[1], core_policy="keep-extractor")
     rectified = Dataset(features, labels, data.class_names, data.ids, data.subjects)
     assert model.manifest_ == rectified.content_hash()
     model.fit(rectified)
@@ -270,7 +299,7 @@ def test_rectified_records_may_be_fitted_on(model):
 
 
 def test_a_new_model_knows_of_nothing_forgotten(model):
-    model.unlearn(IDS[:3])
+    model.unlearn(IDS[:3], core_policy="keep-extractor")
     fresh(HashCore(0.5, key="house"), table()).fit(table())
 
 
@@ -289,7 +318,7 @@ def test_forgetting_a_class_drops_its_head(model):
     assert set(model.predict(table()).tolist()) <= {0, 2}
     assert model.predict_proba(table()).shape == (80, 2)
     with pytest.raises(DataError, match="no class 1; the classes are 0, 2"):
-        model.replace(retained.ids[0], retained.features[0], 1)
+        model.replace(retained.ids[0], retained.features[0], 1, core_policy="keep-extractor")
 
 
 def test_influential_alone_says_so_and_retained_is_exact_again(model):
@@ -312,10 +341,22 @@ def test_influential_alone_says_so_and_retained_is_exact_again(model):
 def test_influential_alone_must_not_lose_a_class():
     X = np.array([[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]], dtype=np.float32)
     model = MaxRR(nn.Identity(), Frozen(), C=10.0, device="cpu").fit(X, [0, 0, 0, 1, 1, 1])
-    assert "retained" in model.plan([2], refit="influential").refusal
-    with pytest.raises(ValueError, match="retained"):
+    plan = model.plan([2], refit="influential")
+    (other,) = plan.alternatives
+    assert other == model.plan([2], refit="retained")
+    assert plan.refusal == f"{plan.reason}: refit='retained' is exact-refit, about {other.seconds:.2g} s"
+    with pytest.raises(Refused, match="refit='retained' is exact-refit") as caught:
         model.unlearn([2], refit="influential")
-    assert model.unlearn([2]).guarantee == "exact-refit"
+    (other,) = caught.value.plans
+    assert model.execute(other).guarantee == "exact-refit"
+
+
+def test_a_core_whose_extractor_cannot_be_trained_again_stays_refused_after_it_was_forgotten(model):
+    """Nothing of the request is left but what the extractor keeps, and no core to train another on."""
+    ids = core_of(model)
+    model.unlearn(ids, core_policy="keep-extractor")
+    words = unchanged_after(model, lambda: model.unlearn(ids, core_policy="retrain"), Refused)
+    assert "a core of fewer than two classes" in words
 
 
 def test_a_technique_gets_extractor_core_and_forgotten_core_records(model):
@@ -359,7 +400,7 @@ def test_a_technique_that_spoils_what_it_is_given_and_fails_spoils_nothing(model
         raise RuntimeError("no")
 
     unchanged_after(model, lambda: model.unlearn(core_of(model)[:2], core_policy=technique), RuntimeError)
-    model.unlearn(core_of(model)[:2])
+    model.unlearn(core_of(model)[:2], core_policy="keep-extractor")
     assert model.manifest_ == table().without(core_of(table_model())[:2]).content_hash()
 
 
@@ -369,7 +410,7 @@ def test_plans_count(model):
     assert (plan.requested, plan.core, plan.influential, plan.neither) == (9, 2, 3, 4)
     assert (plan.guarantee, plan.trains, plan.embeds) == ("exact-retrain", len(core) - 2, 71)
     assert model.plan(neither[:2]).guarantee == "exact-untouched"
-    unknown = model.plan([1, 2, int(core[0])])
+    unknown = model.plan([1, 2, int(core[0])], core_policy="keep-extractor")
     assert (unknown.unknown, unknown.core) == (2, 1)
 
 
@@ -379,11 +420,11 @@ def test_duplicates_that_stay_are_counted():
     features[[5, 6, 7]] = features[4]
     twins = Dataset(features, data.labels, data.class_names, data.ids, data.subjects)
     model = fresh(HashCore(0.5, key="house"), twins).fit(twins)
-    assert model.plan(data.ids[[4]]).duplicates_left == 3
-    assert model.plan(data.ids[[4, 5, 9]]).duplicates_left == 2
-    assert model.unlearn(data.ids[[4, 5]]).duplicates_left == 2
-    assert model.plan(data.ids[[6]]).duplicates_left == 1
-    assert model.plan(data.ids[[9]]).duplicates_left == 0
+    assert model.plan(data.ids[[4]], core_policy="keep-extractor").duplicates_left == 3
+    assert model.plan(data.ids[[4, 5, 9]], core_policy="keep-extractor").duplicates_left == 2
+    assert model.unlearn(data.ids[[4, 5]], core_policy="keep-extractor").duplicates_left == 2
+    assert model.plan(data.ids[[6]], core_policy="keep-extractor").duplicates_left == 1
+    assert model.plan(data.ids[[9]], core_policy="keep-extractor").duplicates_left == 0
 
 
 def test_a_network_may_be_a_function(records):

@@ -37,7 +37,7 @@ def test_in_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), estimator()).fit(X, y)
     assert pipeline.score(X, y) > 0.9
     assert pipeline.predict_proba(X).shape == (240, 10)
-    pipeline[-1].unlearn([0, 5])
+    pipeline[-1].unlearn([0, 5], core_policy="keep-extractor")
     assert pipeline.score(X, y) > 0.9
     assert cross_val_score(make_pipeline(StandardScaler(), estimator()), X, y, cv=2).min() > 0.7
 
@@ -51,7 +51,7 @@ def test_parameters_and_clones():
     with pytest.raises(NotFittedError):
         copied.predict(X)
     assert copied.fit(X, y).model_hash_ == model.model_hash_
-    model.unlearn([0])
+    model.unlearn([0], core_policy="keep-extractor")
     clone(model).fit(X, y)  # knows of nothing forgotten
     with pytest.raises(ValueError, match="1 of the record ids were forgotten"):
         model.fit(X, y)
@@ -72,10 +72,10 @@ def test_words_as_labels_and_ids_are_row_numbers():
     assert np.array_equal(model.predict(X), np.array([f"digit {label}" for label in numbers.predict(X)]))
     assert model.head_.coef_.tobytes() == numbers.head_.coef_.tobytes()
     assert model.model_hash_ != numbers.model_hash_  # the names are part of the model
-    assert model.unlearn([0, 239]).records_after == 238
-    model.replace(3, X[4], "digit 4")
+    assert model.unlearn([0, 239], core_policy="keep-extractor").records_after == 238
+    model.replace(3, X[4], "digit 4", core_policy="keep-extractor")
     with pytest.raises(ValueError, match="no record has id 240"):
-        model.unlearn([240])
+        model.unlearn([240], core_policy="keep-extractor")
 
 
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [-1, 1], [False, True]])

@@ -29,7 +29,7 @@ def test_answers_while_classes_vanish():
         count = 0
         while not stop.is_set():
             found = model.predict(rows), model.predict_proba(rows), model.decision_function(rows)
-            model.plan(data.ids[-3:])
+            model.plan(data.ids[-3:], core_policy="keep-extractor")
             answers.append(found)
             count += 1
         return count
@@ -41,7 +41,7 @@ def test_answers_while_classes_vanish():
         for ids in leaving:
             twin = replace(model._fitted, derived={})  # shares the records, which are there until the request
             expected.append(alone(model, twin, rows))
-            model.unlearn(ids)
+            model.unlearn(ids, core_policy="keep-extractor")
             states.append(model._fitted)
         expected.append(alone(model, model._fitted, rows))
         stop.set()
@@ -67,8 +67,8 @@ def test_requests_at_once_are_all_carried_out():
     at_once, in_turn = (fresh(HashCore(0.5, key="k"), data).fit(data) for _ in range(2))
     ids = np.sort(data.ids)[:REQUESTS].tolist()
     with ThreadPoolExecutor(6) as pool:
-        receipts = list(pool.map(lambda id_: at_once.unlearn([id_]), ids))
-    in_turn.unlearn(ids)
+        receipts = list(pool.map(lambda id_: at_once.unlearn([id_], core_policy="keep-extractor"), ids))
+    in_turn.unlearn(ids, core_policy="keep-extractor")
     assert at_once.model_hash_ == in_turn.model_hash_
     assert at_once.manifest_ == in_turn.manifest_
     numbered = sorted(receipts, key=lambda receipt: receipt.number)

@@ -28,7 +28,11 @@ from maxrr.core import HashCore
 from maxrr.nets import embed
 from maxrr.unlearning.oblivion import id_mark
 
-POLICIES = [{"core_policy": "head"}, {"core_policy": "retrain"}, {"core_policy": "head", "refit": "influential"}]
+POLICIES = [
+    {"core_policy": "keep-extractor"},
+    {"core_policy": "retrain"},
+    {"core_policy": "keep-extractor", "refit": "influential"},
+]
 
 
 def mixture(model, dataset, each=3):
@@ -97,7 +101,7 @@ def test_nor_after_rectifying(hashed):
     ids = mixture(hashed, digits(), each=1)
     gone = digits().select(ids)
     for id_ in ids:
-        hashed.replace(id_, 255 - digits().select([id_]).features[0])
+        hashed.replace(id_, 255 - digits().select([id_]).features[0], core_policy="keep-extractor")
     assert holds_bytes(hashed, [record.tobytes() for record in gone.features]) == []
     assert holds_bytes(hashed, [digest.tobytes() for digest in gone.record_hashes()]) == []
 
@@ -107,14 +111,14 @@ def test_nor_when_ids_are_strings():
     model = fresh(HashCore(0.5, key="k"), data).fit(data)
     ids = mixture(model, data)
     assert len(holds_ids(model, ids.tolist())) == len(ids)
-    model.unlearn(ids)
+    model.unlearn(ids, core_policy="keep-extractor")
     assert holds_ids(model, ids.tolist()) == []
 
 
 def test_multipliers_and_margins_of_forgotten_records_are_gone(hashed):
     ids = mixture(hashed, digits())
     rows = hashed._fitted.holdings.rows(ids)
-    hashed.unlearn(ids)
+    hashed.unlearn(ids, core_policy="keep-extractor")
     head = hashed.head_
     assert not np.isin(rows, head.support_).any()
     assert not np.isin(rows, head.held_[0]).any()
@@ -128,7 +132,7 @@ def test_the_caller_keeps_his_records_and_the_model_a_copy(records):
     before = records.content_hash()
     model = fresh(HashCore(0.5, key="house"), records).fit(records)
     assert parts_of(model) == parts_of(table_model())
-    model.unlearn(records.ids[:10])
+    model.unlearn(records.ids[:10], core_policy="keep-extractor")
     assert records.content_hash() == before
     records.features[:] = 0.0
     assert model.manifest_ == table().without(table().ids[:10]).content_hash()
@@ -137,7 +141,7 @@ def test_the_caller_keeps_his_records_and_the_model_a_copy(records):
 def test_a_receipt_has_the_hashes_of_both_models(hashed):
     before = hashed.model_hash_
     ids = kinds(hashed, digits())[1][:2]
-    receipt = hashed.unlearn(ids)
+    receipt = hashed.unlearn(ids, core_policy="keep-extractor")
     after = hash_of(hashed.extractor_, hashed.head_, digits().class_names)
     found = [commitments(hashed, hash_, "")[0] for hash_ in (before, after)]
     assert [receipt.model_before, receipt.model_after] == found
@@ -167,9 +171,15 @@ def test_the_hash_is_over_every_part_of_the_model(hashed):
 def test_the_core_is_never_printed(model):
     """That a record is core says something about it."""
     ids = digits().ids[:2]
-    shown = [repr(model), str(model.plan(ids)), repr(model.plan(ids)), repr(model.core_), repr(model.bundle())]
+    shown = [
+        repr(model),
+        str(model.plan(ids, core_policy="keep-extractor")),
+        repr(model.plan(ids, core_policy="keep-extractor")),
+        repr(model.core_),
+        repr(model.bundle()),
+    ]
     shown += [repr(model._state), model._repr_html_() if hasattr(model, "_repr_html_") else ""]
-    receipt = model.unlearn(ids)
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     shown += [receipt.to_json(), repr(receipt), str(receipt), str(model.bundle()), repr(model)]
     for text in shown:
         assert str(digits().ids[0])[:6] not in text  # all our ids begin so
@@ -178,7 +188,7 @@ def test_the_core_is_never_printed(model):
 def test_the_key_is_never_shown(model):
     key = model._fitted.key
     bundle = model.bundle()
-    receipt = model.unlearn(digits().ids[:2])
+    receipt = model.unlearn(digits().ids[:2], core_policy="keep-extractor")
     for text in (repr(model), str(model), repr(bundle), receipt.to_json(), repr(model.core_)):
         assert repr(key) not in text
         assert key.hex() not in text
@@ -187,18 +197,20 @@ def test_the_key_is_never_shown(model):
 
 def test_receipts_name_records_by_keyed_hashes_alone(hashed):
     ids = mixture(hashed, digits())
-    receipt = hashed.unlearn(ids)
+    receipt = hashed.unlearn(ids, core_policy="keep-extractor")
     assert receipt.record_marks == sorted(id_mark(hashed._fitted.key, int(id_)).hex() for id_ in ids)
     assert holds_ids(receipt, ids.tolist()) == []
     assert holds_ids(json.loads(receipt.to_json()), ids.tolist()) == []
     other = fresh(CORES["hash"], digits()).fit(digits())
-    assert not set(other.unlearn(ids).record_marks) & set(receipt.record_marks)
+    assert not set(other.unlearn(ids, core_policy="keep-extractor").record_marks) & set(receipt.record_marks)
 
 
 def test_a_key_is_drawn_for_each_model(records):
     one, two = (fresh(HashCore(0.5, key="k"), records).fit(records) for _ in range(2))
     ids = records.ids[:3]
-    assert not set(one.unlearn(ids).record_marks) & set(two.unlearn(ids).record_marks)
+    assert not set(one.unlearn(ids, core_policy="keep-extractor").record_marks) & set(
+        two.unlearn(ids, core_policy="keep-extractor").record_marks
+    )
     assert parts_of(one) == parts_of(two)
 
 

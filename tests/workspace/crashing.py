@@ -70,12 +70,17 @@ class Scenario:
         with Workspace.open(copied(self.template, self.place / name)) as workspace:
             act(workspace)
             first = facts(workspace, RECORDS)
-            workspace.unlearn(**self.next)
+            workspace.unlearn(**self.next, core_policy="keep-extractor")
             return first, hashes(workspace)
 
     def leave_unfinished(self, gone):
         """A request that was committed, with nothing of it purged, and rubbish of others who were killed."""
-        run_killed(self.template, lambda workspace: workspace.unlearn(gone), 1, only={"overwrite"})
+        run_killed(
+            self.template,
+            lambda workspace: workspace.unlearn(gone, core_policy="keep-extractor"),
+            1,
+            only={"overwrite"},
+        )
         token = Marker.read(self.template).token
         (self.template / f"ranking-{token}-0").mkdir()
         rubbish = (
@@ -106,7 +111,7 @@ class Scenario:
             assert seen in (self.old, self.new), f"neither the old nor the new state at point {point}"
             counts = seen == self.new
             assert not counts or not found(self.needles, folder), f"not purged at point {point}"
-            workspace.unlearn(**self.next)
+            workspace.unlearn(**self.next, core_policy="keep-extractor")
             assert hashes(workspace) == (self.new_next if counts else self.old_next), f"goes on at point {point}"
         assert set(contents(folder)) == belongs(folder), f"strays at point {point}"
         return counts

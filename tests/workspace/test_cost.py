@@ -36,7 +36,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
         before, inode = contents(workspace.folder), rows.stat().st_ino
         gone = free[[3, 5, 6]]
         places = workspace._fitted.holdings.rows(gone).tolist()
-        assert workspace.unlearn(gone).guarantee == "exact-untouched"
+        assert workspace.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
         after = contents(workspace.folder)
     assert len(fsyncs) == FSYNCS
     assert len([to for _, to in written if to.is_relative_to(tmp_path)]) == 3

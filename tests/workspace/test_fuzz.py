@@ -59,12 +59,12 @@ def works(folder):
         for act in (
             lambda: workspace.predict(table().select(table().ids[:3])),
             lambda: workspace.predict_proba(table().select(table().ids[:3])),
-            lambda: workspace.plan(table().ids[5:6]),
+            lambda: workspace.plan(table().ids[5:6], core_policy="keep-extractor"),
             lambda: workspace.plan(table().ids[5:6], core_policy="retrain"),
             workspace.status,
             workspace.bundle,
             lambda: list(workspace.receipts()),
-            lambda: workspace.unlearn(table().ids[5:6]),
+            lambda: workspace.unlearn(table().ids[5:6], core_policy="keep-extractor"),
         ):
             with contextlib.suppress(ValueError):
                 act()

@@ -26,7 +26,7 @@ for line in sys.stdin:
         elif verb == "close":
             held.close()
         elif verb == "unlearn":
-            held.unlearn([int(words[0])])
+            held.unlearn([int(words[0])], core_policy="keep-extractor")
         print("done", flush=True)
     except WorkspaceError as error:
         print(error, flush=True)
@@ -82,7 +82,7 @@ def test_the_second_waits_as_long_as_it_was_told(folder, other, records):
         assert "another process is working in" in other.do("open", folder, "working", 0.1)
         other.tell("open", folder, "working", 60)
         gone = kinds(workspace.model)[2][:2]
-        workspace.unlearn(gone[:1])
+        workspace.unlearn(gone[:1], core_policy="keep-extractor")
     assert other.answer() == "done"  # it came in when this one left
     assert other.do("unlearn", gone[1]) == "done"  # and knows what this one did
     assert other.do("close") == "done"
@@ -95,10 +95,10 @@ def test_readers_share(folder, other, records):
     before = contents(folder)
     with Workspace.open(folder, read_only=True) as workspace:
         assert workspace.predict(records).shape == (len(records),)
-        assert workspace.plan(records.ids[:1]).requested == 1
+        assert workspace.plan(records.ids[:1], core_policy="keep-extractor").requested == 1
         for act in (
-            lambda: workspace.unlearn(records.ids[:1]),
-            lambda: workspace.replace(records.ids[0].item(), NEW),
+            lambda: workspace.unlearn(records.ids[:1], core_policy="keep-extractor"),
+            lambda: workspace.replace(records.ids[0].item(), NEW, core_policy="keep-extractor"),
             lambda: workspace.fit(records, report=never),
         ):
             with pytest.raises(WorkspaceError, match="for reading only"):

@@ -16,10 +16,10 @@ def of(folder, name):
     """A workspace of its own, with requests of every kind carried out."""
     records, model = cases()[name]
     with Workspace.create(folder, model, records, source={"name": name}) as workspace:
-        workspace.unlearn(records.ids[:2])
+        workspace.unlearn(records.ids[:2], core_policy="keep-extractor")
         if "digits" not in name and "float64" not in name:
-            workspace.replace(records.ids[5].item(), NEW)
-        workspace.unlearn(records.ids[7:9], core_policy="head", refit="influential")
+            workspace.replace(records.ids[5].item(), NEW, core_policy="keep-extractor")
+        workspace.unlearn(records.ids[7:9], core_policy="keep-extractor", refit="influential")
 
 
 @pytest.mark.parametrize("name", cases())
@@ -34,7 +34,7 @@ def test_it_is_the_status_of_an_open_workspace(tmp_path, name):
 def test_a_class_that_lost_its_records(tmp_path):
     records, model = cases()["hash"]
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
-        workspace.unlearn(records.ids[records.labels == 0])
+        workspace.unlearn(records.ids[records.labels == 0], core_policy="keep-extractor")
         expected = workspace.status()
     assert overview(tmp_path / "ws").status == expected
     assert expected.classes == ["kind 1", "kind 2"]
@@ -57,7 +57,7 @@ def test_an_older_copy_is_warned_about(tmp_path):
     of(tmp_path / "ws", "hash")
     shutil.copytree(tmp_path / "ws", tmp_path / "copy")
     with Workspace.open(tmp_path / "ws") as workspace:
-        workspace.unlearn(cases()["hash"][0].ids[20:21], refit="influential")
+        workspace.unlearn(cases()["hash"][0].ids[20:21], core_policy="keep-extractor", refit="influential")
     with pytest.warns(OlderCopyWarning, match="1 request was carried out after it was made"):
         overview(tmp_path / "copy")
 

@@ -14,14 +14,16 @@ from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace
 
 ACTS = {
-    "untouched": lambda w, ids, records: w.unlearn(ids),
-    "refit": lambda w, ids, records: w.unlearn(ids),
-    "approximate": lambda w, ids, records: w.unlearn(ids),
+    "untouched": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
+    "refit": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
+    "approximate": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
     "retrain": lambda w, ids, records: w.unlearn(ids, core_policy="retrain", records=records),
     "technique": lambda w, ids, records: w.unlearn(ids, core_policy=lambda net, *_: net, records=records),
     "influential": lambda w, ids, records: w.unlearn(ids, refit="influential"),
-    "fit again": lambda w, ids, records: (w.unlearn(ids), w.fit(records.without(ids))),
-    "subject": lambda w, ids, records: w.unlearn(subjects=[records.subjects[records.ids == ids[0]][0]]),
+    "fit again": lambda w, ids, records: (w.unlearn(ids, core_policy="keep-extractor"), w.fit(records.without(ids))),
+    "subject": lambda w, ids, records: w.unlearn(
+        subjects=[records.subjects[records.ids == ids[0]][0]], core_policy="keep-extractor"
+    ),
 }
 WHOSE = {"untouched": 2, "refit": 1, "influential": 1, "subject": 1, "fit again": 1}  # of `kinds`; core ones otherwise
 NEVER_KEPT = {
@@ -73,7 +75,7 @@ def test_nothing_of_a_forgotten_record_is_left(template, tmp_path, surroundings,
     assert [contents(other) for other in surroundings] == [{}, {}, {}]
 
 
-@pytest.mark.parametrize("policy", ["head", "retrain"])
+@pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
 def test_nothing_of_a_replaced_record_is_left_but_its_id(template, tmp_path, surroundings, policy):
     records, _ = cases()["hash, words"]
     folder = copied(template("hash, words"), tmp_path / "workspace")
@@ -85,7 +87,7 @@ def test_nothing_of_a_replaced_record_is_left_but_its_id(template, tmp_path, sur
         workspace.replace(id_, NEW, core_policy=policy, records=records)
         assert found(wanted, folder, *surroundings) == {"id in utf-32-le"}
         wanted |= needles(workspace.model, with_new(records, id_), id_)
-        workspace.unlearn([id_])
+        workspace.unlearn([id_], core_policy="keep-extractor")
         assert found(wanted, folder, *surroundings) == set()
 
 
@@ -107,7 +109,7 @@ def test_requests_one_after_the_other_leave_nothing_of_any(template, tmp_path):
                 wanted |= {f"{id_}: {what}": bytes_ for what, bytes_ in needles(workspace.model, records, id_).items()}
             if number == 2:
                 workspace.replace(free[5].item(), NEW)
-            workspace.unlearn(ids)
+            workspace.unlearn(ids, core_policy="keep-extractor")
             assert found(wanted, folder) == set()
     with Workspace.open(folder) as workspace:
         assert workspace.status().forgotten == 7  # and the one that was replaced
@@ -119,7 +121,7 @@ def test_receipts_do_not_name_anybody(template, tmp_path):
     with Workspace.open(folder) as workspace:
         ids = kinds(workspace.model)[1][:2]
         wanted = {str(id_): str(id_).encode() for id_ in ids} | {"somebody": b"person"}
-        workspace.unlearn(ids)
+        workspace.unlearn(ids, core_policy="keep-extractor")
         receipt = workspace.receipt_path(1)
         assert not [name for name, needle in wanted.items() if needle in receipt.read_bytes()]
         assert b"record_marks" in receipt.read_bytes()

@@ -66,9 +66,9 @@ def test_classes_by_their_names():
 
 def test_whom_a_receipt_names(workspace, records):
     gone, exchanged, other = records.ids[:3].tolist()
-    first = workspace.unlearn([gone])
-    second = workspace.unlearn([gone])
-    third = workspace.replace(exchanged, NEW)
+    first = workspace.unlearn([gone], core_policy="keep-extractor")
+    second = workspace.unlearn([gone], core_policy="keep-extractor")
+    third = workspace.replace(exchanged, NEW, core_policy="keep-extractor")
     for receipt, expected in (
         (first, ([True, False, False], [False] * 3, [False] * 3)),
         (second, ([False] * 3, [False] * 3, [True, False, False])),
@@ -82,8 +82,8 @@ def test_whom_a_receipt_names(workspace, records):
 
 def test_a_replacement_is_planned_as_it_is_done(workspace):
     one = workspace._fitted.holdings.ids[0].item()
-    plan = workspace.plan_replace(one, NEW)
-    assert workspace.replace(one, NEW).guarantee == plan.guarantee
+    plan = workspace.plan_replace(one, NEW, core_policy="keep-extractor")
+    assert workspace.replace(one, NEW, core_policy="keep-extractor").guarantee == plan.guarantee
     assert workspace.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")
 
 
@@ -92,7 +92,7 @@ def test_what_was_committed_last(tmp_path):
     assert Commit.last(tmp_path) is None
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
         assert Commit.last(tmp_path / "ws") == Commit(1, 0, records.shape, records.class_names)
-        workspace.unlearn(records.ids[:2])
+        workspace.unlearn(records.ids[:2], core_policy="keep-extractor")
     assert Commit.last(tmp_path / "ws") == Commit(2, 1, records.shape, records.class_names)
     (tmp_path / "ws" / "workspace.json").write_text("{}")
     with pytest.raises(WorkspaceError, match="damaged"):

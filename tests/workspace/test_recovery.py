@@ -25,11 +25,11 @@ def killed(_):
 
 
 ACTS = {
-    "untouched": (lambda w, ids, records: w.unlearn(ids), 2),
-    "refit": (lambda w, ids, records: w.unlearn(ids), 1),
+    "untouched": (lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"), 2),
+    "refit": (lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"), 1),
     "retrain": (lambda w, ids, records: w.unlearn(ids, core_policy="retrain", records=records), 0),
     "influential": (lambda w, ids, records: w.unlearn(ids, refit="influential"), 1),
-    "replace": (lambda w, ids, records: w.replace(ids[0].item(), NEW), 1),
+    "replace": (lambda w, ids, records: w.replace(ids[0].item(), NEW, core_policy="keep-extractor"), 1),
 }
 
 
@@ -198,6 +198,6 @@ def test_what_can_be_erased_is_though_something_else_cannot(folder, records):
             mock.patch("os.rename", side_effect=OSError(28, "No space left on device")),
             pytest.warns(UserWarning, match="No space left"),
         ):
-            workspace.unlearn(ids)
+            workspace.unlearn(ids, core_policy="keep-extractor")
         assert found(wanted, folder) == set()
         assert not workspace.receipt_path(1).exists()

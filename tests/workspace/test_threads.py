@@ -66,7 +66,7 @@ def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_stat
         ]
         with Load(*others) as load:
             for id_ in by_class[:40]:
-                workspace.unlearn([id_])
+                workspace.unlearn([id_], core_policy="keep-extractor")
                 states.add(answer(workspace))
                 labels.add(workspace.predict(ASKED).tobytes())
                 probabilities.add(workspace.predict_proba(ASKED).tobytes())
@@ -227,7 +227,7 @@ def test_readers_beside_a_writer_have_snapshots(template, tmp_path, records):
         influential = kinds(writer.model)[1]
         with Load(lambda: reader.status().requests, lambda: answer(reader)) as load:
             for id_ in influential[:5]:
-                writer.unlearn([id_])
+                writer.unlearn([id_], core_policy="keep-extractor")
     assert (load.wrong, set(load.seen)) == ([], {0, old})
     assert (list(reader.receipts()), reader.plan(influential[:1]).requested) == ([], 1)
     later = Workspace.open(folder, read_only=True)

@@ -86,44 +86,44 @@ def test_every_verb_is_that_of_the_model_in_memory(template, tmp_path, case):
         assert both.do("replace", influential[2].item(), NEW).guarantee == "exact-refit"
         both.records = with_replaced(both.records, influential[2], NEW)
     if len(core):
-        assert both.do("unlearn", core[:2]).guarantee == "approximate-refit"
+        assert both.do("unlearn", core[:2], core_policy="keep-extractor").guarantee == "approximate-refit"
         assert both.do("unlearn", core[2:5], core_policy="retrain", source=True).guarantee == "exact-retrain"
         assert both.do("unlearn", core[5:6], core_policy=moved, source=True).core_policy == "technique"
         assert both.do("replace", core[6].item(), NEW, 1, core_policy="retrain", source=True).core == 1
         both.records = with_replaced(both.records, core[6], NEW, 1)
     fitted = both.model._fitted
     shaping = fitted.holdings.ids[fitted.head.support_][:4]
-    both.do("unlearn", shaping[:1], refit="influential")
-    both.do("unlearn", shaping[1:2], refit="influential")
-    both.do("unlearn", shaping[2:3], source=True)
+    both.do("unlearn", shaping[:1], core_policy="keep-extractor", refit="influential")
+    both.do("unlearn", shaping[1:2], core_policy="keep-extractor", refit="influential")
+    both.do("unlearn", shaping[2:3], source=True, core_policy="keep-extractor")
     if both.records.subjects is not None:
         people, counts = np.unique(both.model._fitted.holdings.retained().subjects, return_counts=True)
         person = people[counts.argmax()].item()
-        assert both.do("unlearn", subjects=[person], core_policy="head").requested > 1
-    assert both.do("unlearn", shaping[:3]).already_forgotten == 3
+        assert both.do("unlearn", subjects=[person], core_policy="keep-extractor").requested > 1
+    assert both.do("unlearn", shaping[:3], core_policy="keep-extractor").already_forgotten == 3
 
 
 def test_a_class_that_was_forgotten_is_not_known_any_more(template, tmp_path):
     """Its name is gone; it comes back with another fit alone."""
     both = Both("hash", copied(template("hash"), tmp_path / "workspace"))
-    both.do("unlearn", both.records.ids[both.records.labels == 1])
+    both.do("unlearn", both.records.ids[both.records.labels == 1], core_policy="keep-extractor")
     other = both.records.ids[both.records.labels == 2][0].item()
     with Workspace.open(both.folder) as workspace, pytest.raises(DataError, match="no class 1"):
-        workspace.replace(other, NEW, 1)
-    both.do("replace", other, NEW, 2)
+        workspace.replace(other, NEW, 1, core_policy="keep-extractor")
+    both.do("replace", other, NEW, 2, core_policy="keep-extractor")
     assert both.model.classes_.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("case", ["hash", "full, words", "frozen, words"])
 def test_a_class_that_is_forgotten_loses_its_head(template, tmp_path, case):
     both = Both(case, copied(template(case), tmp_path / "workspace"))
-    both.do("unlearn", both.records.ids[both.records.labels == 1])
+    both.do("unlearn", both.records.ids[both.records.labels == 1], core_policy="keep-extractor")
     assert both.model.classes_.tolist() == [0, 2]
     with Workspace.open(both.folder) as workspace:
         assert workspace.status().classes == ["kind 0", "kind 2"]
         assert workspace.class_names == ("kind 0", "(forgotten class 1)", "kind 2")
         assert set(workspace.predict(both.records).tolist()) <= {0, 2}
-    both.do("unlearn", both.records.ids[both.records.labels == 2][:2])
+    both.do("unlearn", both.records.ids[both.records.labels == 2][:2], core_policy="keep-extractor")
 
 
 @pytest.mark.parametrize("case", ["hash", "full, words", "frozen, words", "frozen, float64"])
@@ -132,7 +132,7 @@ def test_fitting_again_is_fitting_in_memory_without_the_forgotten(template, tmp_
     folder = copied(template(case), tmp_path / "workspace")
     gone = records.ids[:3]
     with Workspace.open(folder, network=wide if case == "frozen, float64" else None) as workspace:
-        workspace.unlearn(gone)
+        workspace.unlearn(gone, core_policy="keep-extractor")
         before = facts(workspace, records)
         with pytest.raises(ValueError, match="3 of the record ids were forgotten"):
             workspace.fit(records)
@@ -144,7 +144,7 @@ def test_fitting_again_is_fitting_in_memory_without_the_forgotten(template, tmp_
         assert len(list(workspace.receipts())) == 1
         with pytest.raises(ValueError, match="3 of the record ids were forgotten"):
             workspace.fit(records)
-        assert workspace.unlearn(gone).already_forgotten == 3
+        assert workspace.unlearn(gone, core_policy="keep-extractor").already_forgotten == 3
         after = facts(workspace, records)
     assert reopened(folder, records, wide if case == "frozen, float64" else None) == after
 
@@ -175,7 +175,10 @@ def test_without_the_raw_records_nothing_changes(workspace, records):
         assert facts(workspace, records) == before
     workspace.unlearn(influential[:1], refit="influential")
     before = facts(workspace, records)
-    for act in (lambda: workspace.unlearn(core[:1]), lambda: workspace.replace(core[0].item(), NEW)):
+    for act in (
+        lambda: workspace.unlearn(core[:1], core_policy="keep-extractor"),
+        lambda: workspace.replace(core[0].item(), NEW, core_policy="keep-extractor"),
+    ):
         with pytest.raises(DataError, match="needs the raw records"):
             act()
         assert facts(workspace, records) == before
@@ -258,7 +261,7 @@ def test_the_model_in_memory_can_be_played_with(workspace, records):
     core, influential, free = kinds(workspace.model)
     before = facts(workspace, records)
     played = workspace.model
-    played.unlearn(np.concatenate([core[:2], influential[:2], free[:2]]))
+    played.unlearn(np.concatenate([core[:2], influential[:2], free[:2]]), core_policy="keep-extractor")
     played.network = None
     assert facts(workspace, records) == before
     workspace.unlearn(influential[2:3])
@@ -282,11 +285,11 @@ def check_without_network(workspace, records):
     someone = records.ids[0].item()
     for act in (
         lambda: workspace.predict(records), lambda: workspace.predict_proba(records),
-        lambda: workspace.replace(someone, NEW), lambda: workspace.fit(records),
+        lambda: workspace.replace(someone, NEW, core_policy="keep-extractor"), lambda: workspace.fit(records),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="name it when opening"):
             act()
-    assert workspace.plan([someone]).refusal is None
+    assert workspace.plan([someone], core_policy="keep-extractor").refusal is None
     assert (workspace.model_hash_, workspace.manifest_, contents(workspace.folder)) == before
 
 
@@ -301,9 +304,9 @@ def test_much_is_possible_without_the_network(tmp_path, records):
         in_memory = workspace.model_with(records)
     core, influential, free = kinds(in_memory)
     for ids in (free[:2], influential[:2], core[:2]):
-        expected = in_memory.unlearn(ids)
+        expected = in_memory.unlearn(ids, core_policy="keep-extractor")
         with Workspace.open(folder) as workspace:
-            assert receipt_facts(workspace.unlearn(ids)) == receipt_facts(expected)
+            assert receipt_facts(workspace.unlearn(ids, core_policy="keep-extractor")) == receipt_facts(expected)
     with Workspace.open(folder) as workspace:
         check_without_network(workspace, records.without(np.concatenate([free[:2], influential[:2], core[:2]])))
         with pytest.raises(ValueError, match="name it when opening"):
@@ -343,7 +346,7 @@ def test_features_that_came_later_are_kept_exactly(tmp_path, records):
     network[0].weight.data.copy_(torch.eye(5))
     whole = Dataset(np.round(records.features * 4).astype(np.float64), records.labels, records.class_names, records.ids)
     with Workspace.create(tmp_path / "workspace", fresh(Frozen(), whole, network), whole) as workspace:
-        workspace.replace(whole.ids[0].item(), np.full(5, 0.1))  # which float32 has not
+        workspace.replace(whole.ids[0].item(), np.full(5, 0.1), core_policy="keep-extractor")  # which float32 has not
         before = facts(workspace, whole)
     assert reopened(tmp_path / "workspace", whole, network) == before
 
@@ -383,7 +386,7 @@ def test_digits(template, tmp_path):
     both.do("unlearn", free[:3])
     both.do("unlearn", influential[:3])
     both.do("replace", influential[4].item(), np.full((1, 8, 8), 7))
-    both.do("unlearn", core[:3])
+    both.do("unlearn", core[:3], core_policy="keep-extractor")
 
 
 def test_status_says_what_is_held_and_why(workspace, records):
@@ -391,7 +394,7 @@ def test_status_says_what_is_held_and_why(workspace, records):
     status = workspace.status()
     assert (status.records, status.core, status.influential, status.free) == (80, *map(len, (core, influential, free)))
     assert status.held_about_forgotten == "nothing was forgotten yet"
-    workspace.unlearn([core[0], influential[0], free[0]])
+    workspace.unlearn([core[0], influential[0], free[0]], core_policy="keep-extractor")
     status = workspace.status()
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
     assert "three HMACs for each of 3 forgotten or replaced records" in status.held_about_forgotten
@@ -433,7 +436,7 @@ def test_what_else_comes_into_the_folder_stays(folder, records):
         (folder / name).write_text("mine")
     with Workspace.open(folder) as workspace:
         gone = kinds(workspace.model)[2][:1]
-        workspace.unlearn(gone)
+        workspace.unlearn(gone, core_policy="keep-extractor")
         workspace.fit(records.without(gone))
     Workspace.open(folder).close()
     assert {(folder / name).read_text() for name in MINE} == {"mine"}
@@ -487,12 +490,12 @@ def test_a_network_that_brings_other_weights_along_is_refused(tmp_path, records)
 
 def test_what_a_model_has_forgotten_stays_forgotten_in_its_workspace(tmp_path, records):
     model = fresh(HASHED, records).fit(records)
-    model.unlearn(records.ids[:2])
+    model.unlearn(records.ids[:2], core_policy="keep-extractor")
     with pytest.raises(ValueError, match="2 of the record ids were forgotten"):
         Workspace.create(tmp_path / "one", model, records)
     with Workspace.create(tmp_path / "two", model, records.without(records.ids[:2])) as workspace:
         assert workspace.status().forgotten == 2
-        assert workspace.unlearn(records.ids[:1]).already_forgotten == 1
+        assert workspace.unlearn(records.ids[:1], core_policy="keep-extractor").already_forgotten == 1
     with Workspace.open(tmp_path / "two") as workspace:
         assert [receipt.number for receipt in workspace.receipts()] == [1]
 

@@ -1,6 +1,7 @@
 """`audit`: make models with and without the forgotten records, attack them and the audited one alike, and judge."""
 
 import hashlib
+import importlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 
-import maxrr
 from maxrr.audit import distances, signals
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
@@ -125,7 +125,7 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
 def digest(case: Case, device: str | None) -> str:
     """What views of a case have in common: those of another are of no use to it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    made = (maxrr.__version__, torch.__version__, str(chosen_device(device)))
+    made = (importlib.import_module("maxrr").__version__, torch.__version__, str(chosen_device(device)))
     parts = (
         case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()), *made
     )  # fmt: skip

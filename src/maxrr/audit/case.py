@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.audit.threshold import Platt
-from maxrr.data import DataError, Dataset
+from maxrr.data import Dataset
 from maxrr.data.hashes import value_hashes
+from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.oblivion import REPLACED, id_mark, marks
 from maxrr.unlearning.state import Fitted

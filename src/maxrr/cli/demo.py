@@ -127,13 +127,11 @@ def answered(
 
     # Core records are retrained without, so that the bytes can be compared; the cheaper answer is shown beside it.
     before = workspace.model_hash_
-    policies = ("retrain", "head") if kind == "core" else ("retrain",)
+    policies = ("retrain", "keep-extractor") if kind == "core" else ("retrain",)
     plans = tuple(workspace.plan(ids, core_policy=policy) for policy in policies)
     title = f"forgetting {len(ids)} {kind}"
     records = training if kind == "core" else None  # only the extractor's training needs them again
-    receipt, seconds = timed(
-        lambda: workspace.unlearn(ids, core_policy="retrain", records=records, report=titled(report, title))
-    )
+    receipt, seconds = timed(lambda: workspace.execute(plans[0], records=records, report=titled(report, title)))
     accuracy, hashes = workspace.score(test), (before, workspace.model_hash_)
     title = f"training again without {len(ids)} {kind}"
     again, again_seconds = timed(lambda: model_of(retained).fit(retained, report=titled(report, title)))

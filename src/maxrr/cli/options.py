@@ -85,9 +85,9 @@ Subjects = Annotated[
 class Policy(StrEnum):
     """What to do if records are core."""
 
-    HEAD = "head"
-    RETRAIN = "retrain"
     REFUSE = "refuse"
+    RETRAIN = "retrain"
+    KEEP_EXTRACTOR = "keep-extractor"
 
 
 class Refit(StrEnum):
@@ -108,9 +108,9 @@ class Platt(StrEnum):
 CorePolicy = Annotated[
     Policy,
     Option(
-        help="What to do if records are core, so that the extractor was trained on them. head: move the head "
-        "and leave the extractor (fast, approximate: an audit is due). retrain: train the extractor "
-        "again without them (slow, exact; reads the raw records). refuse: change nothing."
+        help="What to do if records are core, so that the extractor was trained on them. refuse: change nothing, and "
+        "say what the others promise and cost. retrain: train the extractor again without them (slow, exact; reads "
+        "the raw records). keep-extractor: leave it alone and move the heads (fast, approximate: an audit is due)."
     ),
 ]
 HeadRefit = Annotated[

@@ -58,17 +58,18 @@ def ids_in(file: str) -> list[str]:
 
 def planned(workspace: Workspace, request: Request, policy: Policy, refit: Refit) -> Plan:
     """What carrying out the request would do."""
-    from maxrr.data import DataError
-
-    try:
-        return workspace.plan(**request, core_policy=str(policy), refit=str(refit))
-    except DataError as error:  # nobody has records under this name
-        raise Stop(REFUSED, f"{error}: nothing was changed") from None
+    return workspace.plan(**request, core_policy=str(policy), refit=str(refit))
 
 
 def refusal(plan: Plan) -> str:
     """Why a request is refused, in the words of the shell; nothing if it is not."""
     return plan.refusal_in(lambda parameter, value: f"{OPTIONS[parameter]} {value}") or ""
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """A plan for programs, what could be asked for instead included."""
+    others = [as_json(other) for other in plan.alternatives]
+    return plan.to_dict() | {"refusal": refusal(plan) or None, "alternatives": others}
 
 
 def tell(plan: Plan) -> None:
@@ -84,7 +85,7 @@ def tell(plan: Plan) -> None:
     if plan.refusal:
         pairs.append(("refused", show.Bad(refusal(plan))))
     else:
-        pairs += [("guarantee", str(plan.guarantee.value)), ("because", plan.reason), ("work", work(plan))]
+        pairs += [("guarantee", str(plan.guarantee)), ("because", plan.reason), ("work", work(plan))]
         pairs.append(("takes about", duration(plan.seconds)))
     if plan.duplicates_left:
         pairs.append(("stays", f"{count(plan.duplicates_left, 'other record')} with exactly the same features"))

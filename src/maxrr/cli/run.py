@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TextIO
 from typer.core import TyperGroup
 
 from maxrr.cli import show
+from maxrr.errors import Refused, Stale
 
 DONE, FAILED, USAGE, REFUSED, UNPROVED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -53,8 +54,8 @@ class Commands(TyperGroup):
 def reported(*, debug: bool = False) -> Iterator[None]:
     """Turn errors into lines and exit codes.
 
-    Our own errors are ValueErrors and heads that cannot be solved, a file's or a disk's are OSErrors, and the memory
-    may be too small; any other is a fault.
+    Our own errors are ValueErrors (`maxrr.errors` among them) and heads that cannot be solved, a file's or a disk's are
+    OSErrors, and the memory may be too small; any other is a fault.
     """
     try:
         with warnings.catch_warnings():
@@ -71,7 +72,7 @@ def reported(*, debug: bool = False) -> Iterator[None]:
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise
-        ended(FAILED, in_words(error))
+        ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error))
 
 
 def ended(code: int, words: str) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +28,7 @@ from maxrr.cli.options import (
     Yes,
 )
 from maxrr.cli.outcome import answer, request_done, told
-from maxrr.cli.requests import check_one_kind, planned, refusal, request_of, tell
+from maxrr.cli.requests import as_json, check_one_kind, planned, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.workspaces import check_network, opened, raw_records
 
@@ -47,7 +46,7 @@ def plan(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
-    policy: CorePolicy = Policy.HEAD,
+    policy: CorePolicy = Policy.REFUSE,
     refit: HeadRefit = Refit.RETAINED,
     wait: Wait = WAIT,
     json: Json = False,
@@ -66,8 +65,7 @@ def plan(
     with opened(workspace, wait, read_only=True) as found:
         plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
     if json:
-        said = {name: value for name, value in asdict(plan).items() if name not in ("refused_because", "instead")}
-        show.json(said | {"refusal": refusal(plan) or None})
+        show.json(as_json(plan))
     else:
         tell(plan)
     if plan.refusal:
@@ -79,7 +77,7 @@ def unlearn(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
-    policy: CorePolicy = Policy.HEAD,
+    policy: CorePolicy = Policy.REFUSE,
     refit: HeadRefit = Refit.RETAINED,
     source: Source = None,
     yes: Yes = False,
@@ -102,8 +100,7 @@ def unlearn(
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
         with opened(workspace, wait, network=network) as found:
-            request = request_of(found, ids, ids_file, subject)
-            plan = planned(found, request, policy, refit)
+            plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             again = plan.trains > 0 or plan.embeds > 0
@@ -113,9 +110,7 @@ def unlearn(
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 records = raw_records(found, source, report) if again else None
-                receipt = found.unlearn(
-                    **request, core_policy=str(policy), refit=str(refit), records=records, report=report
-                )
+                receipt = found.execute(plan, records=records, report=report)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)
@@ -136,7 +131,7 @@ def replace(
         str | None,
         Option(help="The name of the new record's class. Give it if the class changes; without it, it stays."),
     ] = None,
-    policy: CorePolicy = Policy.HEAD,
+    policy: CorePolicy = Policy.REFUSE,
     allow_copies: Copies = None,
     source: Source = None,
     yes: Yes = False,
@@ -163,7 +158,7 @@ def replace(
             (key,) = found.kind.ids([id]).tolist()
             features = new_record(found, image, npy)
             code = None if label is None else found.kind.label(label)
-            plan = found.plan_replace(key, features, code, core_policy=str(policy))
+            plan = found.plan_replace(key, features, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
@@ -171,10 +166,7 @@ def replace(
             with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
                 again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
                 records = raw_records(found, source, report) if again else None
-                receipt = found.replace(
-                    key, features, code, core_policy=str(policy), allow_copies=allow_copies, records=records,
-                    report=report,
-                )  # fmt: skip
+                receipt = found.execute(plan, records=records, report=report)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.arrays import names_in, read_npz
-from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
 from maxrr.data.ids import check_ids_from, made_ids
 from maxrr.data.sides import Part, divide, pair
+from maxrr.errors import DataError
 
 CHANNELS = (1, 3, 4)
 WHOLE = {"X", "y", "ids", "subjects", "class_names"}

@@ -11,7 +11,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import LONGEST_KEY, DataError
+from maxrr.data.checks import LONGEST_KEY
+from maxrr.errors import DataError
 from maxrr.files import open_regular
 
 CHUNK = 1 << 20

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxrr.errors import DataError
+
 BLOCK_BYTES = 1 << 24  # features are read this much at a time: a memory map is never loaded whole
 LONGEST_KEY = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
-
-
-class DataError(ValueError):
-    """Something is wrong with the data: what, with which record or file, and what to do."""
 
 
 class MissingIdsError(DataError):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import checks, hashes
-from maxrr.data.checks import DataError
 from maxrr.data.once import once
+from maxrr.errors import DataError
 
 Ids = NDArray[Any]
 """Record or subject ids: int64, or strings."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
 from maxrr.data.hashes import hash_rows
+from maxrr.errors import DataError
 
 Ints = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from maxrr.data.checks import DataError
+from maxrr.errors import DataError
 from maxrr.files import write_atomically
 from maxrr.progress import Report
 

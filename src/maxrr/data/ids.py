@@ -6,8 +6,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import DataError, MissingIdsError
+from maxrr.data.checks import MissingIdsError
 from maxrr.data.hashes import value_hashes
+from maxrr.errors import DataError
 
 IdsFrom = Literal["content", "rows"]
 DIGITS = 20  # hexadecimal: among a billion records two that differ share them with a probability of a millionth

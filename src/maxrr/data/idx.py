@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import DataError
+from maxrr.errors import DataError
 
 CHUNK = 1 << 20
 LARGEST = 1 << 26  # bytes: no published file has more, and a small forged one might unpack to any number

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import as_keys
 from maxrr.data.sides import Part, is_test, pair
+from maxrr.errors import DataError
 from maxrr.files import open_regular
 from maxrr.progress import Report
 

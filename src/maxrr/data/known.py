@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from maxrr.data import idx
-from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
 from maxrr.data.sides import Part, divide, pair
+from maxrr.errors import DataError
 
 
 @dataclass(frozen=True)

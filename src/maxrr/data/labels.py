@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import DataError, check_keys, some
+from maxrr.data.checks import check_keys, some
+from maxrr.errors import DataError
 
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
 

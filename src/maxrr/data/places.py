@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from maxrr.data import idx, known
-from maxrr.data.checks import DataError
 from maxrr.data.known import PUBLISHED, Known
+from maxrr.errors import DataError
 from maxrr.progress import Report
 
 DEBIAN = Path("/usr/share/datasets")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import DataError, some
+from maxrr.data.checks import some
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import index_labels
+from maxrr.errors import DataError
 
 TEST_SHARE = 0.2
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from maxrr.data import archive, images, known, places, table
-from maxrr.data.checks import DataError
 from maxrr.data.dataset import Dataset
 from maxrr.data.ids import IdsFrom, check_ids_from
 from maxrr.data.known import PUBLISHED
+from maxrr.errors import DataError
 from maxrr.progress import Report
 
 

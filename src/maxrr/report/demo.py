@@ -212,9 +212,9 @@ def choice(request: RequestStory) -> Html:
     done, *others = request.plans
     texts = [
         together(
-            f"The {request.kind} records could also have been answered with ", tag("code", other.guarantee.value),
+            f"The {request.kind} records could also have been answered with ", tag("code", str(other.guarantee)),
             f": {other.reason}. That moves {count(other.heads, 'head')} and trains nothing. This demo chose ",
-            tag("code", done.guarantee.value), f", which trains on {done.trains:,} core records again, because then "
+            tag("code", str(done.guarantee)), f", which trains on {done.trains:,} core records again, because then "
             "the bytes can be compared.",
         )
         for other in others

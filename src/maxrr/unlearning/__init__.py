@@ -4,6 +4,7 @@ import importlib
 import typing
 
 __all__ = [
+    "Action",
     "Bundle",
     "Exported",
     "Guarantee",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
+    from maxrr.unlearning.actions import Action
     from maxrr.unlearning.bundles import Bundle, network_in
     from maxrr.unlearning.consistency import contradictions
     from maxrr.unlearning.export import Exported, export_onnx
@@ -29,6 +31,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.receipts import HeadProof, Receipt
 else:
     _HOMES = {
+        "Action": "actions",
         "Bundle": "bundles",
         "network_in": "bundles",
         "contradictions": "consistency",

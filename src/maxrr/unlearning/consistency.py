@@ -12,7 +12,7 @@ from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.oblivion import class_mark, commitment
 from maxrr.unlearning.receipts import NOTHING, VERSION, HeadProof, Receipt, claim_of, lasting, rounded_up
-from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN
+from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
 
 HASH = re.compile("[0-9a-f]{64}")
 
@@ -35,7 +35,8 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     ]  # fmt: skip
     if receipt.guarantee not in [guarantee.value for guarantee in Guarantee]:
         yield f"no guarantee is called {receipt.guarantee!r}"
-    if receipt.core_policy not in (HEAD, RETRAIN, REFUSE, "technique") or receipt.refit not in (RETAINED, INFLUENTIAL):
+    policies = REFUSE, RETRAIN, KEEP, TECHNIQUE, FORMERLY_KEEP
+    if receipt.core_policy not in policies or receipt.refit not in (RETAINED, INFLUENTIAL):
         yield f"no request has the policy {receipt.core_policy!r} or the refit {receipt.refit!r}"
     if min(counts) < 0 or receipt.number < 1:
         yield "a count is below zero"

@@ -1,39 +1,45 @@
-"""Carry out a request: the next state beside the present one, its receipt, the takeover, and then the erasure."""
+"""Carry out a plan: the next state beside the present one, its receipt, the takeover, and then the erasure."""
 
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
-from maxrr.data import Dataset
+from maxrr.errors import Stale
 from maxrr.progress import Report
 from maxrr.svm import FORM
 from maxrr.unlearning import flat, state
 from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, class_mark, id_mark
-from maxrr.unlearning.plans import Plan, make_plan
+from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of, lasting
-from maxrr.unlearning.requests import Request
+from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
 
 Commit = Callable[[Fitted, Receipt], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
 
 
-def forget(
-    before: Fitted, request: Request, added: Dataset | None, commit: Commit, report: Report | None = None
-) -> Receipt:  # fmt: skip
-    """Forget the requested records, learn those added, and overwrite what the state before held of the former.
+def execute(before: Fitted, plan: Plan, commit: Commit, report: Report | None = None) -> Receipt:
+    """Do what the plan says, and overwrite what the state before held of the records that leave.
 
-    Heads that become flat by it are warned about, in the name of the caller's caller.
+    A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, and copies
+    that are let in, are warned about in the name of the caller's caller.
     """
     started = time.perf_counter()
-    plan = make_plan(before, request, added)
+    request = plan.request
+    if plan.state != before.token:
+        raise Stale(
+            "this plan is for another state of the model: something was forgotten, replaced or fitted since, or it is "
+            "another model's. Nothing was changed: plan again"
+        )
     if plan.refusal:
-        raise ValueError(plan.refusal)
+        raise plan.refused()
+    overrides = let_in(request.copies, request.allow_copies)
     with flat.quietly():
-        after = state.without(before, request, added, report)
+        after = state.carried_out(before, plan.action, request, report)
     flat.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
-    receipt = make_receipt(request, plan, before, after, added is not None, started)
+    after = replace(after, overrides=after.overrides + overrides) if overrides else after
+    receipt = make_receipt(plan, before, after, started)
     after = with_receipt(after, receipt)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
@@ -51,13 +57,12 @@ def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
     return found
 
 
-def make_receipt(
-    request: Request, plan: Plan, before: Fitted, after: Fitted, replaced: bool, started: float
-) -> Receipt:  # fmt: skip
+def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> Receipt:
     """What was done."""
-    heads = heads_of(after)
+    assert plan.guarantee is not None
+    request, heads = plan.request, heads_of(after)
     setting, exact = before.setting, plan.guarantee.exact
-    purpose = REPLACED if replaced else FORGOTTEN
+    purpose = FORGOTTEN if request.added is None else REPLACED
     marks, core_marks = (
         [id_mark(before.key, id_, purpose) for id_ in before.holdings.ids[rows].tolist()]
         for rows in (request.rows, request.core_rows)

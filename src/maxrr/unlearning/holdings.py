@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data import DataError, Dataset
+from maxrr.data import Dataset
 from maxrr.data.hashes import content_hash, framed, key_bytes, value_hashes
 from maxrr.data.once import once
+from maxrr.errors import DataError, NotHere
 
 Ids = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -64,12 +65,12 @@ class Holdings:
         return found
 
     def of_subjects(self, subjects: Ids) -> Ints:
-        """The rows of all records about these people. One without records is a `DataError`."""
+        """The rows of all records about these people. One without records is `NotHere`."""
         if self.subjects is None:
             raise DataError("the records do not say whom they are about: they have no subject ids")
         without = [subject for subject in subjects.tolist() if not (self.alive & (self.subjects == subject)).any()]
         if without:
-            raise DataError(
+            raise NotHere(
                 f"no record is about {', '.join(repr(subject) for subject in without[:5])}; records that were "
                 "forgotten before are asked for by their ids"
             )

@@ -1,14 +1,17 @@
 """From what callers name to rows: requests by id or subject, and records that take the place of others."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data import DataError, Dataset
+from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, listed
+from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.oblivion import REPLACED, id_mark
 from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
+from maxrr.unlearning.returning import copies_in_place
 from maxrr.unlearning.state import Fitted
 
 
@@ -38,18 +41,20 @@ def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
 
 
 def look_up_for_replacing(
-    fitted: Fitted, id_: int | str, features: ArrayLike, label: Any, core_policy: str | Technique
-) -> tuple[Request, Dataset | None]:
-    """The request to forget one record, and the one that takes its place; None if there is no such record."""
+    fitted: Fitted, id_: int | str, features: ArrayLike, label: Any, core_policy: str | Technique,
+    allow_copies: str | None,
+) -> Request:  # fmt: skip
+    """The request to forget one record, with the one that takes its place; without that if there is no such record."""
     request = look_up(fitted, [id_], None, core_policy, RETAINED)
     if request.already_forgotten:
-        raise ValueError(f"the record {id_!r} was forgotten: there is nothing to replace")
+        raise NotHere(f"the record {id_!r} was forgotten: there is nothing to replace")
     if not len(request.rows):
-        return request, None
+        return request
     added = rectified(fitted, request, features, label)
     if np.array_equal(added.record_hashes(), fitted.holdings.hashes[request.rows]):
         raise DataError(f"the record {id_!r} is just so already: there is nothing to replace")
-    return request, added
+    copies = copies_in_place(fitted, added, allow_copies)
+    return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
 
 def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any) -> Dataset:

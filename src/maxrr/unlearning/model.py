@@ -3,9 +3,7 @@
 import copy
 import secrets
 import time
-import warnings
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -20,6 +18,7 @@ from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
 from maxrr.data.checks import check_keys
 from maxrr.data.labels import as_classes
+from maxrr.errors import DataError
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.given import given_weights
 from maxrr.nets.records import chosen_device
@@ -29,16 +28,16 @@ from maxrr.svm import LinearSVM
 from maxrr.svm.validation import penalty
 from maxrr.unlearning import flat
 from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.forgetting import forget
+from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.holdings import Holdings, shuffled
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
-from maxrr.unlearning.oblivion import REPLACED, Oblivion, id_mark
-from maxrr.unlearning.overrides import Override
+from maxrr.unlearning.oblivion import Oblivion
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.requests import HEAD, RETAINED, Technique
+from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
+from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
 
@@ -70,7 +69,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from maxrr.nets import LeNet5
     >>> training, test = load("digits")
     >>> model = MaxRR(LeNet5((1, 8, 8)), HashCore(0.5, key="house"), epochs=2).fit(training)
-    >>> model.unlearn(training.ids[:3]).records_after
+    >>> model.unlearn(training.ids[:3], core_policy="retrain").records_after
     1417
     """
 
@@ -118,7 +117,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty(self.C), checked(self.seed)  # which would be found wrong only after long work
         before: Fitted | None = vars(self).get("_state")
         key = secrets.token_bytes(32) if before is None else before.key
-        overrides = () if before is None else before.overrides + let_in(before, dataset, allow_copies)
+        copies = 0 if before is None else copies_in(before, dataset, allow_copies)
+        overrides = let_in(copies, allow_copies)
         recipe = Recipe(self.epochs, self.batch_size, self.lr)
         setting = Setting(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
@@ -142,7 +142,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = Fitted(setting, extractor, head, holdings, choice, labels, key, Oblivion(), pace)
         if before is not None:
             fitted = replace(
-                fitted, oblivion=before.oblivion, receipts=before.receipts, overrides=overrides,
+                fitted, oblivion=before.oblivion, receipts=before.receipts, overrides=before.overrides + overrides,
                 layouts=before.layouts + 1,
             )  # fmt: skip
         flat.warn(fitted.flat, stacklevel=3)
@@ -224,23 +224,33 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def plan(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
-        """What `unlearn` would do with this request. Changes nothing."""
+        """What `unlearn` would do with this request. Changes nothing; `execute` does it."""
         with self._lock:
-            return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), None)
+            return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit))
 
     def plan_replace(
-        self, id: int | str, features: ArrayLike, label: Any = None, *, core_policy: str | Technique = HEAD
-    ) -> Plan:
-        """What `replace` would do with this record. Changes nothing."""
+        self, id: int | str, features: ArrayLike, label: Any = None, *,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
+    ) -> Plan:  # fmt: skip
+        """What `replace` would do. Changes nothing; `execute` does it."""
         with self._lock:
-            request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
-            return make_plan(self._fitted, request, added)
+            request = look_up_for_replacing(self._fitted, id, features, label, core_policy, allow_copies)
+            return make_plan(self._fitted, request)
+
+    def execute(self, plan: Plan, *, report: Report | None = None) -> Receipt:
+        """Do what a plan of this model says, whole or not at all.
+
+        If something was forgotten, replaced or fitted since the plan was made, it is a `maxrr.errors.Stale`; if it is a
+        plan that refuses, a `maxrr.errors.Refused`.
+        """
+        with self._lock:
+            return execute(self._fitted, plan, self._take_over, report)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED, report: Report | None = None,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by id or all of some subjects.
 
@@ -250,20 +260,21 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         core_policy
-            What to do if records are core: "head" moves the head and leaves the extractor (approximate), "retrain"
-            trains it again without them (exact), "refuse" refuses. A function gets the extractor, the core records
-            that stay and those to forget, and returns another extractor.
+            What to do if records are core: "refuse" raises `maxrr.errors.Refused`, which carries a plan for each of the
+            others; "retrain" trains the extractor again without them (exact); "keep-extractor" moves the heads and
+            leaves it alone (approximate). A function gets the extractor, the core records that stay and those to
+            forget, and returns another extractor (approximate).
         refit
             "retained" fits the head on all retained records, "influential" on those that were influential in the
             last full fit: cheaper, and not the same.
         """
         with self._lock:
-            request = look_up(self._fitted, ids, subjects, core_policy, refit)
-            return forget(self._fitted, request, None, self._take_over, report)
+            plan = self.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
+            return execute(self._fitted, plan, self._take_over, report)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, allow_copies: str | None = None, report: Report | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None, report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
@@ -274,8 +285,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         heads on all records give. The values of a forgotten record are refused, as by `fit`.
         """
         with self._lock:
-            request, added = look_up_for_replacing(self._fitted, id, features, label, core_policy)
-            return forget(with_let_in(self._fitted, added, allow_copies), request, added, self._take_over, report)
+            plan = self.plan_replace(id, features, label, core_policy=core_policy, allow_copies=allow_copies)
+            return execute(self._fitted, plan, self._take_over, report)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
@@ -332,59 +343,22 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def let_in(before: Fitted, dataset: Dataset, reason: str | None) -> tuple[Override, ...]:
-    """Refuse records that bring back what was forgotten; values under other ids are let in if there is a reason."""
-    known, own = before.holdings.columns, dataset.columns
-    if known is not None and own is not None and own != known and set(own) == set(known):
-        order = [own.index(name) for name in known]
-        dataset = replace(dataset, features=dataset.features[:, order], columns=known)
-    returning = before.oblivion.returning(before.key, dataset, before.holdings.held())
-    same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
-    if same:
-        raise ValueError(
-            f"{same:,} of the record ids were forgotten by this model and must not come back, whatever their records "
-            "hold now: leave them out of the data"
-        )
-    if not copies:
-        return ()
-    if reason is None or not reason.strip():
-        raise ValueError(
-            f"{copies:,} of the records have exactly the values of forgotten or replaced ones, under other ids or as "
-            "they were before: leave them out, or, if they are other people's, say why in allow_copies"
-        )
-    warnings.warn(f"{copies:,} records with the values of forgotten ones are let in under other ids", stacklevel=4)
-    return (Override(datetime.now(UTC).isoformat(timespec="seconds"), copies, reason),)
-
-
-def with_let_in(fitted: Fitted, added: Dataset | None, reason: str | None) -> Fitted:
-    """The same state, which remembers why a record was let in that has values of a forgotten one.
-
-    That a record becomes again what it was before it was replaced needs no reason.
-    """
-    if added is None:
-        return fitted
-    own = {id_mark(fitted.key, id_, REPLACED) for id_ in added.ids.tolist()}
-    others = Oblivion(frozenset(mark for mark in fitted.oblivion.marks if mark.id not in own))
-    overrides = let_in(replace(fitted, oblivion=others), added, reason)
-    return replace(fitted, overrides=fitted.overrides + overrides) if overrides else fitted
-
-
 def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
     """The scores of records that are of the kind that a model was fitted on."""
     holdings = fitted.holdings
     array = X.features if isinstance(X, Dataset) else np.asarray(X)
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and holdings.columns is not None and names != holdings.columns:
-        raise ValueError(
+        raise DataError(
             f"the columns are {listed(names)}, but the model was fitted on {listed(holdings.columns)}: bring the same "
             "ones in the same order"
         )
     if array.shape[1:] != holdings.shape:
-        raise ValueError(f"the records have shape {array.shape[1:]}, but the model was fitted on {holdings.shape}")
+        raise DataError(f"the records have shape {array.shape[1:]}, but the model was fitted on {holdings.shape}")
     if (array.dtype == np.uint8) != (holdings.dtype == np.uint8):
         kinds = "pixels of 0 to 255 in uint8, which it divides by 255", "floats, which it takes as they are"
         fitted_on = kinds[0] if holdings.dtype == np.uint8 else kinds[1]
-        raise ValueError(f"the records are {array.dtype}, but the model was fitted on {fitted_on}: bring the same kind")
+        raise DataError(f"the records are {array.dtype}, but the model was fitted on {fitted_on}: bring the same kind")
     records = X if isinstance(X, Dataset) else unlabelled(array)
     return np.asarray(fitted.head.decision_function(fitted.setting.features(fitted.extractor, records)))
 

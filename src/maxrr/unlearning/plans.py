@@ -1,37 +1,35 @@
-"""What a request will do, to which guarantee, at what cost: said before anything is touched."""
+"""What a request will do, to which guarantee, at what cost: decided before anything is touched."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxrr.data import Dataset
+from maxrr.errors import NotHere, Refused
 from maxrr.unlearning import flat
+from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
-from maxrr.unlearning.requests import HEAD, INFLUENTIAL, REFUSE, RETAINED, RETRAIN, Request
+from maxrr.unlearning.holdings import Bools
+from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
-
-
-class Instead(NamedTuple):
-    """What else could be asked for: a parameter of `unlearn`, its value, and what that gives, if it is to be said."""
-
-    parameter: str
-    value: str
-    gives: str = ""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What `unlearn` would do with a request.
+    """What will be done about a request: `MaxRR.execute` does just this, or nothing if the model has changed since.
 
     Attributes
     ----------
-    guarantee
-        What the result would be.
-    reason
-        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so.
+    action : Action
+        What is done.
+    guarantee : Guarantee or None
+        What the result will be; None where the request is refused.
+    reason : str
+        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so. Where the
+        request is refused, `refusal` also says what to do instead.
     conditions : list of str
         What an exact answer is conditional on; none where it is exact as it is.
     requested, core, influential, neither, unknown, already_forgotten : int
@@ -44,13 +42,16 @@ class Plan:
         How many records the extractor is trained on again, and how many are embedded again.
     seconds : float
         About how long that takes, going by how long `fit` took. A technique of the caller's own is not counted.
-    refused_because : str or None
-        Why `unlearn` would refuse; None if it would not. `refusal` also says what to do instead.
-    instead : tuple of Instead
-        What could be asked for instead, as `unlearn` takes it.
+    alternatives : tuple of Plan
+        What could be asked for instead of a request that is refused: other policies for core records, or another refit.
+    state : str
+        Names the state of the model that this is a plan for; tells nothing about it.
+    request : Request
+        The request, looked up in that state.
     """
 
-    guarantee: Guarantee
+    action: Action
+    guarantee: Guarantee | None
     reason: str
     conditions: list[str]
     requested: int
@@ -64,12 +65,13 @@ class Plan:
     trains: int
     embeds: int
     seconds: float
-    refused_because: str | None
-    instead: tuple[Instead, ...]
+    alternatives: tuple["Plan", ...]
+    state: str = field(repr=False)
+    request: Request = field(repr=False, compare=False)
 
     @property
     def refusal(self) -> str | None:
-        """Why `unlearn` would refuse, and what to do instead; None if it would not."""
+        """Why the request is refused, and what to do instead; None if it will be carried out."""
         return self.refusal_in(lambda parameter, value: f"{parameter}={value!r}")
 
     def refusal_in(self, words: Callable[[str, str], str]) -> str | None:
@@ -77,78 +79,133 @@ class Plan:
 
         The command line says `--policy retrain` where Python says `core_policy='retrain'`.
         """
-        if self.refused_because is None or not self.instead:
-            return self.refused_because
-        ways = (f"{words(way.parameter, way.value)}{way.gives and ' for '}{way.gives}" for way in self.instead)
-        return f"{self.refused_because}: use {', '.join(ways)}"
+        if self.action is not Action.refuse:
+            return None
+        ways = []
+        for other in self.alternatives:
+            named = "refit" if other.request.policy == self.request.policy else "core_policy"
+            value = other.request.refit if named == "refit" else other.request.policy
+            cannot = other.refusal_in(words)
+            gives = f"cannot do it ({cannot})" if cannot else f"is {other.guarantee}, about {other.seconds:.2g} s"
+            ways.append(f"{words(named, value)} {gives}")
+        return f"{self.reason}: {'; '.join(ways)}" if ways else self.reason
 
     def __str__(self) -> str:
-        said = f"{self.guarantee}: {self.reason}"
-        return f"refused: {self.refusal}" if self.refusal else said
+        return f"refused: {self.refusal}" if self.refusal else f"{self.guarantee}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that can be shown, in types that JSON knows."""
+        names = [known.name for known in fields(self) if known.name not in ("alternatives", "state", "request")]
+        others = [plan.to_dict() for plan in self.alternatives]
+        return {name: getattr(self, name) for name in names} | {"refusal": self.refusal, "alternatives": others}
+
+    def refused(self) -> Refused:
+        """What is raised instead of carrying it out."""
+        assert self.refusal is not None
+        return (NotHere if self.unknown else Refused)(self.refusal, self.alternatives)
 
 
-def make_plan(fitted: Fitted, request: Request, added: Dataset | None) -> Plan:
-    """What a request will do. With records added, the head is fitted again whatever else."""
-    holdings, count = fitted.holdings, len(request.core_rows)
-    influential, heads = fitted.influenced(request.rows)
-    others = int((~np.isin(influential, request.core_rows)).sum())
-    guarantee = promise(request, heads, fitted.on_influential)
-    if added is not None and guarantee is Guarantee.untouched:
-        guarantee = Guarantee.refit
-    left = holdings.alive.copy()
-    left[request.rows] = False
-    labels_left = np.unique(np.concatenate([holdings.labels[left], [] if added is None else added.labels])).astype(int)
-    fitted_on = labels_left
-    if request.refit == INFLUENTIAL and not request.makes_extractor and (heads or fitted.on_influential):
-        basis = fitted.head.held_[0] if fitted.on_influential else fitted.head.support_
-        fitted_on = np.unique(holdings.labels[np.setdiff1d(basis, request.rows)])
-    core_left = int(fitted.core.sum()) - count
-    anew = request.retrains or (len(request.rows) > 0 and (
-        request.makes_extractor or (fitted.on_influential and (added is not None or request.refit == RETAINED))
-    ))  # fmt: skip
-    all_heads = len(labels_left) if len(labels_left) > 2 else 1
-    moved = all_heads if anew or added is not None else heads
-    trains = core_left if request.retrains else 0
-    embeds = (int(left.sum()) if anew else 0) + (0 if added is None else len(added))
-    technique = (callable(request.core_policy) and count > 0) or (fitted.technique and not request.retrains)
-    refused_because, instead = refusal(
-        request, [holdings.class_names[label] for label in labels_left],
-        [holdings.class_names[label] for label in fitted_on], len(np.unique(holdings.labels[fitted.core & left])),
+NOBODY = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a state says of a request, whatever the policy."""
+
+    influential: int  # that are not core
+    shaped: int  # heads
+    staying: Bools  # by row
+    labels_left: NDArray[np.int64]  # of records, those that arrive included
+    twins: int
+
+    @classmethod
+    def of(cls, fitted: Fitted, request: Request) -> "Found":
+        holdings = fitted.holdings
+        influential, shaped = fitted.influenced(request.rows)
+        staying = holdings.alive.copy()
+        staying[request.rows] = False
+        arriving = holdings.labels[:0] if request.added is None else request.added.labels
+        return cls(
+            int((~np.isin(influential, request.core_rows)).sum()), shaped, staying,
+            np.unique(np.concatenate([holdings.labels[staying], arriving])), holdings.twins(request.rows),
+        )  # fmt: skip
+
+
+def make_plan(fitted: Fitted, request: Request) -> Plan:
+    """What will be done about a request that was looked up in this state."""
+    return planned(fitted, request, Found.of(fitted, request))
+
+
+def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
+    """The action is decided first, and all else follows from it."""
+    case = Case(
+        request.policy, request.refit, records=len(request.rows) > 0, core=len(request.core_rows) > 0,
+        influential=found.shaped > 0, left=request.left_in_extractor > 0, added=request.added is not None,
+        on_influential=fitted.on_influential,
     )  # fmt: skip
-    left_then = 0 if request.retrains else fitted.left_in_extractor + count
+    action = decide(case)
+    core_left = core_then(fitted, request, found) if action is Action.retrain else NOBODY
+    objection = why_not(action, fitted, request, found, core_left)
+    others: tuple[Plan, ...] = ()
+    if objection is not None:
+        action, guarantee = Action.refuse, None
+        reason, instead = objection
+        others = tuple(planned(fitted, other, found) for other in instead)
+    else:
+        guarantee = promise(action, case)
+        reason = why(action, guarantee, request, found, fitted)
+    heads, trains, embeds = work_of(action, request, found, len(core_left))
     return Plan(
-        guarantee, why(guarantee, request, others, fitted) + (shaped(fitted, request) if added is not None else ""),
-        conditions(fitted.choice, fitted.setting, left_then, technique) if guarantee.exact else [],
+        action, guarantee, reason, conditions_then(action, guarantee, fitted),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
-        core=count, influential=others, neither=len(request.rows) - count - others,
-        unknown=len(request.unknown), already_forgotten=request.already_forgotten,
-        duplicates_left=holdings.twins(request.rows),
-        heads=moved, trains=trains, embeds=embeds,
-        seconds=fitted.pace.expected(len(request.rows), moved, trains, embeds, anew),
-        refused_because=refused_because, instead=instead,
+        core=len(request.core_rows), influential=found.influential,
+        neither=len(request.rows) - len(request.core_rows) - found.influential,
+        unknown=len(request.unknown), already_forgotten=request.already_forgotten, duplicates_left=found.twins,
+        heads=heads, trains=trains, embeds=embeds,
+        seconds=fitted.pace.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
+        alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip
 
 
-def promise(request: Request, heads: int, on_influential: bool) -> Guarantee:
-    """The guarantee that a request ends with.
-
-    `heads` is how many of them it moves; `on_influential` whether the head stands on influential records alone now.
-    """
-    if request.retrains:
-        return Guarantee.retrain
-    if request.touches_core or request.left_in_extractor:
-        return Guarantee.approximate
-    if not len(request.rows):
-        return Guarantee.approximate if on_influential else Guarantee.untouched
-    if request.refit == INFLUENTIAL:
-        return Guarantee.approximate if heads or on_influential else Guarantee.untouched
-    return Guarantee.refit if heads or on_influential else Guarantee.untouched
+def work_of(action: Action, request: Request, found: Found, core_left: int) -> tuple[int, int, int]:
+    """How many heads an action moves, how many records it trains on, and how many it embeds."""
+    if action is Action.refuse:
+        return 0, 0, 0
+    heads = 0
+    if action.fits_anew or action is Action.more:
+        heads = len(found.labels_left) if len(found.labels_left) > 2 else 1
+    elif action in (Action.move, Action.influential):
+        heads = found.shaped
+    arriving = 0 if request.added is None else len(request.added)
+    return heads, core_left, arriving + (int(found.staying.sum()) if action.fits_anew else 0)
 
 
-def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted) -> str:
+def conditions_then(action: Action, guarantee: Guarantee | None, fitted: Fitted) -> list[str]:
+    """What an exact answer is conditional on after the action."""
+    if guarantee is None or not guarantee.exact:
+        return []
+    if action is Action.retrain:
+        return conditions(fitted.choice, fitted.setting, left_in_extractor=0, technique=False)
+    return conditions(fitted.choice, fitted.setting, fitted.left_in_extractor, fitted.technique)
+
+
+def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
+    """The labels of the records that the extractor is trained on again."""
+    holdings, added = fitted.holdings, request.added
+    ids, labels = holdings.ids[found.staying], holdings.labels[found.staying]
+    core = holdings.ids[fitted.core & found.staying]
+    if added is not None:
+        ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
+    return labels[np.isin(ids, fitted.setting.core_ids(ids, core))]
+
+
+# Why
+
+
+def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fitted: Fitted) -> str:
     """The reason in words."""
     core, left = len(request.core_rows), request.left_in_extractor
-    if not request.does_something:
+    if action is Action.nothing:
         said = "every record asked for was forgotten before: nothing is left to do"
         if left:
             said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
@@ -156,31 +213,33 @@ def why(guarantee: Guarantee, request: Request, influential: int, fitted: Fitted
             said += "; the head stands on influential records alone, and is not the one of a fit on all retained ones"
         return said
     if guarantee is Guarantee.untouched:
-        found = "no requested record is core or influential"
-    elif guarantee is Guarantee.retrain:
-        found = f"{of_the_records(core)} core"
+        said = "no requested record is core or influential"
+    elif action is Action.retrain:
+        said = f"{of_the_records(core)} core"
         if not core:
-            found = f"of the records forgotten before, {left:,} {'was' if left == 1 else 'were'} left in the extractor"
-    elif core and callable(request.core_policy):
-        found = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
+            said = f"of the records forgotten before, {left:,} {'was' if left == 1 else 'were'} left in the extractor"
+    elif action is Action.technique:
+        said = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
     elif core:
-        found = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
+        said = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
     elif fitted.on_influential and request.refit == RETAINED:
-        found = "the head stood on influential records alone, and is fitted on all retained ones again"
+        said = "the head stood on influential records alone, and is fitted on all retained ones again"
     else:
-        found = f"{of_the_records(influential) if influential else 'none of the records is'} influential, none is core"
+        some = found.influential
+        said = f"{of_the_records(some) if some else 'none of the records is'} influential, none is core"
         if fitted.flat:
-            found += f" ({flat.counted(len(fitted.flat))})"
-    if request.refit == INFLUENTIAL and guarantee is Guarantee.approximate and not request.makes_extractor:
-        found += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
-    return f"{found}: {MEANING[guarantee]}"
+            said += f" ({flat.counted(len(fitted.flat))})"
+    if action is Action.influential:
+        said += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
+    said = f"{said}: {MEANING[guarantee]}"
+    return said if request.added is None else said + shaped(action, request, fitted)
 
 
-def shaped(fitted: Fitted, request: Request) -> str:
+def shaped(action: Action, request: Request, fitted: Fitted) -> str:
     """What the record that takes the place of another shapes."""
-    if request.retrains and fitted.setting.decides_each:
+    if action is Action.retrain and fitted.setting.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
-    if fitted.setting.decides_each and not request.touches_core:
+    if fitted.setting.decides_each and not len(request.core_rows):
         return "; the new record shapes the head alone"
     return "; the new record shapes the head, and the extractor not before the next fit"
 
@@ -194,38 +253,36 @@ def of_the_records(count: int) -> str:
     return f"{count:,} of the records {'is' if count == 1 else 'are'}"
 
 
-def refusal(
-    request: Request, classes_left: list[str], classes_fitted: list[str], core_classes: int
-) -> tuple[str | None, tuple[Instead, ...]]:
-    """Why a request cannot be carried out, and what could be asked for instead; None if it can.
+# Why not
 
-    `classes_left` have records afterwards, `classes_fitted` have records that the head is fitted on, and so many
-    `core_classes` have core records.
-    """
+
+def why_not(
+    action: Action, fitted: Fitted, request: Request, found: Found, core_left: NDArray[np.int64]
+) -> tuple[str, list[Request]] | None:
+    """Why a request is not carried out, and what could be asked for instead; None if it is carried out."""
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
         return (
             f"no record has id {some}: check the ids (records for testing are in no model); nothing else of the "
             "request is done either"
-        ), ()
-    if len(request.rows) == 0 and not request.already_forgotten:
-        return "the request names no records", ()
-    if request.touches_core and request.core_policy == REFUSE:
+        ), []
+    if not len(request.rows) and not request.already_forgotten:
+        return "the request names no records", []
+    names = [fitted.holdings.class_names[label] for label in found.labels_left]
+    if len(names) < 2:
+        left = f"only class {names[0]!r}" if names else "no records"
+        return f"this would leave {left}: a classifier needs two classes. Delete the model instead", []
+    if action is Action.refuse:
+        core = of_the_records(len(request.core_rows))
+        return f"{core} core, which this policy refuses", [
+            replace(request, core_policy=other) for other in (RETRAIN, KEEP)
+        ]
+    if action is Action.retrain and len(np.unique(core_left)) < 2:
         return (
-            f"{of_the_records(len(request.core_rows))} core, which this policy refuses",
-            (
-                Instead("core_policy", RETRAIN, "an exact answer"),
-                Instead("core_policy", HEAD, "an approximate one"),
-            ),
-        )
-    if len(request.rows) and len(classes_left) < 2:
-        left = f"only class {classes_left[0]!r}" if classes_left else "no records"
-        return f"this would leave {left}: a classifier needs two classes. Delete the model instead", ()
-    if request.makes_extractor and request.core_policy == RETRAIN and core_classes < 2:
-        return (
-            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core",
-            (),
-        )
-    if len(request.rows) and classes_fitted != classes_left:
-        return "no influential record of every class would be left", (Instead("refit", RETAINED),)
-    return None, ()
+            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
+        ), []
+    if action is Action.influential:
+        fitted_on = np.unique(fitted.holdings.labels[np.setdiff1d(fitted.basis, request.rows)])
+        if not np.array_equal(fitted_on, found.labels_left):
+            return "no influential record of every class would be left", [replace(request, refit=RETAINED)]
+    return None

@@ -1,4 +1,4 @@
-"""What is asked for: which records to forget, and what to do if they are core."""
+"""What is asked for: which records to forget, which one to learn instead, and what to do if they are core."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +15,32 @@ Ints = NDArray[np.int64]
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
 """Extractor, the core records that stay and those to forget → a new extractor: a stricter way than leaving it alone."""
 
-HEAD, RETRAIN, REFUSE = "head", "retrain", "refuse"
+REFUSE, RETRAIN, KEEP = "refuse", "retrain", "keep-extractor"
+TECHNIQUE = "technique"  # what a function as policy is called
+FORMERLY_KEEP = "head"  # on receipts that were written before it was renamed
 RETAINED, INFLUENTIAL = "retained", "influential"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Request:
-    """A request, looked up: the rows of the records to forget and of those among them that are core, and its policy.
+    """A request, looked up in one state of a model.
 
-    Of records that were forgotten before, the marks are known. `left_in_extractor` is how many of the records asked for
-    remain in the extractor, forgotten before or in an earlier version.
+    Attributes
+    ----------
+    rows, core_rows
+        Where the records to forget stand, and those among them that are core.
+    unknown : list
+        Ids that no record has or had.
+    forgotten_before : tuple of bytes
+        The marks of records that were forgotten before.
+    left_in_extractor : int
+        How many of the records asked for remain in the extractor, forgotten before or in an earlier version.
+    core_policy, refit
+        As in `MaxRR.unlearn`.
+    added : Dataset or None
+        The record that takes the place of the one to forget.
+    copies, allow_copies
+        How many of the records added have the values of forgotten ones, and why they are let in.
     """
 
     rows: Ints
@@ -34,38 +50,26 @@ class Request:
     left_in_extractor: int
     core_policy: str | Technique
     refit: str
+    added: Dataset | None = None
+    copies: int = 0
+    allow_copies: str | None = None
 
     @property
     def already_forgotten(self) -> int:
         return len(self.forgotten_before)
 
     @property
-    def touches_core(self) -> bool:
-        return len(self.core_rows) > 0
-
-    @property
-    def makes_extractor(self) -> bool:
-        """Whether another extractor takes the place of the present one."""
-        return self.retrains or (self.touches_core and callable(self.core_policy))
-
-    @property
-    def retrains(self) -> bool:
-        """Whether the extractor is trained again: without these records, or without those that remained in it."""
-        return self.core_policy == RETRAIN and (self.touches_core or self.left_in_extractor > 0)
-
-    @property
-    def does_something(self) -> bool:
-        return len(self.rows) > 0 or self.retrains
-
-    @property
     def policy(self) -> str:
         """The policy's name."""
-        return self.core_policy if isinstance(self.core_policy, str) else "technique"
+        return self.core_policy if isinstance(self.core_policy, str) else TECHNIQUE
 
 
 def check_policy(core_policy: str | Technique, refit: str) -> None:
     """Refuse words that mean nothing."""
-    if not callable(core_policy) and core_policy not in (HEAD, RETRAIN, REFUSE):
-        raise ValueError(f"core_policy is '{HEAD}', '{RETRAIN}', '{REFUSE}' or a function, not {core_policy!r}")
+    if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
+        renamed = f": it is '{KEEP}' now" if core_policy == FORMERLY_KEEP else ""
+        raise ValueError(
+            f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}{renamed}"
+        )  # fmt: skip
     if refit not in (RETAINED, INFLUENTIAL):
         raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")

@@ -1,4 +1,4 @@
-"""What a fitted model is, and what it becomes without some records.
+"""What a fitted model is, and what it becomes by an action.
 
 States are never changed. A request computes the next one beside the present one, and the model takes it over by one
 assignment, so an error or an interruption leaves it as it was. States share memory: what the old one still held of the
@@ -6,6 +6,7 @@ forgotten records is overwritten afterwards, by `erase`.
 """
 
 import copy
+import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,13 +19,14 @@ from maxrr.data import Dataset
 from maxrr.data.once import once
 from maxrr.progress import Report
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
+from maxrr.unlearning.actions import Action
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.holdings import Bools, Holdings, Ints, shuffled
 from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, Oblivion, commitment, id_mark, marks
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
-from maxrr.unlearning.requests import INFLUENTIAL, Request
+from maxrr.unlearning.requests import Request
 from maxrr.unlearning.setting import Setting
 
 
@@ -114,6 +116,18 @@ class Fitted:
         """Over extractor and head."""
         return model_hash(self.extractor.state_dict(), self.head_classes, self.head.coef_, self.head.intercept_)
 
+    @once
+    def token(self) -> str:
+        """Names this state among all, for plans: whatever was done since gives another. Tells nothing without the key.
+
+        Rows have their meaning in one layout; core records and receipts are named because a fit or a request could
+        change them and nothing else.
+        """
+        core = hashlib.sha256(np.ascontiguousarray(self.choice.ids).tobytes()).hexdigest()
+        last = self.receipts[-1] if self.receipts else ""
+        facts = self.requests, last, self.layouts, self.holdings.manifest, self.model_hash, core
+        return commitment(self.key, b"state", " ".join(map(str, facts)))
+
     def platt(self) -> PlattScaling:
         """Probabilities' parameters, from the retained records."""
         if "platt" not in self.derived:
@@ -134,21 +148,54 @@ class Fitted:
         order = np.argsort(self.holdings.ids[rows], kind="stable")
         return (rows, features) if np.array_equal(order, np.arange(len(rows))) else (rows[order], features[order])
 
+    @property
+    def basis(self) -> Ints:
+        """The rows of the last full fit's influential records that are still there."""
+        return self.head.held_[0] if self.on_influential else self.head.support_
+
     def influenced(self, rows: Ints) -> tuple[Ints, int]:
         """Which of these rows are influential, and how many heads they shape."""
         shaped = [np.isin(rows, head) for head in self.head.influential_]
         return rows[np.any(shaped, axis=0)], sum(bool(head.any()) for head in shaped)
 
 
-def without(now: Fitted, request: Request, added: Dataset | None, report: Report | None) -> Fitted:
-    """The model without the requested records, and with those added. What it holds of the former is not erased yet."""
+def carried_out(now: Fitted, action: Action, request: Request, report: Report | None) -> Fitted:
+    """The model after an action. What it holds of the records that leave is not erased yet."""
+    then = less(now, request)
+    if action is Action.nothing:
+        return then
+    if request.added is not None:
+        then = with_added(then, request.added)
+    then = without_names(then, np.setdiff1d(now.holdings.present, then.holdings.present))
+    match action:
+        case Action.retrain:
+            return with_heads(with_extractor(then, report), report)
+        case Action.technique:
+            return with_heads(by_technique(now, then, request), report)
+        case Action.anew:
+            return with_heads(then, report)
+        case Action.influential:
+            return on_influential(now, then, request)
+        case Action.more:
+            assert request.added is not None
+            features = then.setting.features(then.extractor, request.added)
+            head = now.head.with_more(features, request.added.labels, instead_of=request.rows)
+            return replace(then, head=head)
+        case Action.move | Action.erase:
+            return replace(then, head=now.head.without(request.rows))
+        case Action.refuse:
+            raise AssertionError("a refused request is not carried out")
+
+
+def less(now: Fitted, request: Request) -> Fitted:
+    """The books without the requested records: holdings, core, tombstones. Extractor and head are the old ones."""
     rows, before = request.rows, now.holdings
     kept_core = now.core.copy()
     kept_core[rows] = False
-    purpose = FORGOTTEN if added is None else REPLACED  # a replaced record's id stays in use
+    purpose = FORGOTTEN if request.added is None else REPLACED  # a replaced record's id stays in use
     forgotten = marks(now.key, before.ids[rows], before.hashes[rows], before.contents[rows], purpose)
     core = before.ids[request.core_rows].tolist()
-    then = replace(
+    return replace(
         now,
         holdings=before.without(rows),
         choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
@@ -156,33 +203,20 @@ def without(now: Fitted, request: Request, added: Dataset | None, report: Report
         left=now.left | {id_mark(now.key, id_, purpose) for id_ in core},
         derived={},
     )
-    if not request.does_something:
-        return then
-    if added is not None:
-        then = with_added(then, added)
-    then = without_names(then, np.setdiff1d(before.present, then.holdings.present))
-    if request.makes_extractor:
-        then = with_extractor(now, then, request, report)
-    if request.makes_extractor or (added is not None and now.on_influential):
-        return with_head(then, report)
-    if added is not None:
-        features = then.setting.features(then.extractor, added)
-        return replace(then, head=now.head.with_more(features, added.labels, instead_of=request.rows))
-    if request.refit == INFLUENTIAL:
-        return on_influential(now, then, request)
-    if now.on_influential:  # the head knows too little to go on from
-        return with_head(then, report)
-    return replace(then, head=now.head.without(request.rows))
 
 
-def with_extractor(now: Fitted, then: Fitted, request: Request, report: Report | None) -> Fitted:
-    """Another extractor: trained without the records, or by the caller's technique."""
+def with_extractor(then: Fitted, report: Report | None) -> Fitted:
+    """An extractor trained on the records that are there, and on no other."""
     retained = then.holdings.retained()
-    if not callable(request.core_policy):
-        choice = replace(then.choice, ids=now.setting.core_ids(retained.ids, then.choice.ids))
-        extractor = now.setting.extractor(retained, choice, report)
-        return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
-    core, leaving = retained.select(then.choice.ids), now.holdings.select(request.core_rows)
+    choice = replace(then.choice, ids=then.setting.core_ids(retained.ids, then.choice.ids))
+    extractor = then.setting.extractor(retained, choice, report)
+    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
+
+
+def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
+    """The extractor that the caller's function makes of the present one."""
+    assert callable(request.core_policy)
+    core, leaving = then.holdings.retained().select(then.choice.ids), now.holdings.select(request.core_rows)
     extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
     if not isinstance(extractor, nn.Module):
         raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
@@ -207,8 +241,8 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
     return replace(then, holdings=then.holdings.without_names(gone), labels=labels)
 
 
-def with_head(then: Fitted, report: Report | None) -> Fitted:
-    """A head fitted from scratch on all records that are there, which then stand in rows without gaps again."""
+def with_heads(then: Fitted, report: Report | None) -> Fitted:
+    """Heads fitted from scratch on all records that are there, which then stand in rows without gaps again."""
     retained = shuffled(then.holdings.retained(), then.key)
     head = then.setting.head(then.setting.features(then.extractor, retained, report), retained)
     return replace(
@@ -217,11 +251,7 @@ def with_head(then: Fitted, report: Report | None) -> Fitted:
 
 
 def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:
-    """The paper's cheap variant: the head on what is left of the last full fit's influential records."""
-    _, heads = now.influenced(request.rows)
+    """The paper's cheap variant: the heads on what is left of the last full fit's influential records."""
     held, _ = now.head.held_
-    if not now.on_influential and not heads:
-        return replace(then, head=now.head.without(request.rows))
-    basis = held if now.on_influential else now.head.support_
-    leaving = np.setdiff1d(held, np.setdiff1d(basis, request.rows))
+    leaving = np.setdiff1d(held, np.setdiff1d(now.basis, request.rows))
     return replace(then, head=now.head.without(leaving) if len(leaving) else now.head, on_influential=True)

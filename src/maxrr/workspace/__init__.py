@@ -3,6 +3,8 @@
 import importlib
 import typing
 
+from maxrr.errors import WorkspaceError
+
 __all__ = [
     "Commit",
     "NetworkMissing",
@@ -17,7 +19,7 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
-    from maxrr.workspace.damage import NetworkMissing, WorkspaceError
+    from maxrr.workspace.damage import NetworkMissing
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.root import Commit
     from maxrr.workspace.seen import OlderCopyWarning
@@ -26,7 +28,6 @@ if typing.TYPE_CHECKING:
 else:
     _HOMES = {
         "NetworkMissing": "damage",
-        "WorkspaceError": "damage",
         "OnReceipt": "records",
         "RecordKind": "records",
         "Commit": "root",

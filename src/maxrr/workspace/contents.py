@@ -12,6 +12,7 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maxrr.errors import WorkspaceError
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.seeding import Network
@@ -35,7 +36,7 @@ from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace.damage import NetworkMissing, WorkspaceError
+from maxrr.workspace.damage import NetworkMissing
 from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout
 

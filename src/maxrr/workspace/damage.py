@@ -3,13 +3,10 @@
 import errno
 from pathlib import Path
 
+from maxrr.errors import WorkspaceError
 from maxrr.files import read_regular
 
 NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
-
-
-class WorkspaceError(ValueError):
-    """A folder that is not a workspace, is in use, or holds files that are not as they were written."""
 
 
 class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)

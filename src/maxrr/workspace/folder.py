@@ -11,9 +11,10 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from maxrr.errors import WorkspaceError
 from maxrr.files import enter, flush_folder, overwrite
 from maxrr.workspace import ownership, root, seen
-from maxrr.workspace.damage import NO_FILE, WorkspaceError, check_folder, content_of, damaged
+from maxrr.workspace.damage import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.names import (
     LEARNED,
     LOCK,

@@ -12,8 +12,9 @@ import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from maxrr.errors import WorkspaceError
 from maxrr.files import write_atomically
-from maxrr.workspace.damage import WorkspaceError, content_of, damaged
+from maxrr.workspace.damage import content_of, damaged
 from maxrr.workspace.names import LOCK, MARKER, ROOT, TEMPORARY, TURNSTILE, part_of
 
 FORMAT = "maxrr folder"

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data import DataError, Dataset
+from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, check_text
 from maxrr.data.labels import as_keys
+from maxrr.errors import DataError
 from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, id_mark
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from maxrr.errors import WorkspaceError
 from maxrr.files import write_atomically
 from maxrr.svm import FORM
 from maxrr.workspace import names
-from maxrr.workspace.damage import WorkspaceError, content_of, damaged, unfamiliar
+from maxrr.workspace.damage import content_of, damaged, unfamiliar
 from maxrr.workspace.names import RECEIPT, ROWS, name_of, part_of
 from maxrr.workspace.ownership import was_workspace
 from maxrr.workspace.rows import BLOCK, Layout, Rows

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from maxrr.errors import WorkspaceError
 from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, root
 from maxrr.workspace.contents import Table
-from maxrr.workspace.damage import WorkspaceError, check_folder, content_of, damaged
+from maxrr.workspace.damage import check_folder, content_of, damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import RECEIPT, RECEIPTS, ROWS, name_of

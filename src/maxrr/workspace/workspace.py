@@ -16,17 +16,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from maxrr.data import Dataset
+from maxrr.errors import WorkspaceError
 from maxrr.nets.seeding import Network
 from maxrr.progress import Report
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
 from maxrr.unlearning.facts import named_in, network_facts
-from maxrr.unlearning.forgetting import forget
+from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
-from maxrr.unlearning.model import let_in, with_let_in
-from maxrr.unlearning.requests import HEAD, RETAINED, Technique
+from maxrr.unlearning.plans import make_plan
+from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
+from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import NetworkMissing, WorkspaceError, content_of
+from maxrr.workspace.damage import NetworkMissing, content_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
@@ -57,7 +59,7 @@ class Workspace:
     >>> model = MaxRR(LeNet5(training.shape), HashCore(0.5, key="house"), epochs=2)
     >>> Workspace.create(folder, model, training).close()
     >>> with Workspace.open(folder) as workspace:
-    ...     workspace.unlearn(training.ids[:3]).records_after
+    ...     workspace.unlearn(training.ids[:3], core_policy="retrain", records=training).records_after
     1417
     """
 
@@ -165,7 +167,8 @@ class Workspace:
         own = vars(model).get("_state")
         if before is not None:
             if isinstance(own, Fitted) and own.key != self._fitted.key:
-                let_in(own, records, allow_copies)  # what the model has forgotten elsewhere does not come back here
+                # What the model has forgotten elsewhere does not come back here.
+                let_in(copies_in(own, records, allow_copies), allow_copies)
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
             fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
@@ -207,22 +210,28 @@ class Workspace:
 
     def plan(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan`."""
         with self._lock:
             return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
     def plan_replace(
-        self, id: int | str, features: ArrayLike, label: Any = None, *, core_policy: str | Technique = HEAD
-    ) -> Plan:
+        self, id: int | str, features: ArrayLike, label: Any = None, *,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
+    ) -> Plan:  # fmt: skip
         """As `MaxRR.plan_replace`."""
         with self._lock:
-            return self._model.plan_replace(id, features, label, core_policy=core_policy)
+            return self._model.plan_replace(id, features, label, core_policy=core_policy, allow_copies=allow_copies)
+
+    def execute(self, plan: Plan, *, records: Dataset | None = None, report: Report | None = None) -> Receipt:
+        """As `MaxRR.execute`, durable. The plan may come from a snapshot: it is `Stale` if anything was done since."""
+        with self._writing(), self._at_hand(records) as fitted:
+            return execute(fitted, plan, self._take_over, report)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = HEAD, refit: str = RETAINED, records: Dataset | None = None,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
         report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
@@ -231,18 +240,18 @@ class Workspace:
         to fit the head on all retained records after it was fitted on influential ones alone.
         """
         with self._writing(), self._at_hand(records) as fitted:
-            request = look_up(fitted, ids, subjects, core_policy, refit)
-            return forget(fitted, request, None, self._take_over, report)
+            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
+            return execute(fitted, plan, self._take_over, report)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = HEAD, allow_copies: str | None = None, records: Dataset | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
         report: Report | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.replace`, durable."""
         with self._writing(), self._at_hand(records) as fitted:
-            request, added = look_up_for_replacing(fitted, id, features, label, core_policy)
-            return forget(with_let_in(fitted, added, allow_copies), request, added, self._take_over, report)
+            request = look_up_for_replacing(fitted, id, features, label, core_policy, allow_copies)
+            return execute(fitted, make_plan(fitted, request), self._take_over, report)
 
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""

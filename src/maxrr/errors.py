@@ -1,0 +1,43 @@
+"""What can go wrong, by what a caller can do about it. All of it is a `MaxRRError`.
+
+Each is a ValueError as well, which scikit-learn and older callers expect. A head that cannot be solved is an
+`ArithmeticError` of the room that solves it: `maxrr.svm.ConvergenceError`.
+"""
+
+import typing
+
+__all__ = ["DataError", "MaxRRError", "NotHere", "Refused", "Stale", "WorkspaceError"]
+
+
+class MaxRRError(Exception):
+    """Something that a caller can put right. The message says what was wrong, with what, and what to do."""
+
+
+class DataError(MaxRRError, ValueError):
+    """Something is wrong with the data: what, with which record or file. Repair or replace it."""
+
+
+class WorkspaceError(MaxRRError, ValueError):
+    """A folder that is not a workspace, is in use, or holds files that are not as they were written."""
+
+
+class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
+    """A request that is not carried out as it is. Nothing was changed. Ask for one of `plans`, or for something else.
+
+    Attributes
+    ----------
+    plans : tuple of maxrr.unlearning.Plan
+        What could be asked for instead, one plan each; none where no other policy or refit would help.
+    """
+
+    def __init__(self, message: str, plans: tuple[typing.Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.plans = plans
+
+
+class NotHere(Refused, DataError):  # noqa: N818
+    """A request for records or people that the model does not hold. Check their ids."""
+
+
+class Stale(MaxRRError, ValueError):  # noqa: N818
+    """A plan for a state that the model is no longer in. Nothing was changed. Plan again, and look at the new plan."""

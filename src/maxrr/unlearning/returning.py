@@ -1,0 +1,51 @@
+"""What must not come back: forgotten ids never, forgotten values under other ids for a stated reason alone."""
+
+import warnings
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from maxrr.data import Dataset
+from maxrr.errors import DataError
+from maxrr.unlearning.oblivion import REPLACED, Oblivion, id_mark
+from maxrr.unlearning.overrides import Override
+from maxrr.unlearning.state import Fitted
+
+
+def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
+    """How many records have forgotten values under other ids. Forgotten ids are refused, and copies without a reason.
+
+    A forgotten record is known whatever the order of its columns, where these have names.
+    """
+    known, own = before.holdings.columns, dataset.columns
+    if known is not None and own is not None and own != known and set(own) == set(known):
+        order = [own.index(name) for name in known]
+        dataset = replace(dataset, features=dataset.features[:, order], columns=known)
+    returning = before.oblivion.returning(before.key, dataset, before.holdings.held())
+    same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
+    if same:
+        raise DataError(
+            f"{same:,} of the record ids were forgotten by this model and must not come back, whatever their records "
+            "hold now: leave them out of the data"
+        )
+    if copies and (reason is None or not reason.strip()):
+        raise DataError(
+            f"{copies:,} of the records have exactly the values of forgotten or replaced ones, under other ids or as "
+            "they were before: leave them out, or, if they are other people's, say why in allow_copies"
+        )
+    return copies
+
+
+def copies_in_place(before: Fitted, added: Dataset, reason: str | None) -> int:
+    """The same of records that take the place of others: one may become again what it was before it was replaced."""
+    own = {id_mark(before.key, id_, REPLACED) for id_ in added.ids.tolist()}
+    others = Oblivion(frozenset(mark for mark in before.oblivion.marks if mark.id not in own))
+    return copies_in(replace(before, oblivion=others), added, reason)
+
+
+def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:
+    """What a model remembers of copies that were let in, which the caller of the caller's caller is warned about."""
+    if not copies:
+        return ()
+    assert reason is not None
+    warnings.warn(f"{copies:,} records with the values of forgotten ones are let in under other ids", stacklevel=4)
+    return (Override(datetime.now(UTC).isoformat(timespec="seconds"), copies, reason),)

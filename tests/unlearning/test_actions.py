@@ -1,0 +1,291 @@
+"""Every kind of request under every policy in every state: what the plan says is what is done, counted as it is done.
+
+What is exact is compared with training and fitting without the records, bytes equal.
+"""
+
+import copy
+import functools
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import (
+    CORES,
+    core_of,
+    everything,
+    fit_again,
+    parts,
+    parts_of,
+    table,
+    table_model,
+    train_again,
+)  # fmt: skip
+
+from maxrr.errors import NotHere, Refused
+from maxrr.svm import heads
+from maxrr.unlearning import Action, Guarantee
+from maxrr.unlearning import setting as setting_module
+
+POLICIES = ("refuse", "retrain", "keep-extractor", "technique")
+REFITS = ("retained", "influential")
+NEW = np.random.default_rng(3).normal(size=5).astype(np.float32)
+
+
+def halved(extractor, core, leaving):
+    """A technique: the same layers with other weights."""
+    for weights in extractor.parameters():
+        weights.data *= 0.5
+    return extractor
+
+
+def kinds(model):
+    """Ids of records that are there: core ones, influential ones that are not core, and free ones, in order."""
+    fitted = model._fitted
+    alive, ids = fitted.holdings.alive, fitted.holdings.ids
+    influential = np.isin(np.arange(len(ids)), fitted.head.support_)
+    groups = fitted.core & alive, influential & ~fitted.core & alive, ~influential & ~fitted.core & alive
+    return [np.sort(ids[group]) for group in groups]
+
+
+STATES = {
+    "fresh": (),
+    "heads on influential": ("influential",),
+    "left in the extractor": ("left",),
+    "a technique's extractor": ("technique",),
+    "left, and heads on influential": ("left", "influential"),
+    "frozen": ("frozen",),
+}
+
+
+@functools.cache
+def prepared(state):
+    """A model in a state, its records, and ids that were forgotten, left in the extractor, replaced and left in it."""
+    steps = STATES[state]
+    model = table_model("frozen" if "frozen" in steps else "hash")
+    core, influential, free = kinds(model)
+    records, left, replaced = table(), core[:0], core[:0]
+    model.unlearn(free[:1])
+    if "left" in steps:
+        left, replaced = core[:2], core[2:3]
+        model.unlearn(left, core_policy="keep-extractor")
+        model.replace(replaced[0], -NEW, core_policy="keep-extractor")
+        records = with_replaced(records, replaced[0], -NEW)
+    if "technique" in steps:
+        left = core[:2]
+        model.unlearn(left, core_policy=halved)
+    gone = np.concatenate([free[:1], left])
+    if "influential" in steps:
+        gone = np.append(gone, influential[0])
+        model.unlearn(influential[:1], refit="influential")
+    return model, records.without(gone), free[:1], left, replaced
+
+
+def with_replaced(records, id_, features):
+    contents = np.array(records.features)
+    contents[records.ids == id_] = features
+    return replace(records, features=contents)
+
+
+def requests(state):
+    """What is asked for: ids, by a name for their kind."""
+    model, records, forgotten, left, replaced = prepared(state)
+    core, influential, free = (np.setdiff1d(ids, replaced) for ids in kinds(model))
+    shaping = model._fitted.holdings.ids[model.head_.support_]
+    asked = {
+        "core": np.intersect1d(core, shaping)[:2], "core that shapes no head": np.setdiff1d(core, shaping)[:2],
+        "influential": influential[:2], "free": free[:2], "mixed": [*core[:1], *influential[:1], *free[:1]],
+        "influential and free": [*influential[:2], *free[:1]], "forgotten": forgotten,
+        "forgotten, and influential": [*forgotten, *influential[:1]] if len(influential) else [],
+        "left": left, "left, and free": [*left, *free[:1]] if len(left) else [],
+        "left, and core": [*left, *core[:1]] if len(left) else [],
+        "replaced": replaced, "a class": records.ids[records.labels == 1], "all core": core,
+        "unknown": [3], "unknown and core": [3, *core[:1]],
+        "all but a class": records.ids[records.labels != 1], "all": records.ids,
+    }  # fmt: skip
+    return {name: np.array(ids) for name, ids in asked.items() if len(ids)} | {"none": np.zeros(0, np.int64)}
+
+
+class Counted:
+    """What is trained, embedded and solved."""
+
+    def __init__(self, patch):
+        self.did = Counter()
+        for name, count in (("train", lambda network, core, *_: len(core)), ("embed", lambda net, given: len(given))):
+            self.count(patch, setting_module, name, f"{name}s", count)
+        self.count(patch, heads, "resume", "moved", lambda *_: 1)
+        self.count(patch, heads, "from_scratch", "scratch", lambda samples, C, classes, engine: len(classes))
+
+    def count(self, patch, module, name, what, number):
+        inner = getattr(module, name)
+
+        def counting(*args, **kwargs):
+            self.did[what] += number(*args)
+            return inner(*args, **kwargs)
+
+        patch.setattr(module, name, counting)
+
+
+@pytest.fixture
+def did(monkeypatch):
+    return Counted(monkeypatch).did
+
+
+EXTRACTORS = {}
+
+
+def trained_on(model, records):
+    """The extractor that training on the core of these records gives, whatever was there before."""
+    core = np.sort(records.ids[CORES["hash"].is_core(records.ids)])
+    known = records.select(core).content_hash()
+    if known not in EXTRACTORS:
+        EXTRACTORS[known] = train_again(model, records, core)
+    return EXTRACTORS[known]
+
+
+def check(model, plan, act, retained, did):
+    """Carry out the plan's request, and compare."""
+    before, extractor = everything(model), model.extractor_
+    stood_on = model._fitted.holdings.ids[model._fitted.basis]
+    classes = len(model.classes_)
+    did.clear()
+    if plan.refusal:
+        with pytest.raises(NotHere if plan.unknown else Refused) as caught:
+            act()
+        assert str(caught.value) == plan.refusal
+        assert caught.value.plans == plan.alternatives
+        assert (everything(model), +did) == (before, Counter())
+        assert (plan.action, plan.guarantee, plan.trains, plan.embeds, plan.heads, plan.seconds) == (
+            Action.refuse, None, 0, 0, 0, 0.0,
+        )  # fmt: skip
+        return
+    receipt = act()
+    work = dict(did)
+    assert (receipt.guarantee, receipt.reason, receipt.conditions) == (plan.guarantee, plan.reason, plan.conditions)
+    counts = ("requested", "core", "influential", "neither", "already_forgotten", "duplicates_left")
+    assert [getattr(receipt, name) for name in counts] == [getattr(plan, name) for name in counts]
+    assert (work.get("trains", 0), work.get("embeds", 0)) == (plan.trains, plan.embeds)
+    assert model.manifest_ == retained.content_hash()
+    check_heads(plan, work, len(model.classes_) == classes, len(model.head_.coef_))
+    names = table().class_names
+    if plan.action is Action.nothing:
+        assert parts_of(model) == before[0]
+    elif plan.action is Action.influential:
+        basis = retained.select(np.intersect1d(stood_on, retained.ids))
+        assert parts_of(model) == parts(extractor, fit_again(extractor, basis), names)
+    else:
+        if plan.action is Action.retrain:
+            extractor = trained_on(model, retained)
+        if plan.action is Action.technique:
+            extractor = halved(extractor, None, None)
+        assert parts_of(model) == parts(extractor, fit_again(extractor, retained), names)
+    if receipt.unconditional:
+        assert receipt.core_left_in_extractor == 0
+        naive = trained_on(model, retained)
+        assert parts_of(model) == parts(naive, fit_again(naive, retained), names)
+
+
+def check_heads(plan, work, same_classes, count):
+    """How many heads are solved from scratch, and how many move from where they were."""
+    scratch, moved = work.get("scratch", 0), work.get("moved", 0)
+    if plan.action.fits_anew:
+        assert (scratch, moved, plan.heads) == (count, 0, count)
+    elif plan.action is Action.more:
+        assert (scratch, plan.heads) == (0, count)
+        assert moved <= count
+    elif same_classes:  # a class that goes takes its head along
+        assert (scratch, moved) == (0, plan.heads)
+    else:
+        assert scratch + moved <= plan.heads
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("state", STATES)
+def test_forgetting_does_what_the_plan_says(state, policy, did):
+    chosen = halved if policy == "technique" else policy
+    for ids in requests(state).values():
+        for refit in REFITS:
+            model, records, *_ = copy.deepcopy(prepared(state))
+            did.clear()
+            plan = model.plan(ids, core_policy=chosen, refit=refit)
+            assert not did  # planning trains, embeds and solves nothing
+            retained = records.without(np.intersect1d(ids, records.ids)) if not plan.refusal else None
+            check(model, plan, lambda model=model, plan=plan: model.execute(plan), retained, did)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("state", STATES)
+def test_replacing_does_what_the_plan_says(state, policy, did):
+    chosen = halved if policy == "technique" else policy
+    for name in ("core", "core that shapes no head", "influential", "free", "replaced", "unknown"):
+        if name in requests(state):
+            id_ = requests(state)[name][0].item()
+            model, records, *_ = copy.deepcopy(prepared(state))
+            plan = model.plan_replace(id_, NEW, core_policy=chosen)
+            retained = with_replaced(records, id_, NEW)
+            check(model, plan, lambda model=model, plan=plan: model.execute(plan), retained, did)
+
+
+LINES = """
+    fresh                          core                     refuse         retained    refuse               -
+    fresh                          core                     retrain        retained    train-extractor      exact-retrain
+    fresh                          core                     retrain        influential train-extractor      exact-retrain
+    fresh                          core                     keep-extractor influential heads-on-influential approximate-refit
+    fresh                          core                     technique      influential technique            approximate-refit
+    fresh                          core that shapes no head keep-extractor retained    erase                approximate-refit
+    fresh                          core that shapes no head keep-extractor influential erase                approximate-refit
+    fresh                          influential              refuse         retained    move-heads           exact-refit
+    fresh                          influential              technique      retained    move-heads           exact-refit
+    fresh                          influential              retrain        influential heads-on-influential approximate-refit
+    fresh                          free                     refuse         retained    erase                exact-untouched
+    fresh                          free                     retrain        influential erase                exact-untouched
+    fresh                          mixed                    keep-extractor retained    move-heads           approximate-refit
+    fresh                          forgotten                retrain        retained    nothing              exact-untouched
+    fresh                          a class                  retrain        retained    train-extractor      exact-retrain
+    fresh                          a class                  keep-extractor retained    move-heads           approximate-refit
+    fresh                          all core                 retrain        retained    refuse               -
+    fresh                          unknown                  retrain        retained    refuse               -
+    fresh                          none                     retrain        retained    refuse               -
+    fresh                          all                      keep-extractor retained    refuse               -
+    fresh                          all but a class          retrain        retained    refuse               -
+    heads on influential           free                     refuse         retained    heads-anew           exact-refit
+    heads on influential           free                     refuse         influential heads-on-influential approximate-refit
+    heads on influential           forgotten                retrain        retained    nothing              approximate-refit
+    heads on influential           core                     keep-extractor retained    heads-anew           approximate-refit
+    heads on influential           core                     retrain        influential train-extractor      exact-retrain
+    left in the extractor          left                     refuse         retained    nothing              approximate-refit
+    left in the extractor          left                     retrain        retained    train-extractor      exact-retrain
+    left in the extractor          left                     technique      retained    nothing              approximate-refit
+    left in the extractor          replaced                 retrain        retained    train-extractor      exact-retrain
+    left in the extractor          free                     refuse         retained    erase                exact-untouched
+    left in the extractor          influential              refuse         retained    move-heads           exact-refit
+    left in the extractor          left, and free           refuse         retained    erase                approximate-refit
+    left, and heads on influential left                     keep-extractor retained    nothing              approximate-refit
+    left, and heads on influential influential              refuse         retained    heads-anew           exact-refit
+    a technique's extractor        influential              refuse         retained    move-heads           exact-refit
+    a technique's extractor        left                     retrain        retained    train-extractor      exact-retrain
+    frozen                         influential              refuse         retained    move-heads           exact-refit
+    frozen                         free                     retrain        retained    erase                exact-untouched
+    frozen                         a class                  refuse         retained    move-heads           exact-refit
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("line", [line.strip() for line in LINES.strip().splitlines()])
+def test_the_table(line):
+    state = next(name for name in sorted(STATES, key=len, reverse=True) if line.startswith(name))
+    rest = line.removeprefix(state).strip()
+    kind = next(name for name in sorted(requests(state), key=len, reverse=True) if rest.startswith(name))
+    policy, refit, action, guarantee = rest.removeprefix(kind).split()
+    chosen = halved if policy == "technique" else policy
+    plan = prepared(state)[0].plan(requests(state)[kind], core_policy=chosen, refit=refit)
+    assert (plan.action.value, "-" if plan.guarantee is None else plan.guarantee.value) == (action, guarantee)
+
+
+def test_every_action_and_guarantee_is_met():
+    met = {(line.split()[-2], line.split()[-1]) for line in LINES.strip().splitlines()}
+    assert {action for action, _ in met} == {action.value for action in Action} - {"heads-with-more"}
+    assert {guarantee for _, guarantee in met} == {guarantee.value for guarantee in Guarantee} | {"-"}
+    core, influential, free = kinds(table_model())
+    for id_ in (influential[0], free[0]):
+        assert table_model().plan_replace(id_, NEW).action is Action.more
+    assert core_of(table_model()).tolist() == core.tolist()
