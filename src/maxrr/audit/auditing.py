@@ -1,7 +1,6 @@
 """`audit`: make models with and without the forgotten records, attack them and the audited one alike, and judge."""
 
 import hashlib
-import importlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from maxrr.audit import distances, signals
 from maxrr.audit.case import Case, make_case
@@ -23,7 +21,7 @@ from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels,
 from maxrr.audit.numbers import LEAST, Numbers
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.results import AuditReport, Curve, Exposed, Finding, Others, Targeted
+from maxrr.audit.results import VERSION, AuditReport, Curve, Exposed, Finding, Others, Targeted
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
@@ -125,7 +123,7 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
 def digest(case: Case, device: str | None) -> str:
     """What views of a case have in common: those of another are of no use to it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    made = (importlib.import_module("maxrr").__version__, torch.__version__, str(chosen_device(device)))
+    made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.setting.threads)))
     parts = (
         case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()), *made
     )  # fmt: skip
