@@ -59,7 +59,9 @@ def fresh(core, dataset, network=None, **settings):
     if network is None:
         classes = len(dataset.class_names)
         is_table = len(dataset.shape) == 1
-        network = MLP(dataset.shape[0], classes, hidden=(12,)) if is_table else LeNet5((1, 8, 8))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(SEED)  # a frozen network keeps the weights that it is made with
+            network = MLP(dataset.shape[0], classes, hidden=(12,)) if is_table else LeNet5((1, 8, 8))
         if isinstance(core, Frozen) and not is_table:
             network = frozen_extractor()
     chosen = {"C": C, "seed": SEED, "epochs": EPOCHS, "batch_size": BATCH, "lr": LR, "device": "cpu"}
