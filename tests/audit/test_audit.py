@@ -6,12 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom
 from tests.audit.problems import (
     CLASSES,
-    ENOUGH,
     FEW,
-    NOISY,
     TEST,
     TRAINING,
     WRONG,
@@ -19,18 +16,15 @@ from tests.audit.problems import (
     contents,
     core,
     fitted,
-    keeping_secretly,
     shadows_of,
-    verdict_on,
 )  # fmt: skip
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.distances import head_distance
-from maxrr.audit.evidence import ON_FEATURES, STRONG, Seen
+from maxrr.audit.evidence import ON_FEATURES, Seen
 from maxrr.audit.planning import expected_power
-from maxrr.audit.shadows import KEPT, RETRAINED
-from maxrr.audit.verdicts import FOUND, is_found
+from maxrr.audit.verdicts import is_found
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM
@@ -49,36 +43,6 @@ def plain():
 
 
 # What must be found, and what must not
-
-
-def test_a_core_record_that_was_kept_and_repeated_is_found():
-    """A wrongly labelled one, since no audit can find what a model would have known anyway."""
-    honest = asked(WRONG[[2]], "overfitted", core_policy="retrain")
-    secret = keeping_secretly(honest, times=50)
-    found = audit(*secret, shadows=ENOUGH, attacks=STRONG)
-    assert found.verdict.words == FOUND
-    assert (found.guarantee, found.records) == ("exact-retrain", 1)  # so the receipt says
-    for attack in STRONG:
-        after, retrained = (found.findings[attack][name].statistic for name in ("after", "retrained"))
-        assert after > retrained
-
-
-def test_an_overfitted_extractor_is_found_out_and_retraining_is_not():
-    """Every record is core, and training went on until wrong labels were learned: to refit the head is not enough.
-
-    Of ten honest models more would be flagged with a chance of 1e-3 at the stated rate. They share those that they are
-    compared with, so the rate is itself drawn: that of being above the largest of so many.
-    """
-    now = asked(WRONG[:6], "overfitted")
-    evidence, maker = shadows_of(now)
-    others, labels = range(10), labels_of(maker.case)
-    head_only = [view for _, _, view in maker.views((KEPT,), others)]
-    honest = [view for _, _, view in maker.views((RETRAINED,), others)]
-    assert fitted("overfitted").score(NOISY) > 0.9
-    assert verdict_on(maker.own(now.model), evidence, labels).words == FOUND
-    assert sum(verdict_on(view, evidence, labels).words == FOUND for view in head_only) >= 9
-    flagged = sum(verdict_on(view, evidence, labels).words == FOUND for view in honest)
-    assert flagged <= betabinom.isf(1e-3, 10, 1, len(evidence.retrained))
 
 
 class Constant(MaxRR):
