@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = (
+    "lazily",  # one file
     "errors",  # one file
     "files",
     "progress",
@@ -24,7 +25,7 @@ ROOMS = (
     "cli",
 )
 DOORS = ("__init__.py", "__main__.py")  # the only files that stand outside every room
-ALONE = {"errors.py": "errors"}  # rooms of one file
+ALONE = {"errors.py": "errors", "lazily.py": "lazily"}  # rooms of one file
 UNSAFE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve"}  # a file could run code on load
 TERMINAL = {"click", "rich", "typer"}  # the library works without them
 

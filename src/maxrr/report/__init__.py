@@ -1,7 +1,8 @@
 """Figures and self-contained HTML, one look for all."""
 
-import importlib
 import typing
+
+from maxrr import lazily
 
 __all__ = [
     "RequestStory",
@@ -22,21 +23,12 @@ if typing.TYPE_CHECKING:
     from maxrr.report.page import is_report
     from maxrr.report.reproduction import cell_text, reproduction_page
     from maxrr.report.story import RequestStory, Story, kinds_of
-else:
-    _HOMES = {
-        "audit_page": "audit",
-        "demo_page": "demo",
-        "draw": "figures",
-        "is_report": "page",
-        "cell_text": "reproduction",
-        "reproduction_page": "reproduction",
-        "RequestStory": "story",
-        "Story": "story",
-        "kinds_of": "story",
-    }
-
-    def __getattr__(name):
-        """Import a name when it is first asked for: numbers and receipts in words need no figures."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+else:  # numbers and receipts in words need no figures
+    __getattr__ = lazily.names_from(__name__, {
+        "audit": ("audit_page",),
+        "demo": ("demo_page",),
+        "figures": ("draw",),
+        "page": ("is_report",),
+        "reproduction": ("cell_text", "reproduction_page"),
+        "story": ("RequestStory", "Story", "kinds_of"),
+    })  # fmt: skip

@@ -1,7 +1,8 @@
 """MaxRR in memory: fit, predict, plan, unlearn, and receipts of what was done."""
 
-import importlib
 import typing
+
+from maxrr import lazily
 
 __all__ = [
     "Action",
@@ -29,25 +30,15 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.proof import Verdict, prove
     from maxrr.unlearning.receipts import HeadProof, Receipt
-else:
-    _HOMES = {
-        "Action": "actions",
-        "Bundle": "bundles",
-        "network_in": "bundles",
-        "contradictions": "consistency",
-        "Exported": "export",
-        "export_onnx": "export",
-        "Guarantee": "guarantees",
-        "MaxRR": "model",
-        "Plan": "plans",
-        "Verdict": "proof",
-        "prove": "proof",
-        "HeadProof": "receipts",
-        "Receipt": "receipts",
-    }
-
-    def __getattr__(name):
-        """Import a name when it is first asked for: receipts can be read without PyTorch."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+else:  # receipts can be read without PyTorch
+    __getattr__ = lazily.names_from(__name__, {
+        "actions": ("Action",),
+        "bundles": ("Bundle", "network_in"),
+        "consistency": ("contradictions",),
+        "export": ("Exported", "export_onnx"),
+        "guarantees": ("Guarantee",),
+        "model": ("MaxRR",),
+        "plans": ("Plan",),
+        "proof": ("Verdict", "prove"),
+        "receipts": ("HeadProof", "Receipt"),
+    })  # fmt: skip
