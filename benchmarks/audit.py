@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     started = time.perf_counter()
-    lab = Lab.of(PROFILES[asked.profile], asked.results / asked.profile, device=asked.device, report=Line())
+    lab = Lab.of(PROFILES[asked.profile], asked.results / asked.profile, device=asked.device, progress=Line())
     k = lab.profile.large
     by_hash = HashCore(k / len(lab.training), key="benchmark").is_core(lab.training.ids)
     result: dict[str, Any] = {

@@ -42,7 +42,7 @@ def main() -> None:
     asked = parser.parse_args()
     training, test = load("fashion-mnist")
     started = time.perf_counter()
-    ranking = rank(LeNet5(), training, ranking_seeds(0, asked.runs), device=asked.device, report=Line())
+    ranking = rank(LeNet5(), training, ranking_seeds(0, asked.runs), device=asked.device, progress=Line())
     result: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.machine(),
         "device": torch.cuda.get_device_name() if asked.device == "cuda" else "cpu", "torch": torch.__version__,

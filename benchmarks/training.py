@@ -81,7 +81,7 @@ def on_the_cpu(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict
     one = train(LeNet5(), training, 0, epochs=epochs, device="cpu")
     alone = time.perf_counter() - start
     before, start = os.times(), time.perf_counter()
-    many = list(train_many(LeNet5(), training, range(runs), epochs=epochs, device="cpu", report=Line()))
+    many = list(train_many(LeNet5(), training, range(runs), epochs=epochs, device="cpu", progress=Line()))
     together, after = time.perf_counter() - start, os.times()
     cores = len(os.sched_getaffinity(0))
     both = training.features, test.features
@@ -124,7 +124,7 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
     peer(training.select(training.ids[:1000]), 1, "cuda")
     usual, _ = peer(training, 1, "cuda")
     start = time.perf_counter()
-    many = list(train_many(LeNet5(), training, range(runs), epochs=epochs, device="cuda", report=Line()))
+    many = list(train_many(LeNet5(), training, range(runs), epochs=epochs, device="cuda", progress=Line()))
     trained = time.perf_counter() - start
     embedded = [0.0]
 
@@ -137,7 +137,7 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
             yield found
 
     start = time.perf_counter()
-    found = list(influential_in(features(), training.labels, C=1.0, report=Line()))
+    found = list(influential_in(features(), training.labels, C=1.0, progress=Line()))
     ranked = time.perf_counter() - start
     marks = np.sum([influence.mask for influence in found], axis=0)
     accuracies = [accuracy(run.network, test) for run in many]

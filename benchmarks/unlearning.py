@@ -55,7 +55,7 @@ def main() -> None:
     training, test = load("fashion-mnist")
     core = FrequencyCore(20_000, runs=asked.runs) if asked.core == "frequency" else HashCore(1 / 3, key="benchmark")
     model = MaxRR(LeNet5(), core, epochs=asked.epochs, device=asked.device)
-    fitting, _ = timed(lambda: model.fit(training, report=Line()))
+    fitting, _ = timed(lambda: model.fit(training, progress=Line()))
     shares = kinds(model)
     accuracy = model.score(test)
     # Training again, once: what every request would cost without MaxRR, the ranking not counted.

@@ -42,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "ws"
         model = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"), epochs=asked.epochs, device="cpu")
-        Workspace.create(place, model, training, report=Line()).close()
+        Workspace.create(place, model, training, progress=Line()).close()
         opening = seconds(lambda: Workspace.open(place).close())
         with Workspace.open(place) as workspace:
             in_memory = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"))

@@ -56,7 +56,7 @@ PUBLIC = {
         "cores",
         "single_threaded_blas",
     },
-    "maxrr.progress": {"Line", "Report"},
+    "maxrr.progress": {"Line", "Progress"},
     "maxrr.experiments": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile"},
     "maxrr.report": {
         "RequestStory",

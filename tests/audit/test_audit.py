@@ -254,7 +254,7 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
         if what == "models" and done == 5:
             inner.append(audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder))
 
-    outer = audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, report=meanwhile)
+    outer = audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, progress=meanwhile)
     assert contents(outer) == contents(inner[0]) == contents(found)
     assert not folder.exists()
 
@@ -287,7 +287,7 @@ def test_what_is_of_another_kind_is_named(plain, wrong):
 
 def test_progress_counts_all_shadow_models():
     seen = []
-    audit(*asked(NOT_CORE[:2]), shadows=FEW, attacks=("lira",), report=lambda *now, **numbers: seen.append(now))
+    audit(*asked(NOT_CORE[:2]), shadows=FEW, attacks=("lira",), progress=lambda *now, **numbers: seen.append(now))
     told = [now for now in seen if now[0] == "models"]
     assert told == [("models", done, FEW + 2) for done in [*range(1, FEW + 1), FEW + 2]]
     assert len(seen) > len(told)
@@ -303,7 +303,7 @@ def test_an_interrupted_audit_goes_on_to_the_same_report(tmp_path, plain, stop):
 
     folder = tmp_path / "audit"
     with pytest.raises(KeyboardInterrupt):
-        audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, report=interrupt)
+        audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, progress=interrupt)
     assert any(folder.rglob("*.npz"))
     assert contents(audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder)) == contents(found)
     assert not folder.exists()

@@ -139,7 +139,7 @@ class Counting:
 
 def interrupted(now, folder, monkeypatch, stop):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        audit(*now, shadows=FEW, folder=folder, report=Counting(patch, stop))
+        audit(*now, shadows=FEW, folder=folder, progress=Counting(patch, stop))
 
 
 def searched(folder):
@@ -155,7 +155,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch, stop):
     kept = {tuple(path.stem.split("-")) for path in folder.rglob("*.npz")}
     assert len(kept) == stop + min(stop, HAD)  # a model with the records is also looked at with a head without them
     counting = Counting(monkeypatch)
-    audit(*now, shadows=FEW, folder=folder, report=counting)
+    audit(*now, shadows=FEW, folder=folder, progress=counting)
     assert not kept & {(kind, str(seed)) for seed, kind in counting.made}
     assert len(counting.trained) == FEW - stop + 3  # the last by the model's own seed
     assert len(counting.made) == VIEWS - len(kept)
@@ -168,7 +168,7 @@ def test_models_that_share_an_extractor_train_it_once(tmp_path, monkeypatch, sto
     interrupted(now, folder, monkeypatch, stop)
     assert len(list(folder.rglob("*.npz"))) == stop
     counting = Counting(monkeypatch)
-    audit(*now, shadows=FEW, folder=folder, report=counting)
+    audit(*now, shadows=FEW, folder=folder, progress=counting)
     assert len(counting.trained) == FEW - stop + 2
 
 
@@ -202,7 +202,7 @@ def test_views_of_another_case_are_not_used(tmp_path, monkeypatch):
     others, _ = searched(folder)
     for other in (asked(CORE_IDS[:2]), asked(CORE_IDS, core_policy="retrain")):
         counting = Counting(monkeypatch)
-        audit(*other, shadows=FEW, folder=folder, report=counting)
+        audit(*other, shadows=FEW, folder=folder, progress=counting)
         assert len(counting.made) == VIEWS
         assert searched(folder)[0] == others
 
@@ -216,7 +216,7 @@ def test_a_damaged_view_is_named(tmp_path, monkeypatch):
         audit(*now, shadows=FEW, folder=folder)
     path.unlink()
     counting = Counting(monkeypatch)
-    audit(*now, shadows=FEW, folder=folder, report=counting)
+    audit(*now, shadows=FEW, folder=folder, progress=counting)
     assert (int(path.stem.split("-")[1]), RETRAINED) in counting.made
     assert not path.exists()
 
@@ -225,7 +225,7 @@ def test_more_shadows_begin_with_those_that_are_there(tmp_path, monkeypatch):
     now, folder = asked(OTHER_IDS), tmp_path / "audit"
     interrupted(now, folder, monkeypatch, 8)
     counting = Counting(monkeypatch)
-    audit(*now, shadows=FEW + 4, folder=folder, report=counting)
+    audit(*now, shadows=FEW + 4, folder=folder, progress=counting)
     assert len(counting.made) == 4 + 3
 
 

@@ -67,7 +67,7 @@ def test_words_become_values(shell: Shell, tmp_path: Path) -> None:
 def test_a_fault_shows_where_it_is(debug: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """And an error that a user can put right does so if asked."""
 
-    def fault(name: str, report: object) -> None:
+    def fault(name: str, progress: object) -> None:
         raise ValueError("why") if debug else TypeError("ours")
 
     monkeypatch.setattr("maxrr.data.fetch", fault)

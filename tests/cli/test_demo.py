@@ -43,7 +43,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
 @pytest.fixture
 def told(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     """The command tells this story instead of making one."""
-    monkeypatch.setattr(demo, "happen", lambda folder, report: story)
+    monkeypatch.setattr(demo, "happen", lambda folder, progress: story)
     return story
 
 
@@ -122,7 +122,7 @@ def test_it_writes_over_its_own_files_and_no_others(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else_is_refused_before_any_work(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "happen", lambda folder, report: pytest.fail("it began to work"))
+    monkeypatch.setattr(demo, "happen", lambda folder, progress: pytest.fail("it began to work"))
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_bytes(b"\xff mine")
     assert ask("--out", str(tmp_path)) == (1, "")
@@ -136,7 +136,7 @@ def test_other_bytes_are_an_error(
 ) -> None:  # fmt: skip
     differing = replace(story.requests[1], retrained="0" * 64)
     other = replace(story, requests=(story.requests[0], differing, story.requests[2]))
-    monkeypatch.setattr(demo, "happen", lambda folder, report: other)
+    monkeypatch.setattr(demo, "happen", lambda folder, progress: other)
     code, shown = ask("--out", str(tmp_path), *how)
     assert code == 1
     if how:
@@ -151,7 +151,7 @@ def test_other_bytes_are_an_error(
 
 def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = replace(story.verdict, verdict="different")
-    monkeypatch.setattr(demo, "happen", lambda folder, report: replace(story, verdict=verdict))
+    monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, verdict=verdict))
     code, shown = ask("--out", str(tmp_path))
     assert code == 1
     assert "says of the last: different." in shown

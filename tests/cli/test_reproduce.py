@@ -18,7 +18,7 @@ from tests.report.samples import results as papers_size
 
 from maxrr.cli import reproduce, show
 from maxrr.experiments import PARTS, PROFILES, STUDIES
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.report.figures.names import readable
 
 NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "array_api_compat", "onnxruntime", "pandas")
@@ -105,12 +105,12 @@ def interrupting(now: Callable[[int], bool]) -> Callable[[], Any]:
     """Progress that somebody stops when, with so much done, it is time."""
 
     @contextmanager
-    def progress() -> Iterator[Report]:
-        def report(what: str, done: int, total: int, **numbers: float) -> None:
+    def progress() -> Iterator[Progress]:
+        def progress(what: str, done: int, total: int, **numbers: float) -> None:
             if now(done):
                 raise KeyboardInterrupt
 
-        yield report
+        yield progress
 
     return progress
 

@@ -71,16 +71,16 @@ def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = on_a_terminal(monkeypatch)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
-    with show.progress() as report:
-        report("training [1]", 5, 10, loss=0.51234)
-        report("training [1]", 10, 10, loss=0.25, accuracy=0.9)
-        report("embedding", 1, 4)
+    with show.progress() as progress:
+        progress("training [1]", 5, 10, loss=0.51234)
+        progress("training [1]", 10, 10, loss=0.25, accuracy=0.9)
+        progress("embedding", 1, 4)
     assert {"training", "[1]", "10/10", "loss", "0.25,", "accuracy", "0.9", "embedding", "1/4"} <= set(words(screen))
 
 
 def test_progress_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
-    with show.progress() as report:
-        report("training", 2, 2, loss=0.5)
+    with show.progress() as progress:
+        progress("training", 2, 2, loss=0.5)
     assert capsys.readouterr() == ("", "training: 2/2 (100 %), loss 0.5, 0:00 in all\n")
 
 

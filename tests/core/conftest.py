@@ -29,10 +29,10 @@ def reports():
 def undisturbed(reports):
     """The ranking that nothing came between, without a folder."""
 
-    def report(*now, **numbers):
+    def progress(*now, **numbers):
         reports.append((*now, numbers))
 
-    return rank(network(), records(), SEEDS, C=C, recipe=RECIPE, device="cpu", report=report)
+    return rank(network(), records(), SEEDS, C=C, recipe=RECIPE, device="cpu", progress=progress)
 
 
 @pytest.fixture(scope="session")

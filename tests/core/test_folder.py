@@ -118,7 +118,7 @@ def test_networks_on_the_disk_are_used_and_deleted_with_their_marks_written_firs
     # Marked runs are read, in any order and for any of them; a network that a kill left beside its marks goes.
     (tmp_path / f"run-{SEEDS[0]}.npz").write_bytes(b"killed before it was deleted")
     seen = []
-    reversed_rows = go(str(tmp_path), SEEDS[::-1], report=lambda *now, **numbers: seen.append((*now, numbers)))
+    reversed_rows = go(str(tmp_path), SEEDS[::-1], progress=lambda *now, **numbers: seen.append((*now, numbers)))
     assert not fitted
     assert names(tmp_path) == ALL
     assert np.array_equal(reversed_rows.marks, undisturbed.marks[::-1])

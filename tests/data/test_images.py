@@ -83,7 +83,7 @@ def test_jpeg_files_in_any_spelling(tmp_path):
 def test_progress(tmp_path):
     put(tmp_path / "a", GREY)
     seen = []
-    load(tmp_path, report=lambda what, done, total, **numbers: seen.append((what, done, total)))
+    load(tmp_path, progress=lambda what, done, total, **numbers: seen.append((what, done, total)))
     assert seen == [("reading images", row + 1, 12) for row in range(12)]
 
 

@@ -56,7 +56,7 @@ def entry(bare, monkeypatch):
     """A dataset that no place has yet."""
     dataset, files = tiny("http://127.0.0.1:9/")
     monkeypatch.setitem(PUBLISHED, "tiny", dataset)
-    monkeypatch.setattr(places, "fetch", lambda name, report: pytest.fail("nothing should be fetched"))
+    monkeypatch.setattr(places, "fetch", lambda name, progress: pytest.fail("nothing should be fetched"))
     return files
 
 

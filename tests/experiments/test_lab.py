@@ -208,7 +208,7 @@ def test_an_interrupted_study_is_in_nobodys_way(lab, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        STUDIES["frontier"](with_ranking(tiny_lab(tmp_path, report=interrupt, trials=2), lab.ranking))
+        STUDIES["frontier"](with_ranking(tiny_lab(tmp_path, progress=interrupt, trials=2), lab.ranking))
     assert any(tmp_path.rglob("run-*"))
     found = STUDIES["ranking-length"](with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
     assert found["runs"] == 2

@@ -208,19 +208,19 @@ def test_only_a_few_blocks_are_ahead():
     extractor, cores = Failing(), len(os.sched_getaffinity(0))
     ahead, taken = [], []
 
-    def report(what, done, total):
+    def progress(what, done, total):
         taken.append(done)
         time.sleep(0.01)
         ahead.append(len(extractor.calls) - len(taken))
 
-    embed(extractor, table(40 * BLOCK), report=report)
+    embed(extractor, table(40 * BLOCK), progress=progress)
     assert max(ahead) <= 2 * cores + 1
     assert extractor.calls == [BLOCK] * 41  # one more, to see whether neighbours matter
 
 
 def test_progress():
     calls = []
-    embed(nn.Linear(6, 4), table(700), report=lambda *position: calls.append(position))
+    embed(nn.Linear(6, 4), table(700), progress=lambda *position: calls.append(position))
     assert calls == [("embedding", done, 700) for done in (256, 512, 700)]
 
 

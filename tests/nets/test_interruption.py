@@ -102,11 +102,11 @@ def test_it_goes_on_after_ctrl_c(tmp_path):
     """In the same process, as in a notebook."""
     calls = iter(range(3))
 
-    def report(what, done, total, **numbers):
+    def progress(what, done, total, **numbers):
         if next(calls, None) is None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(train_many(MLP(6, 3), table(400), SEEDS, epochs=EPOCHS, folder=tmp_path, report=report, workers=1))
+        list(train_many(MLP(6, 3), table(400), SEEDS, epochs=EPOCHS, folder=tmp_path, progress=progress, workers=1))
     assert set(names(tmp_path)) < set(ALL)
     go_on(tmp_path)

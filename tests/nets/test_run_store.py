@@ -294,11 +294,11 @@ def test_the_description_is_readable(tmp_path):
 def test_progress_counts_what_was_there(tmp_path):
     go(tmp_path, [0, 1])
     calls = []
-    go(tmp_path, [0, 1, 2], report=lambda what, done, total, **numbers: calls.append((done, total)))
+    go(tmp_path, [0, 1, 2], progress=lambda what, done, total, **numbers: calls.append((done, total)))
     assert calls[0] == (100, 150)
     assert calls[-1] == (150, 150)
     calls.clear()
-    go(tmp_path, [0, 1, 2], report=lambda what, done, total, **numbers: calls.append((done, total)))
+    go(tmp_path, [0, 1, 2], progress=lambda what, done, total, **numbers: calls.append((done, total)))
     assert calls == [(150, 150)]
 
 

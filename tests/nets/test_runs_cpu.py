@@ -169,11 +169,11 @@ def test_closing_stops_the_workers():
     assert not pool_threads()
     stopper = iter([0])
 
-    def report(what, done, total, **numbers):
+    def progress(what, done, total, **numbers):
         if done and next(stopper, None) is None:
             raise RuntimeError("enough")
 
-    endless = train_many(network, digits(), range(50), epochs=10**6, workers=2, report=report)
+    endless = train_many(network, digits(), range(50), epochs=10**6, workers=2, progress=progress)
     begun = time.monotonic()
     with pytest.raises(RuntimeError, match="enough"):
         next(endless)
@@ -206,7 +206,7 @@ def test_progress(workers, monkeypatch):
     runs = list(
         train_many(
             MLP(6, 3), table(70), SEEDS, epochs=4, batch_size=4, workers=workers,
-            report=lambda *position, **numbers: calls.append((*position, numbers)),
+            progress=lambda *position, **numbers: calls.append((*position, numbers)),
         )
     )  # fmt: skip
     done = [call[1] for call in calls]

@@ -24,7 +24,7 @@ from maxrr.nets.records import records
 from maxrr.nets.run_store import Runs, kind_of
 from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import begin
-from maxrr.nets.task import Progress, Task
+from maxrr.nets.task import Tally, Task
 
 CPU = torch.device("cpu")
 SEEDS = [4, 0, 7]
@@ -47,10 +47,10 @@ NETWORKS = {
 }
 
 
-def together(network, dataset, recipe, seeds=SEEDS, runs=None, report=None, rows=None):
+def together(network, dataset, recipe, seeds=SEEDS, runs=None, progress=None, rows=None):
     task = Task(network, dataset, recipe, CPU, 1, runs, rows)
-    progress = Progress(report, recipe.epochs * len(dataset), len(seeds), 0)
-    return list(run_together(task, records(dataset, begin(network, 0), CPU), seeds, progress))
+    tally = Tally(progress, recipe.epochs * len(dataset), len(seeds), 0)
+    return list(run_together(task, records(dataset, begin(network, 0), CPU), seeds, tally))
 
 
 def alone(network, dataset, recipe, seed):
@@ -175,7 +175,7 @@ def test_where_memory_runs_out_there_are_fewer_at_a_time(monkeypatch):
         return fit(stack, recipe, seeds, seen, rows)
 
     monkeypatch.setattr(stacked, "fit", scarce)
-    runs = together(network, dataset, recipe, range(5), report=lambda what, done, *others, **more: calls.append(done))
+    runs = together(network, dataset, recipe, range(5), progress=lambda what, done, *others, **more: calls.append(done))
     assert tried == [5, 2, 2, 1]
     assert [run.seed for run in runs] == list(range(5))
     for run, same in zip(runs, expected, strict=True):

@@ -237,7 +237,7 @@ def test_fewer_records_than_a_batch_and_a_single_one():
 
 def test_progress():
     heard = Heard()
-    run = train(MLP(6, 3), table(70), 0, epochs=4, batch_size=16, report=heard)
+    run = train(MLP(6, 3), table(70), 0, epochs=4, batch_size=16, progress=heard)
     done = [call[1] for call in heard.calls]
     assert {(what, total) for what, _, total, _ in heard.calls} == {("training", 280)}
     assert done == sorted(set(done))
@@ -249,7 +249,7 @@ def test_progress_within_an_epoch(monkeypatch):
     """Long epochs are heard of before they end."""
     heard = Heard()
     monkeypatch.setattr(runs_cpu, "GLANCE", 0.01)
-    train(LeNet5((1, 8, 8), 3), pictures(300), 0, epochs=1, batch_size=1, report=heard)
+    train(LeNet5((1, 8, 8), 3), pictures(300), 0, epochs=1, batch_size=1, progress=heard)
     done = [call[1] for call in heard.calls]
     assert done == sorted(set(done))
     assert any(0 < each < 300 for each in done)

@@ -39,7 +39,7 @@ def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monke
     if on_a_device:
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     seen = []
-    found = influential_in(runs_of(problem, 7), problem.y, C=0.5, report=lambda *now, **numbers: seen.append(now))
+    found = influential_in(runs_of(problem, 7), problem.y, C=0.5, progress=lambda *now, **numbers: seen.append(now))
     for X, one in zip(runs_of(problem, 7), found, strict=True):
         model = LinearSVM(0.5).fit(X, problem.y)
         assert np.array_equal(np.flatnonzero(one.mask), model.support_)

@@ -158,7 +158,7 @@ def test_a_fit_that_is_interrupted_leaves_the_old_state(workspace, records):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.fit(records, report=stop)
+        workspace.fit(records, progress=stop)
     assert facts(workspace, records) == before
     folder = workspace.folder
     workspace.close()

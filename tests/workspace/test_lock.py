@@ -99,7 +99,7 @@ def test_readers_share(folder, other, records):
         for act in (
             lambda: workspace.unlearn(records.ids[:1], core_policy="keep-extractor"),
             lambda: workspace.replace(records.ids[0].item(), NEW, core_policy="keep-extractor"),
-            lambda: workspace.fit(records, report=never),
+            lambda: workspace.fit(records, progress=never),
         ):
             with pytest.raises(WorkspaceError, match="for reading only"):
                 act()
@@ -152,7 +152,7 @@ def test_a_closed_workspace_does_nothing(folder, records):
     for act in (
         lambda: workspace.predict(records), lambda: workspace.predict_proba(records), lambda: workspace.plan(ids[:1]),
         lambda: workspace.unlearn(ids[:1]), lambda: workspace.replace(ids[0].item(), np.ones(5)),
-        lambda: workspace.fit(records, report=never), lambda: workspace.status(), lambda: list(workspace.receipts()),
+        lambda: workspace.fit(records, progress=never), lambda: workspace.status(), lambda: list(workspace.receipts()),
         lambda: workspace.bundle(), lambda: workspace.model,
     ):  # fmt: skip
         with pytest.raises(WorkspaceError, match="was closed: open it again"):

@@ -60,7 +60,7 @@ def test_an_interrupted_first_fit_can_be_repeated_with_what_it_left(tmp_path, re
 
     model = fresh(FrequencyCore(40, runs=2), records, epochs=1)
     with pytest.raises(KeyboardInterrupt):
-        Workspace.create(tmp_path / "ws", model, records, report=stop)
+        Workspace.create(tmp_path / "ws", model, records, progress=stop)
     token = json.loads((tmp_path / "ws" / ".maxrr").read_text())["token"]
     for name in (f"head-{token}-0123456789abcdef.safetensors", ".maxrr-0123456789abcdef.tmp"):
         (tmp_path / "ws" / name).write_text("half")

@@ -156,7 +156,7 @@ def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(wo
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1), report=stop)
+        workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1), progress=stop)
     assert any("marks" in name for name in contents(workspace.folder))
     workspace.unlearn(kinds(workspace.model)[2][:1])
     assert set(contents(workspace.folder)) == belongs_to(workspace)

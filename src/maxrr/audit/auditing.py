@@ -30,7 +30,7 @@ from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt, flat
 from maxrr.unlearning.oblivion import id_mark
 
@@ -44,7 +44,7 @@ def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
     attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64, platt: Platt = "retained",
     core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
-    pool: ShadowPool | None = None, report: Report | None = None,
+    pool: ShadowPool | None = None, progress: Progress | None = None,
 ) -> AuditReport:  # fmt: skip
     """Try to tell from a model that it once had the records which it says it has forgotten.
 
@@ -80,7 +80,7 @@ def audit(
         is in it. Networks that saw the records are never written.
     pool : optional
         Extractors to share with other audits of this model.
-    report : optional
+    progress : optional
         Called as the work goes on, with how many models are made of how many.
     """
     started = time.perf_counter()
@@ -91,10 +91,10 @@ def audit(
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
     numbers = Numbers.of(shadows, case.touches_core)
     with scratch_space(folder, digest(case, device)) as place:
-        maker = Shadows(case, device, place, report, pool)
-        views = numbers.make(maker, report)
+        maker = Shadows(case, device, place, progress, pool)
+        views = numbers.make(maker, progress)
         targets = {"after": maker.own(model), **maker.rebuilt()}
-        numbers.tell(report, numbers.networks)
+        numbers.tell(progress, numbers.networks)
         found = judged(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
     return AuditReport(

@@ -20,7 +20,7 @@ from maxrr.audit.numbers import Numbers
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.audit.verdicts import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.data import Dataset
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 
 PILOT = 24
@@ -66,7 +66,7 @@ class AuditPlan:
 
 def plan_audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, pilot: int = PILOT,
-    device: str | None = None, report: Report | None = None,
+    device: str | None = None, progress: Progress | None = None,
 ) -> AuditPlan:  # fmt: skip
     """How many shadow models an audit of this receipt needs. The audited model itself is not looked at.
 
@@ -76,15 +76,15 @@ def plan_audit(
         As for `audit`.
     pilot : int
         Models to train for it, half of them with the records. None is used by an audit.
-    device, report : optional
+    device, progress : optional
         As for `audit`.
     """
     if pilot < 8:
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
     started = time.perf_counter()
     case = make_case(model, receipt, forgotten, test)
-    maker = Shadows(case, device, None, report)
-    views = Numbers(pilot // 2, pilot - pilot // 2, pilot).make(maker, report, pilot=True)
+    maker = Shadows(case, device, None, progress)
+    views = Numbers(pilot // 2, pilot - pilot // 2, pilot).make(maker, progress, pilot=True)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))

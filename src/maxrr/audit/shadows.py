@@ -27,7 +27,7 @@ from maxrr.nets import split
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.unlearning import MaxRR, flat
 from maxrr.unlearning.setting import numbered
@@ -90,14 +90,14 @@ class Shadows:
     """
 
     def __init__(
-        self, case: Case, device: str | None, folder: Path | None, report: Report | None,
+        self, case: Case, device: str | None, folder: Path | None, progress: Progress | None,
         pool: ShadowPool | None = None,
     ) -> None:  # fmt: skip
         self.case = case
         self.pool = pool
         self.device = device
         self.folder = folder
-        self.report = report
+        self.progress = progress
         self.held = 0 if case.held_out is None else len(case.held_out)
         self.tested = case.test if case.held_out is None else side_by_side(case.held_out, case.test)
         if folder is not None:
@@ -135,7 +135,7 @@ class Shadows:
         pool = self.pool if np.array_equal(core, self.case.core_after) else None  # none that saw the forgotten
         known = {} if pool is None else pool.known(setting, records)
         left = [seed for seed in seeds if seed not in known]
-        runs = train_by(setting.recipe, setting.network, records, left, device=self.device, report=self.report)
+        runs = train_by(setting.recipe, setting.network, records, left, device=self.device, progress=self.progress)
         trained = iter(runs) if left else iter(())
         for seed in seeds:
             if seed not in known:

@@ -116,27 +116,27 @@ def audit(
     check_options(attacks, shadows, platt.value)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
-    with importing_from_here(network), show.progress() as report:
+    with importing_from_here(network), show.progress() as progress:
         with opened(workspace, wait, network=network, read_only=True) as found:
             check_network(found)
             handed = receipt_of(found, receipt)
             page = out or Path(f"audit-{handed.number}.html")
-            training, held_out = sides(found, source, report)
-            gone = forgotten_records(found, handed, training, forgotten, report)
-            unseen = test_records(found, held_out, test, report)
+            training, held_out = sides(found, source, progress)
+            gone = forgotten_records(found, handed, training, forgotten, progress)
+            unseen = test_records(found, held_out, test, progress)
             model = found.model_with(training)
             if not plan:
                 check_free(page, handed, model.model_hash_)
         # Others may work in the workspace from here on.
         if plan:
-            tell_plan(plan_audit(model, handed, gone, unseen, device=device, report=report), json)
+            tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
             return
         if not json:
             show.say(cost(Numbers.of(shadows, bool(handed.core_marks))))
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
-                core_as_members=not without_core, device=device, folder=scratch(), report=report,
+                core_as_members=not without_core, device=device, folder=scratch(), progress=progress,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt(INTERRUPTED) from None

@@ -37,8 +37,8 @@ def get(name: Annotated[str, Argument(metavar="NAME", help="Which data set, as `
     """Fetch a data set from its official site into the user's cache, unless it is here already."""
     from maxrr.data import fetch
 
-    with show.progress() as report:
-        place = fetch(name, report)
+    with show.progress() as progress:
+        place = fetch(name, progress)
     show.say(f"{name} is in {place}.")
 
 
@@ -60,11 +60,11 @@ def describe(
     from maxrr.data.checks import MissingIdsError
 
     named = word(ids_from)
-    with show.progress() as report:
+    with show.progress() as progress:
         try:
-            train, test = data.load(source, label=label, id=id, subject=subject, ids_from=named, report=report)
+            train, test = data.load(source, label=label, id=id, subject=subject, ids_from=named, progress=progress)
         except MissingIdsError:
-            train, test = data.load(source, label=label, id=id, subject=subject, ids_from="rows", report=report)
+            train, test = data.load(source, label=label, id=id, subject=subject, ids_from="rows", progress=progress)
     found = data.describe(train, test)
     if json:
         show.json({"source": source, **asdict(found)})

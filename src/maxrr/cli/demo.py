@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxrr.data import Dataset
-    from maxrr.progress import Report
+    from maxrr.progress import Progress
     from maxrr.report import RequestStory, Story
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
@@ -45,8 +45,8 @@ def demo(
 ) -> None:
     """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
     check_free(out)
-    with show.progress() as report:
-        story = happen(out / "ws", report)
+    with show.progress() as progress:
+        story = happen(out / "ws", progress)
     write(story, out)
     if json:
         show.json(facts(story, out))
@@ -61,7 +61,7 @@ def demo(
 # What happens
 
 
-def happen(folder: Path, report: Report) -> Story:
+def happen(folder: Path, progress: Progress) -> Story:
     """Fit a workspace, send a request for each kind of record, each on top of those before it, and prove the last."""
     import numpy as np
 
@@ -74,7 +74,7 @@ def happen(folder: Path, report: Report) -> Story:
     title = f"fitting {len(training):,} digits"
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo: `check_free` has looked
     workspace, fit_seconds = timed(
-        lambda: Workspace.create(folder, model_of(training), training, source=SOURCE, report=titled(report, title))
+        lambda: Workspace.create(folder, model_of(training), training, source=SOURCE, progress=titled(progress, title))
     )
     with workspace:
         accuracy = workspace.score(test)
@@ -85,10 +85,10 @@ def happen(folder: Path, report: Report) -> Story:
             rows = np.sort(draw(np.flatnonzero(members), EACH, replace=False))
             ids = training.ids[rows]
             retained = retained.without(ids)
-            requests.append(answered(workspace, kind, rows, ids, training, retained, test, report))
-        report("proving in a fresh process", 0, 1)
+            requests.append(answered(workspace, kind, rows, ids, training, retained, test, progress))
+        progress("proving in a fresh process", 0, 1)
         verdict = workspace.prove(requests[-1].receipt, training)
-        report("proving in a fresh process", 1, 1)
+        progress("proving in a fresh process", 1, 1)
     return Story(
         "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,
         len(test), accuracy, fit_seconds, tuple(requests), verdict,
@@ -120,7 +120,7 @@ def shapers(
 
 def answered(
     workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], training: Dataset, retained: Dataset,
-    test: Dataset, report: Report,
+    test: Dataset, progress: Progress,
 ) -> RequestStory:  # fmt: skip
     """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
     from maxrr.report import RequestStory
@@ -131,19 +131,19 @@ def answered(
     plans = tuple(workspace.plan(ids, core_policy=policy) for policy in policies)
     title = f"forgetting {len(ids)} {kind}"
     records = training if kind == "core" else None  # only the extractor's training needs them again
-    receipt, seconds = timed(lambda: workspace.execute(plans[0], records=records, report=titled(report, title)))
+    receipt, seconds = timed(lambda: workspace.execute(plans[0], records=records, progress=titled(progress, title)))
     accuracy, hashes = workspace.score(test), (before, workspace.model_hash_)
     title = f"training again without {len(ids)} {kind}"
-    again, again_seconds = timed(lambda: model_of(retained).fit(retained, report=titled(report, title)))
+    again, again_seconds = timed(lambda: model_of(retained).fit(retained, progress=titled(progress, title)))
     return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, *hashes, again.model_hash_, accuracy)
 
 
-def titled(report: Report, title: str) -> Report:
-    """A report of the training alone, under a title that says what it is for."""
+def titled(progress: Progress, title: str) -> Progress:
+    """How far the training alone is, under a title that says what it is for."""
 
     def relay(what: str, done: int, total: int, **numbers: float) -> None:
         if what == "training":
-            report(title, done, total, **numbers)
+            progress(title, done, total, **numbers)
 
     return relay
 

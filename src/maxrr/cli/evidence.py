@@ -15,7 +15,7 @@ from maxrr.cli.workspaces import columns, ids_from
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
-    from maxrr.progress import Report
+    from maxrr.progress import Progress
     from maxrr.unlearning import Receipt
     from maxrr.workspace import Workspace
 
@@ -23,10 +23,10 @@ A_DAY = 86_400.0  # seconds, after which nobody goes on with an interrupted audi
 
 
 def forgotten_records(
-    workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None, report: Report
+    workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None, progress: Progress
 ) -> Dataset:
     """The records on a receipt, by their marks: from the place given, or from a source that still has them."""
-    records = workspace.kind.with_classes(training if given is None else everything_in(workspace, given, report))
+    records = workspace.kind.with_classes(training if given is None else everything_in(workspace, given, progress))
     named = workspace.on_receipt(receipt, records.ids.tolist())
     if named.replaced.any():
         raise Stop(
@@ -43,19 +43,19 @@ def forgotten_records(
     return records.select(records.ids[named.forgotten])
 
 
-def test_records(workspace: Workspace, held_out: Dataset, given: str | None, report: Report) -> Dataset:
+def test_records(workspace: Workspace, held_out: Dataset, given: str | None, progress: Progress) -> Dataset:
     """Records that no model saw: all at the place given, or those of the source that are for testing."""
-    records = held_out if given is None else everything_in(workspace, given, report)
+    records = held_out if given is None else everything_in(workspace, given, progress)
     if not len(records):
         raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
     return workspace.kind.with_classes(records)
 
 
-def everything_in(workspace: Workspace, source: str, report: Report) -> Dataset:
+def everything_in(workspace: Workspace, source: str, progress: Progress) -> Dataset:
     """All records of a source, whichever side they are on."""
     from maxrr.data import load
 
-    records, _ = load(source, **columns(workspace), ids_from=ids_from(workspace), whole=True, report=report)
+    records, _ = load(source, **columns(workspace), ids_from=ids_from(workspace), whole=True, progress=progress)
     return records
 
 

@@ -158,9 +158,9 @@ def fit(
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
     started = perf_counter()
     with told() as outcome:
-        with show.progress() as report, importing_from_here(network), interruptible():
+        with show.progress() as progress, importing_from_here(network), interruptible():
             named = word(ids_from)
-            training, test = load(source, label=label, id=id, subject=subject, ids_from=named, report=report)
+            training, test = load(source, label=label, id=id, subject=subject, ids_from=named, progress=progress)
             made, notes = network_for(training, network), to_keep(source, label, id, subject, named)
             if network is None and (uneven := unevenness(training)):
                 show.warning(uneven)
@@ -176,7 +176,7 @@ def fit(
                 workspace = Workspace.open(out, wait=wait)
             else:
                 with outcome.work(out, UNDONE, fitted):
-                    workspace = Workspace.create(out, model(None), training, source=notes, report=report)
+                    workspace = Workspace.create(out, model(None), training, source=notes, progress=progress)
             with workspace:
                 if not outcome.done:
                     kind = workspace.kind
@@ -184,7 +184,7 @@ def fit(
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
                     again = model(workspace.model.core)
                     with outcome.work(out, UNDONE, fitted):
-                        workspace.fit(training, again, allow_copies=allow_copies, source=notes, report=report)
+                        workspace.fit(training, again, allow_copies=allow_copies, source=notes, progress=progress)
                 outcome.unfinished = workspace.unfinished
                 accuracy = workspace.score(test) if len(test) else None
                 present = workspace.status()

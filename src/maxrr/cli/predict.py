@@ -52,8 +52,8 @@ def predict(
         read = [records_in(path, kind, keys) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
-        with show.progress() as report:
-            retained = raw_records(found, source, report) if found.needs_records else None
+        with show.progress() as progress:
+            retained = raw_records(found, source, progress) if found.needs_records else None
             probabilities = found.predict_proba(records, records=retained)
         classes = list(found.head_classes)
     answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
@@ -94,8 +94,8 @@ def export(
         check_network(found)
         check_outside(file, found)
         if found.needs_records:  # probabilities are of all retained records
-            with show.progress() as report:
-                model = found.model_with(raw_records(found, source, report))
+            with show.progress() as progress:
+                model = found.model_with(raw_records(found, source, progress))
         else:
             model = found.model
         written = export_onnx(model, file)

@@ -86,11 +86,11 @@ def prove(
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
         handed = receipt_of(found, receipt)
-        with show.progress() as report:
-            records = raw_records(found, source, report)
-            report("training again in a fresh process", 0, 1)
+        with show.progress() as progress:
+            records = raw_records(found, source, progress)
+            progress("training again in a fresh process", 0, 1)
             verdict = found.prove(handed, records)
-            report("training again in a fresh process", 1, 1)
+            progress("training again in a fresh process", 1, 1)
     answer(handed, verdict, json=json)
 
 
@@ -116,14 +116,14 @@ def from_file(
     if source is None:
         raise Stop(USAGE, "a bundle holds no records: say with --source where the retained ones are")
     handed = read(Path(receipt))
-    with importing_from_here(network), show.progress() as report:
-        records, _ = load(source, report=report)
+    with importing_from_here(network), show.progress() as progress:
+        records, _ = load(source, progress=progress)
         found = Bundle.load(bundle, network=None if network is None else network_of_bundle(bundle, network, records))
         kind = RecordKind(records.shape, records.features.dtype, text_ids=found.ids.dtype.kind == "U")
         records = retained(kind.conform(records), found, source)
-        report("training again in a fresh process", 0, 1)
+        progress("training again in a fresh process", 0, 1)
         verdict = prove_(handed, found, records)
-        report("training again in a fresh process", 1, 1)
+        progress("training again in a fresh process", 1, 1)
     answer(handed, verdict, json=json)
 
 

@@ -189,12 +189,12 @@ def measure(
     found: dict[str, Result] = {}
     labs: dict[str, Lab] = {}
     try:
-        with show.progress() as report:
+        with show.progress() as progress:
             for name, data in wanted:  # what cannot be gone on with is refused before the first is measured
                 setting = chosen.on(data or chosen.data)
                 if setting.data not in labs:
                     labs[setting.data] = Lab.of(
-                        setting, folder, source=data, seed=seed, device=device, report=report
+                        setting, folder, source=data, seed=seed, device=device, progress=progress
                     )  # fmt: skip
                 labs[setting.data].results(name).read()
             for name, data in wanted:

@@ -15,11 +15,11 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from maxrr.progress import Line, Report
+from maxrr.progress import Line, Progress
 
 if TYPE_CHECKING:
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import Progress, TaskID
 
 # C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -152,8 +152,8 @@ def plain_facts(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
-    """A report for long work, drawn on stderr for as long as the block lasts."""
+def progress() -> Iterator[Progress]:
+    """How far long work is, drawn on stderr for as long as the block lasts."""
     console = rich_console(sys.stderr)
     if not console:
         line = Line(sys.stderr)
@@ -162,31 +162,25 @@ def progress() -> Iterator[Report]:
         finally:
             line.close()
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich_progress
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[numbers]}", markup=False),
-        TimeRemainingColumn(elapsed_when_finished=True),
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("{task.fields[numbers]}", markup=False),
+        rich_progress.TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=console) as bars:
+    with rich_progress.Progress(*columns, console=console) as bars:
         yield Bars(bars)
 
 
 class Bars:
     """A Rich bar for each thing that is done."""
 
-    def __init__(self, bars: Progress) -> None:
+    def __init__(self, bars: rich_progress.Progress) -> None:
         self.bars = bars
-        self.running: dict[str, TaskID] = {}
+        self.running: dict[str, rich_progress.TaskID] = {}
 
     def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
         if what not in self.running:

@@ -108,9 +108,9 @@ def unlearn(
                 check_network(found)
             confirm(plan, "Forget these records for good?", yes=yes, json=json)
             before = found.model_hash_
-            with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
-                records = raw_records(found, source, report) if again else None
-                receipt = found.execute(plan, records=records, report=report)
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
+                records = raw_records(found, source, progress) if again else None
+                receipt = found.execute(plan, records=records, progress=progress)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)
@@ -163,10 +163,10 @@ def replace(
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
             before = found.model_hash_
-            with outcome.work(workspace, UNDONE, request_done), show.progress() as report:
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
-                records = raw_records(found, source, report) if again else None
-                receipt = found.execute(plan, records=records, report=report)
+                records = raw_records(found, source, progress) if again else None
+                receipt = found.execute(plan, records=records, progress=progress)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)

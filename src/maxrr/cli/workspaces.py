@@ -15,7 +15,7 @@ from maxrr.cli.run import FAILED, Stop
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets.naming import NamedNetwork
-    from maxrr.progress import Report
+    from maxrr.progress import Progress
     from maxrr.workspace import Workspace
 
 
@@ -98,12 +98,12 @@ def to_keep(source: str, label: str, id: str, subject: str, ids_from: str | None
     return {"name": name, "label": label, "id": id, "subject": subject, **made}
 
 
-def raw_records(workspace: Workspace, source: str | None, report: Report) -> Dataset:
+def raw_records(workspace: Workspace, source: str | None, progress: Progress) -> Dataset:
     """The records that a workspace was fitted on, from its own source or from another place."""
-    return sides(workspace, source, report)[0]
+    return sides(workspace, source, progress)[0]
 
 
-def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dataset, Dataset]:
+def sides(workspace: Workspace, source: str | None, progress: Progress) -> tuple[Dataset, Dataset]:
     """The same, and the records beside them that are for testing."""
     from maxrr.data import load
 
@@ -112,7 +112,7 @@ def sides(workspace: Workspace, source: str | None, report: Report) -> tuple[Dat
         raise Stop(
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
-    training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), report=report)
+    training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), progress=progress)
     kind = workspace.kind
     return kind.conform(training), kind.conform(test)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
 from maxrr.nets.seeding import Network
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 Details = dict[str, int | float | str]
 
@@ -49,7 +49,7 @@ class Core(Protocol):
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """The core among these records.
 
@@ -66,7 +66,7 @@ class Core(Protocol):
             The model's. Ways that train networks of their own train them from other seeds, drawn from this one.
         folder
             Where long work keeps what it has done, to go on from there after an interruption.
-        report
+        progress
             Called as long work goes on.
         """
 

@@ -14,7 +14,7 @@ from maxrr.core.ranking import rank
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
 from maxrr.nets.seeding import Network, stream
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 RANKING = 7  # the stream below the model's seed that gives the seeds of these runs
 
@@ -53,7 +53,7 @@ class FrequencyCore:
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """The core; as `Core.choose`. The folder is that of `rank`."""
         check_classes(dataset)
@@ -61,7 +61,7 @@ class FrequencyCore:
             raise ValueError(f"a core of {self.k:,} records was asked for, but there are only {len(dataset):,}")
         ranking = rank(
             network, dataset, ranking_seeds(seed, self.runs), C=C, recipe=recipe, device=device, folder=folder,
-            report=report,
+            progress=progress,
         )  # fmt: skip
         ids = ranking.nearest(self.share, self.k, self.key)
         ever = ranking.frequency() > 0

@@ -26,7 +26,7 @@ from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
 from maxrr.nets.training import run_all
 from maxrr.parallel import cores
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
 from maxrr.svm.validation import penalty
@@ -98,7 +98,7 @@ class Ranking:
 
 def rank(
     network: Network, dataset: Dataset, seeds: Iterable[int], *, C: float = 1.0, recipe: Recipe = USUAL,
-    device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+    device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Ranking:  # fmt: skip
     """Train a network once for each seed, and mark the records that the SVM on its features finds influential.
 
@@ -115,7 +115,7 @@ def rank(
         there and gives the same ranking; on CUDA, up to the last bits of networks that were trained in another company.
         Networks are there only until they are marked, and none is left in the end. The marks themselves say something
         about every record: delete the folder when they are no longer needed. Without one, nothing touches the disk.
-    report : optional
+    progress : optional
         Called with how far all of it is, with loss and accuracy of the networks and the number of runs marked.
 
     Raises
@@ -136,7 +136,7 @@ def rank(
         marked = Marked(folder, {**kind_of(example, ordered, recipe), "C": C}, len(ordered))
     known = {seed: marked.get(seed) for seed in wanted if marked is not None and seed in marked}
     missing = [seed for seed in wanted if seed not in known]
-    steps = Steps(report, len(ordered), recipe.epochs, len(wanted), len(known))
+    steps = Steps(progress, len(ordered), recipe.epochs, len(wanted), len(known))
     steps.show()
     task = Task(network, ordered, recipe, place, 1, None if marked is None else marked.runs)
     with closing(marks_of(task, missing, C, steps)) as found:

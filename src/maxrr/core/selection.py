@@ -13,7 +13,7 @@ from maxrr.core.hashing import as_key, keyed_hashes
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
 from maxrr.nets.seeding import Network
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class HashCore:
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """The core; as `Core.choose`, but only the ids and whether two classes are left matter."""
         check_classes(dataset)
@@ -74,7 +74,7 @@ class FullCore:
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """All records; as `Core.choose`."""
         check_classes(dataset)
@@ -90,7 +90,7 @@ class Frozen:
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, report: Report | None = None,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """No records; as `Core.choose`."""
         return Choice(

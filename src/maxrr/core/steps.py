@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 
 @dataclass
 class Steps:
     """Records gone through by all runs: every epoch counts them once, and marking a run does, too."""
 
-    report: Report | None
+    progress: Progress | None
     records: int
     epochs: int
     runs: int
@@ -30,9 +30,9 @@ class Steps:
 
     def show(self) -> None:
         """Tell whoever wants to know."""
-        if self.report is None:
+        if self.progress is None:
             return
         each = self.records * (self.epochs + 1)
         done = self.stored * each + self.through + self.marks * self.records
         marked = self.stored + self.marks
-        self.report(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, marked=marked)
+        self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, marked=marked)

@@ -11,14 +11,14 @@ from typing import BinaryIO
 
 from maxrr.errors import DataError
 from maxrr.files import write_atomically
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 TIMEOUT = 10.0  # seconds to connect, and between two pieces
 CHUNK = 1 << 16
 LARGEST = 1 << 26  # no file that we fetch unpacks to more; a forged one might fill the disk
 
 
-def download(url: str, path: Path, sha256: str, report: Report | None = None) -> None:
+def download(url: str, path: Path, sha256: str, progress: Progress | None = None) -> None:
     """Fetch a gzipped file and keep it unpacked at `path`, if its content has this sha256. Nothing stays otherwise.
 
     Raises
@@ -32,7 +32,7 @@ def download(url: str, path: Path, sha256: str, report: Report | None = None) ->
         unpack = zlib.decompressobj(wbits=31)  # 31: gzip
         digest = hashlib.sha256()
         size = 0
-        for chunk in _chunks(url, path.name, report):
+        for chunk in _chunks(url, path.name, progress):
             try:
                 content = unpack.decompress(chunk)
             except zlib.error as error:
@@ -52,7 +52,7 @@ def download(url: str, path: Path, sha256: str, report: Report | None = None) ->
     write_atomically(path, receive)
 
 
-def _chunks(url: str, what: str, report: Report | None) -> Iterator[bytes]:
+def _chunks(url: str, what: str, progress: Progress | None) -> Iterator[bytes]:
     """The bytes of a file in pieces; every way in which a network fails is a `DataError`."""
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
@@ -61,8 +61,8 @@ def _chunks(url: str, what: str, report: Report | None) -> Iterator[bytes]:
             done = 0
             while chunk := response.read(CHUNK):
                 done += len(chunk)
-                if report:
-                    report(f"fetching {what}", done, max(done, total))
+                if progress:
+                    progress(f"fetching {what}", done, max(done, total))
                 yield chunk
     except urllib.error.HTTPError as error:
         error.close()

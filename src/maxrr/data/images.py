@@ -13,7 +13,7 @@ from maxrr.data.labels import as_keys
 from maxrr.data.sides import Part, is_test, pair
 from maxrr.errors import DataError
 from maxrr.files import open_regular
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 
@@ -25,7 +25,7 @@ class Picture:
     label: str
 
 
-def read(root: Path, report: Report | None = None, whole: bool = False) -> tuple[Dataset, Dataset]:
+def read(root: Path, progress: Progress | None = None, whole: bool = False) -> tuple[Dataset, Dataset]:
     """Training and test records from a folder of PNG and JPEG files.
 
     The folder has folders train and test, each with a folder for each class, or the folders of the classes directly,
@@ -45,7 +45,7 @@ def read(root: Path, report: Report | None = None, whole: bool = False) -> tuple
         train = [picture for picture, side in zip(both, for_test, strict=True) if not side]
         test = [picture for picture, side in zip(both, for_test, strict=True) if side]
     pictures = train + test
-    features = _pixels(pictures, report)
+    features = _pixels(pictures, progress)
     labels = as_keys([picture.label for picture in pictures])
     ids = np.array([picture.id for picture in pictures], dtype=np.str_)
     count = len(train)
@@ -74,7 +74,7 @@ def _pictures(folder: Path, prefix: str) -> Iterator[Picture]:
             yield Picture(path, f"{prefix}{one.name}/{path.name}", one.name)
 
 
-def _pixels(pictures: list[Picture], report: Report | None) -> NDArray[np.uint8]:
+def _pixels(pictures: list[Picture], progress: Progress | None) -> NDArray[np.uint8]:
     """All images, which must be alike, as (n, channels, height, width)."""
     first = decoded(pictures[0].path)
     try:
@@ -89,8 +89,8 @@ def _pixels(pictures: list[Picture], report: Report | None) -> NDArray[np.uint8]
             one, other = f"{pictures[0].path}: is {_described(first)}", f"{picture.path} is {_described(image)}"
             raise DataError(f"{one}, but {other}: all images must be of one size and all grey or all in colour")
         pixels[row] = image
-        if report:
-            report("reading images", row + 1, len(pictures))
+        if progress:
+            progress("reading images", row + 1, len(pictures))
     return pixels
 
 

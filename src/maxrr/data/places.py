@@ -7,7 +7,7 @@ from pathlib import Path
 from maxrr.data import idx, known
 from maxrr.data.known import PUBLISHED, Known
 from maxrr.errors import DataError
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 DEBIAN = Path("/usr/share/datasets")
 
@@ -21,7 +21,7 @@ def available() -> list[tuple[str, str | None]]:
     return found
 
 
-def fetch(name: str, report: Report | None = None, *, site: str | None = None) -> str:
+def fetch(name: str, progress: Progress | None = None, *, site: str | None = None) -> str:
     """Make a dataset known by name available, from the network if it must be, and say where it is.
 
     Its files are checked by sha256 in either case; what is fetched is stored in the user's cache. Files that arrived
@@ -30,7 +30,7 @@ def fetch(name: str, report: Report | None = None, *, site: str | None = None) -
     Parameters
     ----------
     name : str
-    report : Report, optional
+    progress : Progress, optional
         Called with the bytes fetched so far.
     site : str, optional
         Another address that has the files as `name.gz`, ending in '/'.
@@ -57,7 +57,7 @@ def fetch(name: str, report: Report | None = None, *, site: str | None = None) -
         if file not in files_in(target, entry):
             try:
                 target.mkdir(parents=True, exist_ok=True)
-                download(f"{site or entry.site}{file}.gz", target / file, sha256, report)
+                download(f"{site or entry.site}{file}.gz", target / file, sha256, progress)
             except DataError as error:
                 raise DataError(_unavailable(entry, error)) from None
     return str(target)

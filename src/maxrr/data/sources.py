@@ -7,12 +7,12 @@ from maxrr.data.dataset import Dataset
 from maxrr.data.ids import IdsFrom, check_ids_from
 from maxrr.data.known import PUBLISHED
 from maxrr.errors import DataError
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 
 def load(
     source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
-    ids_from: IdsFrom | None = None, whole: bool = False, report: Report | None = None,
+    ids_from: IdsFrom | None = None, whole: bool = False, progress: Progress | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
@@ -45,7 +45,7 @@ def load(
         a line is deleted, the records behind it get other ids, among them those of forgotten records.
     whole : bool
         Put every record on the first side, those for testing, too, as for a file of records that were set aside.
-    report : Report, optional
+    progress : Progress, optional
         Called as files arrive or images are read.
 
     Raises
@@ -67,13 +67,13 @@ def load(
         entry = PUBLISHED[source]
         files = places.find(entry)
         if files is None:
-            places.fetch(source, report)
+            places.fetch(source, progress)
             files = places.files_in(places.cache(entry), entry)
         return known.read(entry, files, whole)
     path = Path(source)
     known_names = ", ".join(["digits", *PUBLISHED])
     if path.is_dir():
-        return images.read(path, report, whole)
+        return images.read(path, progress, whole)
     if not path.is_file():
         raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
     if path.suffix == ".npz":

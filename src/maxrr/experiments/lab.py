@@ -33,7 +33,7 @@ from maxrr.nets.embedding import BLOCKS, full_precision
 from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
 
 MODELS, REQUESTS = 8, 9  # streams below the seed: of the models' own seeds, and of random records
@@ -70,17 +70,17 @@ class Lab:
     test: Dataset
     device: torch.device
     out: Path
-    report: Report | None
+    progress: Progress | None
     used: set[Path] = field(default_factory=set, repr=False)  # folders of networks, needed until a piece is written
 
     @classmethod
     def of(
         cls, profile: Profile, out: Path, *, source: str | None = None, seed: int = 0, device: str | None = None,
-        report: Report | None = None,
+        progress: Progress | None = None,
     ) -> "Lab":  # fmt: skip
         """The lab of a profile; its records are loaded, from a source if they are not known by name."""
         training, test = load(source or profile.data)
-        return cls(profile, seed, training.in_order(), test.in_order(), chosen_device(device), out, report)
+        return cls(profile, seed, training.in_order(), test.in_order(), chosen_device(device), out, progress)
 
     def results(self, part: str) -> Results:
         """The file of one part."""
@@ -140,7 +140,7 @@ class Lab:
             folder = self.work("ranking")
             found = rank(
                 self.network, self.training, seeds, recipe=self.profile.recipe, device=self.device, folder=folder,
-                report=self.report,
+                progress=self.progress,
             )  # fmt: skip
             shutil.rmtree(folder)
             return found
@@ -186,7 +186,7 @@ class Lab:
         self.used.add(folder)
         for run in train_by(
             recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
-            without=without, folder=folder, report=self.report,
+            without=without, folder=folder, progress=self.progress,
         ):  # fmt: skip
             yield run.network
 
@@ -232,7 +232,12 @@ class Lab:
         Of the profile's kind, if no other is asked for.
         """
         return solve(
-            kind or self.profile.heads, [one.training for one in features], self.training.labels, masks, self.report, C
+            kind or self.profile.heads,
+            [one.training for one in features],
+            self.training.labels,
+            masks,
+            self.progress,
+            C,
         )
 
     def accuracies(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:

@@ -53,9 +53,9 @@ def together(
     count = len(lab.training) if rows is None else rows.shape[1]
 
     def seen(through: int, loss: float, accuracy: float) -> None:
-        if lab.report is not None:
+        if lab.progress is not None:
             what = f"training {len(seeds)} networks"
-            lab.report(what, through, how.epochs * count, loss=loss, accuracy=accuracy)
+            lab.progress(what, through, how.epochs * count, loss=loss, accuracy=accuracy)
         if look is not None:
             look(through // count, settled(networks, stack))
 

@@ -20,14 +20,14 @@ from maxrr.files import write_atomically
 from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.parallel import Threads
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
 
 
 def embed(
     extractor: nn.Module, dataset: Dataset, *, device: str | torch.device | None = None,
-    out: str | Path | None = None, report: Report | None = None,
+    out: str | Path | None = None, progress: Progress | None = None,
 ) -> NDArray[Any]:  # fmt: skip
     """The features of every record, (records, d), in the order of the data set.
 
@@ -44,7 +44,7 @@ def embed(
         "cpu" or "cuda"; by default CUDA where there is some.
     out : path, optional
         A `.npy` file to write the features to as they come; what is returned is then a memory map of it.
-    report : optional
+    progress : optional
         Called with how many records are embedded.
     """
     place = chosen_device(device)
@@ -74,11 +74,11 @@ def embed(
 
     blocks = in_turn(block, range(0, len(dataset), size), place)
     if out is None:
-        return np.concatenate(list(counted(blocks, len(dataset), report)))
+        return np.concatenate(list(counted(blocks, len(dataset), progress)))
     path = Path(out)
 
     def write(file: BinaryIO) -> None:
-        for number, rows in enumerate(counted(blocks, len(dataset), report)):
+        for number, rows in enumerate(counted(blocks, len(dataset), progress)):
             if number == 0:
                 header = {"descr": rows.dtype.str, "fortran_order": False, "shape": (len(dataset), rows.shape[1])}
                 np.lib.format.write_array_header_1_0(file, header)
@@ -117,13 +117,13 @@ def in_turn(
         yield from blocks
 
 
-def counted(blocks: Iterator[NDArray[Any]], total: int, report: Report | None) -> Iterator[NDArray[Any]]:
+def counted(blocks: Iterator[NDArray[Any]], total: int, progress: Progress | None) -> Iterator[NDArray[Any]]:
     """The blocks, telling how many records have passed."""
     done = 0
     for rows in blocks:
         done += len(rows)
-        if report is not None:
-            report("embedding", done, total)
+        if progress is not None:
+            progress("embedding", done, total)
         yield rows
 
 

@@ -18,7 +18,7 @@ from maxrr.nets.pinning import pinned
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import DRAWS, begin, drawing, shuffle
-from maxrr.nets.task import Progress, Seen, Task
+from maxrr.nets.task import Seen, Tally, Task
 from maxrr.parallel import Threads
 
 GLANCE = 0.2  # seconds between two looks at how far a run is
@@ -29,7 +29,7 @@ class Stopped(Exception):  # noqa: N818 - nobody's error
 
 
 def run_side_by_side(
-    task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, progress: Progress
+    task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, tally: Tally
 ) -> Iterator[Run]:  # fmt: skip
     """The runs in the order of the seeds, `workers` at a time. Whoever stops asking for them stops the others.
 
@@ -45,11 +45,11 @@ def run_side_by_side(
         with drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = fit(
                 network.to(task.device), data.only(rows), task.recipe, seed, stop,
-                lambda *news: progress.seen(seed, *news),
+                lambda *news: tally.seen(seed, *news),
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)
 
-    engine = Threads(workers, 0 if draws else None, progress.show, stop)
+    engine = Threads(workers, 0 if draws else None, tally.show, stop)
     with pinned(task.threads), closing(engine.map(run, ((seed, begin(task.network, seed)) for seed in seeds))) as runs:
         yield from runs
 

@@ -10,18 +10,18 @@ from maxrr.nets import stacked
 from maxrr.nets.recipe import Run
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import begin
-from maxrr.nets.task import Progress, Task
+from maxrr.nets.task import Tally, Task
 
 AT_ONCE = 100  # more bring no more speed
 
 
-def run_together(task: Task, data: Records, seeds: Sequence[int], progress: Progress) -> Iterator[Run]:
+def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> Iterator[Run]:
     """The runs in the order of the seeds. Where memory runs out, fewer at a time."""
     at_once, first = AT_ONCE, 0
     while first < len(seeds):
         group = seeds[first : first + at_once]
         try:
-            finished = run_group(task, data, group, progress)
+            finished = run_group(task, data, group, tally)
         except torch.cuda.OutOfMemoryError:
             if len(group) == 1:
                 raise
@@ -32,14 +32,14 @@ def run_together(task: Task, data: Records, seeds: Sequence[int], progress: Prog
         yield from finished
 
 
-def run_group(task: Task, data: Records, seeds: Sequence[int], progress: Progress) -> list[Run]:
+def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> list[Run]:
     """Some runs, from beginning to end."""
     networks = [begin(task.network, seed) for seed in seeds]
 
     def seen(through: int, loss: float, accuracy: float) -> None:
         for seed in seeds:
-            progress.seen(seed, through, loss, accuracy)
-        progress.show()
+            tally.seen(seed, through, loss, accuracy)
+        tally.show()
 
     stack = stacked.Stack(networks, data, task.recipe)
     rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])

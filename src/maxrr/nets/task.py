@@ -14,7 +14,7 @@ from maxrr.data import Dataset
 from maxrr.nets.recipe import Environment, Recipe, Run
 from maxrr.nets.run_store import Runs
 from maxrr.nets.seeding import Network
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 Seen = Callable[[int, float, float], None]
 """Called now and then with the records gone through so far, the mean loss and the accuracy of this epoch."""
@@ -48,10 +48,10 @@ class Task:
 
 
 @dataclass
-class Progress:
+class Tally:
     """How far all runs are together, in records gone through."""
 
-    report: Report | None
+    progress: Progress | None
     each: int  # records that a run goes through
     asked: int  # runs asked for
     stored: int  # of these, runs that were on the disk before
@@ -69,7 +69,7 @@ class Progress:
         """Tell whoever wants to know, with the means over the runs in progress, or at the end over all."""
         with self.lock:
             done = self.stored * self.each + sum(self.through.values())
-            if self.report is None or done <= self.shown:  # less where memory ran out and a group begins anew
+            if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew
                 return
             self.shown = done
             going = [seed for seed, through in self.through.items() if through < self.each] or list(self.through)
@@ -77,6 +77,6 @@ class Progress:
         what = "training" if self.asked == 1 else f"training {self.asked} networks"
         if numbers:
             loss, accuracy = (sum(values) / len(values) for values in zip(*numbers, strict=True))
-            self.report(what, done, self.asked * self.each, loss=loss, accuracy=accuracy)
+            self.progress(what, done, self.asked * self.each, loss=loss, accuracy=accuracy)
         else:
-            self.report(what, done, self.asked * self.each)
+            self.progress(what, done, self.asked * self.each)

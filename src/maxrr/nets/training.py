@@ -22,15 +22,15 @@ from maxrr.nets.run_store import Runs, kind_of
 from maxrr.nets.runs_cpu import run_side_by_side
 from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import Network, begin, checked
-from maxrr.nets.task import Progress, Task
+from maxrr.nets.task import Tally, Task
 from maxrr.parallel import cores
-from maxrr.progress import Report
+from maxrr.progress import Progress
 
 
 def train(
     network: Network, dataset: Dataset, seed: int, *,
     epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
-    device: str | torch.device | None = None, threads: int | None = None, report: Report | None = None,
+    device: str | torch.device | None = None, threads: int | None = None, progress: Progress | None = None,
 ) -> Run:  # fmt: skip
     """Train a network.
 
@@ -51,7 +51,7 @@ def train(
         "cpu" or "cuda"; by default CUDA where there is some.
     threads : int, optional
         On the CPU; by default as many as PyTorch is set to.
-    report : optional
+    progress : optional
         Called with how far it is, with the loss and the accuracy on the training records.
 
     Returns
@@ -63,7 +63,7 @@ def train(
     if count < 1:
         raise ValueError(f"one thread or more, not {count}")
     task = Task(network, dataset, Recipe(epochs, batch_size, lr), chosen_device(device), count, None)
-    (run,) = run_all(task, [seed], 1, report)
+    (run,) = run_all(task, [seed], 1, progress)
     return run
 
 
@@ -71,7 +71,7 @@ def train_many(
     network: Network, dataset: Dataset, seeds: Iterable[int], *,
     epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
-    folder: str | Path | None = None, report: Report | None = None,
+    folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Iterator[Run]:  # fmt: skip
     """Train a network once for each seed, as `train` does; yields the runs in the order of the seeds.
 
@@ -80,7 +80,7 @@ def train_many(
 
     Parameters
     ----------
-    network, dataset, epochs, batch_size, lr, device, report
+    network, dataset, epochs, batch_size, lr, device, progress
         As in `train`.
     seeds : iterable of int
     workers : int, optional
@@ -94,14 +94,14 @@ def train_many(
     """
     return train_by(
         Recipe(epochs, batch_size, lr), network, dataset, seeds, device=device, workers=workers, without=without,
-        folder=folder, report=report,
+        folder=folder, progress=progress,
     )  # fmt: skip
 
 
 def train_by(
     recipe: Recipe, network: Network, dataset: Dataset, seeds: Iterable[int], *,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
-    folder: str | Path | None = None, report: Report | None = None,
+    folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Iterator[Run]:  # fmt: skip
     """As `train_many`, for a recipe that there is already, perhaps one with an optimiser of its own."""
     wanted = [checked(seed) for seed in seeds]
@@ -118,7 +118,7 @@ def train_by(
         if rows is not None:
             kind["without"] = {str(seed): hashlib.sha256(seen.tobytes()).hexdigest() for seed, seen in rows.items()}
         runs = Runs(folder, kind)
-    return run_all(Task(network, dataset, recipe, place, 1, runs, rows), wanted, at_once, report)
+    return run_all(Task(network, dataset, recipe, place, 1, runs, rows), wanted, at_once, progress)
 
 
 def rows_without(
@@ -138,12 +138,12 @@ def rows_without(
     return rows
 
 
-def run_all(task: Task, seeds: Sequence[int], workers: int, report: Report | None) -> Iterator[Run]:
+def run_all(task: Task, seeds: Sequence[int], workers: int, progress: Progress | None) -> Iterator[Run]:
     """The runs in the order of the seeds, those on the disk among them."""
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
-    progress = Progress(report, task.recipe.epochs * task.count, len(seeds), len(seeds) - len(missing))
-    progress.show()
-    fresh = run_missing(task, missing, workers, progress) if missing else iter(())
+    tally = Tally(progress, task.recipe.epochs * task.count, len(seeds), len(seeds) - len(missing))
+    tally.show()
+    fresh = run_missing(task, missing, workers, tally) if missing else iter(())
     computed = set(missing)
     for seed in seeds:
         if seed in computed:
@@ -153,7 +153,7 @@ def run_all(task: Task, seeds: Sequence[int], workers: int, report: Report | Non
             yield task.runs.get(seed, begin(task.network, seed))
 
 
-def run_missing(task: Task, seeds: Sequence[int], workers: int, progress: Progress) -> Iterator[Run]:
+def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Iterator[Run]:
     """The runs that are not on the disk yet."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
@@ -165,7 +165,7 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, progress: Progre
     elif task.device.type == "cuda":
         why_not = preflight.why_not_stacked(example, data)
         if why_not is None:
-            return run_together(task, data, seeds, progress)
+            return run_together(task, data, seeds, tally)
     if why_not is not None and len(seeds) > 1:
         warnings.warn(f"networks are trained one at a time: {why_not}", stacklevel=2)
-    return run_side_by_side(task, data, seeds, workers if why_not is None else 1, draws, progress)
+    return run_side_by_side(task, data, seeds, workers if why_not is None else 1, draws, tally)

@@ -1,6 +1,6 @@
 """What long work says while it runs, and a plain line that shows it.
 
-Long work takes a `report` and calls it as it goes; None is silence. What is drawn, and with which library, is the
+Long work takes a `progress` and calls it as it goes; None is silence. What is drawn, and with which library, is the
 business of whoever calls: `Line` needs nothing but a terminal or a log file.
 """
 
@@ -11,7 +11,7 @@ import time
 from typing import Protocol, TextIO
 
 
-class Report(Protocol):
+class Progress(Protocol):
     """Called with what is being done, how much of it is, of how much, and numbers worth showing (loss, accuracy).
 
     `done` equal to `total` says that this is finished; another `what` may follow.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxrr.parallel import InProcess, Processes, WorkerLostError
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
@@ -51,7 +51,7 @@ def influential_in(
     *,
     C: float = 1.0,
     masks: Iterable[Bools | None] | None = None,
-    report: Report | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Influence]:
     """For each run the samples that `LinearSVM(C).fit(X, y)` finds influential, in the order of the runs.
 
@@ -67,7 +67,7 @@ def influential_in(
     masks
         For each run the samples that take part in it; None stands for all. On a graphics processor neighbouring runs
         with the same array are begun together.
-    report
+    progress
         Called after every run.
 
     Raises
@@ -78,7 +78,7 @@ def influential_in(
     C = validation.penalty(C)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     _, codes = validation.classes(validation.labels(array, len(np.atleast_1d(array)), None))
-    return spread(runs, repeat(None) if masks is None else masks, without_features(codes), C, report)
+    return spread(runs, repeat(None) if masks is None else masks, without_features(codes), C, progress)
 
 
 def without_features(codes: Ints) -> Samples:
@@ -88,7 +88,7 @@ def without_features(codes: Ints) -> Samples:
 
 
 def spread(
-    runs: Iterable[Array], masks: Iterable[Bools | None], blank: Samples, C: float, report: Report | None
+    runs: Iterable[Array], masks: Iterable[Bools | None], blank: Samples, C: float, progress: Progress | None
 ) -> Iterator[Influence]:  # fmt: skip
     """All runs over all cores. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
@@ -105,8 +105,8 @@ def spread(
             for found in solved:
                 yield found
                 done += 1
-                if report is not None:
-                    report("influential samples", done, max(total, taken))
+                if progress is not None:
+                    progress("influential samples", done, max(total, taken))
         except WorkerLostError as error:
             raise RuntimeError(f"run {done}: {error}") from error
 

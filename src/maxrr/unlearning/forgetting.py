@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from maxrr.errors import Stale
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.unlearning import flat, state
 from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, class_mark, id_mark
@@ -19,7 +19,7 @@ Commit = Callable[[Fitted, Receipt], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
 
 
-def execute(before: Fitted, plan: Plan, commit: Commit, report: Report | None = None) -> Receipt:
+def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None) -> Receipt:
     """Do what the plan says, and overwrite what the state before held of the records that leave.
 
     A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, and copies
@@ -36,7 +36,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, report: Report | None = 
         raise plan.refused()
     overrides = let_in(request.copies, request.allow_copies)
     with flat.quietly():
-        after = state.carried_out(before, plan.action, request, report)
+        after = state.carried_out(before, plan.action, request, progress)
     flat.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)

@@ -23,7 +23,7 @@ from maxrr.nets import Environment, Recipe
 from maxrr.nets.given import given_weights
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import penalty
 from maxrr.unlearning import flat
@@ -93,7 +93,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Dataset | ArrayLike, y: ArrayLike | None = None, ids: ArrayLike | None = None,
         subjects: ArrayLike | None = None, *, allow_copies: str | None = None, folder: str | Path | None = None,
-        report: Report | None = None,
+        progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the head on every record.
 
@@ -108,11 +108,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights of zero is warned about (`maxrr.svm.FlatHeadWarning`): every record is influential in it.
         """
         with self._lock:
-            return self._fit(*as_dataset(X, y, ids, subjects), allow_copies, folder, report)
+            return self._fit(*as_dataset(X, y, ids, subjects), allow_copies, folder, progress)
 
     def _fit(
         self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
-        report: Report | None,
+        progress: Progress | None,
     ) -> Self:  # fmt: skip
         penalty(self.C), checked(self.seed)  # which would be found wrong only after long work
         before: Fitted | None = vars(self).get("_state")
@@ -127,14 +127,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         choice = self.core.choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
-            report=report,
+            progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
         holdings = Holdings.of(records)
         clock = [time.perf_counter()]
-        extractor = setting.extractor(records, choice, report)
+        extractor = setting.extractor(records, choice, progress)
         clock.append(time.perf_counter())
-        features = setting.features(extractor, records, report)
+        features = setting.features(extractor, records, progress)
         clock.append(time.perf_counter())
         head = setting.head(features, records)
         clock.append(time.perf_counter())
@@ -239,18 +239,18 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             request = look_up_for_replacing(self._fitted, id, features, label, core_policy, allow_copies)
             return make_plan(self._fitted, request)
 
-    def execute(self, plan: Plan, *, report: Report | None = None) -> Receipt:
+    def execute(self, plan: Plan, *, progress: Progress | None = None) -> Receipt:
         """Do what a plan of this model says, whole or not at all.
 
         If something was forgotten, replaced or fitted since the plan was made, it is a `maxrr.errors.Stale`; if it is a
         plan that refuses, a `maxrr.errors.Refused`.
         """
         with self._lock:
-            return execute(self._fitted, plan, self._take_over, report)
+            return execute(self._fitted, plan, self._take_over, progress)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
-        core_policy: str | Technique = REFUSE, refit: str = RETAINED, report: Report | None = None,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by id or all of some subjects.
 
@@ -270,11 +270,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             plan = self.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
-            return execute(self._fitted, plan, self._take_over, report)
+            return execute(self._fitted, plan, self._take_over, progress)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
-        core_policy: str | Technique = REFUSE, allow_copies: str | None = None, report: Report | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
@@ -286,7 +286,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             plan = self.plan_replace(id, features, label, core_policy=core_policy, allow_copies=allow_copies)
-            return execute(self._fitted, plan, self._take_over, report)
+            return execute(self._fitted, plan, self._take_over, progress)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after

@@ -17,7 +17,7 @@ from maxrr.core import Choice, Core, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import flat
 
@@ -48,7 +48,7 @@ class Setting:
             return np.sort(ids[self.core.is_core(ids)])
         return np.intersect1d(chosen, ids)
 
-    def extractor(self, records: Dataset, choice: Choice, report: Report | None = None) -> nn.Module:
+    def extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
         """The extractor, trained on those of the records that are core.
 
         Classes are numbered as they come among the core: so it does not matter which others there are, or were.
@@ -59,13 +59,13 @@ class Setting:
         core = records.select(np.intersect1d(choice.ids, records.ids))
         run = train(
             self.network, numbered(core), self.seed, epochs=self.recipe.epochs, batch_size=self.recipe.batch_size,
-            lr=self.recipe.lr, device=self.device, threads=self.threads, report=report,
+            lr=self.recipe.lr, device=self.device, threads=self.threads, progress=progress,
         )  # fmt: skip
         return split(run.network)[0]
 
-    def features(self, extractor: nn.Module, records: Dataset, report: Report | None = None) -> NDArray[Any]:
+    def features(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
         """The records' features."""
-        return embed(extractor, records, device=self.device, report=report)
+        return embed(extractor, records, device=self.device, progress=progress)
 
     def head(self, features: NDArray[Any], records: Dataset) -> LinearSVM:
         """The head, fitted on the features of these records. Whoever takes it over warns if it is flat."""

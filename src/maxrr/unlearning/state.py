@@ -17,7 +17,7 @@ from torch import nn
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.data.once import once
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.conditions import conditions
@@ -159,7 +159,7 @@ class Fitted:
         return rows[np.any(shaped, axis=0)], sum(bool(head.any()) for head in shaped)
 
 
-def carried_out(now: Fitted, action: Action, request: Request, report: Report | None) -> Fitted:
+def carried_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
     """The model after an action. What it holds of the records that leave is not erased yet."""
     then = less(now, request)
     if action is Action.nothing:
@@ -169,11 +169,11 @@ def carried_out(now: Fitted, action: Action, request: Request, report: Report | 
     then = without_names(then, np.setdiff1d(now.holdings.present, then.holdings.present))
     match action:
         case Action.retrain:
-            return with_heads(with_extractor(then, report), report)
+            return with_heads(with_extractor(then, progress), progress)
         case Action.technique:
-            return with_heads(by_technique(now, then, request), report)
+            return with_heads(by_technique(now, then, request), progress)
         case Action.anew:
-            return with_heads(then, report)
+            return with_heads(then, progress)
         case Action.influential:
             return on_influential(now, then, request)
         case Action.more:
@@ -205,11 +205,11 @@ def less(now: Fitted, request: Request) -> Fitted:
     )
 
 
-def with_extractor(then: Fitted, report: Report | None) -> Fitted:
+def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     """An extractor trained on the records that are there, and on no other."""
     retained = then.holdings.retained()
     choice = replace(then.choice, ids=then.setting.core_ids(retained.ids, then.choice.ids))
-    extractor = then.setting.extractor(retained, choice, report)
+    extractor = then.setting.extractor(retained, choice, progress)
     return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
 
 
@@ -241,10 +241,10 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
     return replace(then, holdings=then.holdings.without_names(gone), labels=labels)
 
 
-def with_heads(then: Fitted, report: Report | None) -> Fitted:
+def with_heads(then: Fitted, progress: Progress | None) -> Fitted:
     """Heads fitted from scratch on all records that are there, which then stand in rows without gaps again."""
     retained = shuffled(then.holdings.retained(), then.key)
-    head = then.setting.head(then.setting.features(then.extractor, retained, report), retained)
+    head = then.setting.head(then.setting.features(then.extractor, retained, progress), retained)
     return replace(
         then, holdings=Holdings.of(retained), head=head, on_influential=False, layouts=then.layouts + 1
     )  # fmt: skip

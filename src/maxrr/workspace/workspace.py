@@ -18,7 +18,7 @@ from sklearn.base import clone
 from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
 from maxrr.nets.seeding import Network
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import execute
@@ -79,7 +79,7 @@ class Workspace:
     @classmethod
     def create(
         cls, folder: str | Path, model: MaxRR, records: Dataset, *,
-        source: Mapping[str, str] | None = None, report: Report | None = None,
+        source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Fit a model and keep it in a new folder.
 
@@ -92,7 +92,7 @@ class Workspace:
         workspace = cls(Store(place), None)
         try:
             workspace._store.claim()
-            workspace.fit(records, model, source=source, report=report)
+            workspace.fit(records, model, source=source, progress=progress)
         except BaseException:
             workspace.close()
             raise
@@ -148,15 +148,15 @@ class Workspace:
 
     def fit(
         self, records: Dataset, model: MaxRR | None = None, *, allow_copies: str | None = None,
-        source: Mapping[str, str] | None = None, report: Report | None = None,
+        source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Fit again, as before or another model. Records that were forgotten here are refused, as by `MaxRR.fit`."""
         with self._writing():
-            return self._fit(records, model, allow_copies, source, report)
+            return self._fit(records, model, allow_copies, source, progress)
 
     def _fit(
         self, records: Dataset, model: MaxRR | None, allow_copies: str | None, source: Mapping[str, str] | None,
-        report: Report | None,
+        progress: Progress | None,
     ) -> Self:  # fmt: skip
         before = self._store.root
         if model is None:
@@ -172,7 +172,7 @@ class Workspace:
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
             fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
-        fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), report=report)
+        fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), progress=progress)
         after = fresh._fitted
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
         network, self._network = self._network, fresh.network
@@ -224,15 +224,15 @@ class Workspace:
         with self._lock:
             return self._model.plan_replace(id, features, label, core_policy=core_policy, allow_copies=allow_copies)
 
-    def execute(self, plan: Plan, *, records: Dataset | None = None, report: Report | None = None) -> Receipt:
+    def execute(self, plan: Plan, *, records: Dataset | None = None, progress: Progress | None = None) -> Receipt:
         """As `MaxRR.execute`, durable. The plan may come from a snapshot: it is `Stale` if anything was done since."""
         with self._writing(), self._at_hand(records) as fitted:
-            return execute(fitted, plan, self._take_over, report)
+            return execute(fitted, plan, self._take_over, progress)
 
     def unlearn(
         self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
-        report: Report | None = None,
+        progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
 
@@ -241,17 +241,17 @@ class Workspace:
         """
         with self._writing(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
-            return execute(fitted, plan, self._take_over, report)
+            return execute(fitted, plan, self._take_over, progress)
 
     def replace(
         self, id: int | str, features: ArrayLike, label: Any = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
-        report: Report | None = None,
+        progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.replace`, durable."""
         with self._writing(), self._at_hand(records) as fitted:
             request = look_up_for_replacing(fitted, id, features, label, core_policy, allow_copies)
-            return execute(fitted, make_plan(fitted, request), self._take_over, report)
+            return execute(fitted, make_plan(fitted, request), self._take_over, progress)
 
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
