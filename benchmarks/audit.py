@@ -29,10 +29,10 @@ from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.audit.shadows import View
 from maxrr.audit.verdicts import is_found
 from maxrr.core import HashCore
-from maxrr.experiments.heads import Head
-from maxrr.experiments.lab import Features, Lab
-from maxrr.experiments.profiles import PROFILES
 from maxrr.nets.seeding import stream
+from maxrr.paper.heads import Head
+from maxrr.paper.lab import Features, Lab
+from maxrr.paper.profiles import PROFILES
 from maxrr.parallel import Threads, single_threaded_blas
 from maxrr.progress import Line
 from maxrr.svm import fit_platt

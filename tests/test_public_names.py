@@ -57,17 +57,14 @@ PUBLIC = {
         "single_threaded_blas",
     },
     "maxrr.progress": {"Line", "Progress"},
-    "maxrr.experiments": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile"},
+    "maxrr.paper": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile", "cell_text", "draw", "reproduction_page"},
     "maxrr.report": {
         "RequestStory",
         "Story",
         "audit_page",
-        "cell_text",
         "demo_page",
-        "draw",
         "is_report",
         "kinds_of",
-        "reproduction_page",
     },
     "maxrr.unlearning": {
         "Action",

@@ -13,13 +13,13 @@ from tools.fill_reproduction import LOSSES, OWN, PAGE, ROOT, accuracies, control
 
 from maxrr.cli.fit import core_of
 from maxrr.core import MiddleCore
-from maxrr.experiments import PARTS
-from maxrr.experiments.comparison import POINTS, RELATIVE, half_interval, spread
-from maxrr.experiments.core_choice import SIZES
-from maxrr.experiments.core_rule import SHARES, TEN_POINTS, chosen, leads, objections
-from maxrr.experiments.published import published, table
-from maxrr.experiments.sensitivity import ROWS
-from maxrr.report.counting import verdicts
+from maxrr.paper import PARTS
+from maxrr.paper.comparison import POINTS, RELATIVE, half_interval, spread
+from maxrr.paper.core_choice import SIZES
+from maxrr.paper.core_rule import SHARES, TEN_POINTS, chosen, leads, objections
+from maxrr.paper.counting import verdicts
+from maxrr.paper.published import published, table
+from maxrr.paper.sensitivity import ROWS
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 

@@ -20,7 +20,7 @@ ROOMS = (
     "audit",
     "workspace",
     "report",
-    "experiments",
+    "paper",
     "service",
     "cli",
 )

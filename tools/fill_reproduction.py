@@ -19,11 +19,11 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from maxrr.experiments import confidence, published
-from maxrr.report.counting import groups
-from maxrr.report.figures.names import readable
-from maxrr.report.figures.verdicts import MARKS
-from maxrr.report.markdown import markdown_grid, markdown_lines
+from maxrr.paper import confidence, published
+from maxrr.paper.counting import groups
+from maxrr.paper.figures.names import readable
+from maxrr.paper.figures.verdicts import MARKS
+from maxrr.paper.markdown import markdown_grid, markdown_lines
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 from tests.cli.shell import Shell
-from tests.experiments.problems import TINY, repeatable, sides
-from tests.report.samples import results as papers_size
+from tests.paper.problems import TINY, repeatable, sides
+from tests.paper.samples import results as papers_size
 
 from maxrr.cli import reproduce, show
-from maxrr.experiments import PARTS, PROFILES, STUDIES
+from maxrr.paper import PARTS, PROFILES, STUDIES
+from maxrr.paper.figures.names import readable
 from maxrr.progress import Progress
-from maxrr.report.figures.names import readable
 
 NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "array_api_compat", "onnxruntime", "pandas")
 WITH_LITTLE = f"""
@@ -36,7 +36,7 @@ def small() -> Iterator[None]:
     """The profile smoke is tiny, and no figures are drawn: those have tests of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PROFILES, "smoke", replace(TINY, heads="one-vs-one"))  # heads that need no process
-        patch.setattr("maxrr.experiments.lab.load", lambda name: sides())
+        patch.setattr("maxrr.paper.lab.load", lambda name: sides())
         patch.setattr("maxrr.report.draw", lambda results, folder: [])
         yield
 
@@ -141,7 +141,7 @@ def test_an_interrupted_run_goes_on(
 def test_what_is_there_is_shown_and_not_measured(
     shell: Shell, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("maxrr.experiments.lab.Lab.extractors", lambda *_, **__: pytest.fail("it was measured"))
+    monkeypatch.setattr("maxrr.paper.lab.Lab.extractors", lambda *_, **__: pytest.fail("it was measured"))
     cells = contents(undisturbed / "smoke")["sensitivity"]["cells"]
     before = files(undisturbed)
     shown = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed).out

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset, load
-from maxrr.experiments import scores
-from maxrr.experiments.lab import Lab
-from maxrr.experiments.profiles import SMOKE
-from maxrr.experiments.stacking import extractors_on
 from maxrr.nets import Recipe
+from maxrr.paper import scores
+from maxrr.paper.lab import Lab
+from maxrr.paper.profiles import SMOKE
+from maxrr.paper.stacking import extractors_on
 
 SEEDS = [3, 4]
 PROFILE = replace(SMOKE, recipe=Recipe(epochs=2, batch_size=64, lr=1e-3), looks=(1, 2))

@@ -13,7 +13,7 @@ from maxrr.cli import show
 from maxrr.cli.options import Json
 
 if TYPE_CHECKING:
-    from maxrr.experiments import Profile
+    from maxrr.paper import Profile
 
 Result = dict[str, Any]
 
@@ -183,7 +183,7 @@ def measure(
     wanted: Sequence[tuple[str, str | None]], profile: Size, out: Path, seed: int, device: str | None, json: bool
 ) -> None:
     """Measure parts, each on data of its own or the profile's, and show what came of them."""
-    from maxrr.experiments import PARTS, PROFILES, STUDIES, Lab
+    from maxrr.paper import PARTS, PROFILES, STUDIES, Lab
 
     chosen, folder = PROFILES[profile.value], out / profile.value
     found: dict[str, Result] = {}
@@ -210,7 +210,7 @@ def measure(
         show.json({name: {"title": part["title"], "runs": part["runs"], "cells": part["cells"]}
                    for name, part in found.items()} | {"page": str(page)})  # fmt: skip
     else:
-        from maxrr.report.reproduction import headline
+        from maxrr.paper.page import headline
 
         show.say(f"{headline(found)}.")
         show.say(f"The results, as JSON and figures: {show.near(folder)}. To look at: {show.near(page)}.")
@@ -218,8 +218,8 @@ def measure(
 
 def tell(part: Result, profile: Profile) -> None:
     """A part's cells, ours beside the paper's."""
-    from maxrr.report.figures.names import readable
-    from maxrr.report.reproduction import cell_text, is_share
+    from maxrr.paper.figures.names import readable
+    from maxrr.paper.page import cell_text, is_share
     from maxrr.report.words import count
 
     show.say(f"{part['title']} ({profile.data}, {count(part['runs'], 'run')})")
@@ -242,9 +242,8 @@ def write(folder: Path) -> Path:
     """Figures of all results in the folder, where matplotlib is, and the page around them."""
     import json as json_
 
-    from maxrr.experiments import PARTS, STUDIES
     from maxrr.files import write_atomically
-    from maxrr.report import draw, reproduction_page
+    from maxrr.paper import PARTS, STUDIES, draw, reproduction_page
 
     there = {
         path.stem: path

@@ -1,0 +1,122 @@
+"""Our number beside the paper's, and whether they agree: one rule, fixed before the paper-size runs were made, and a
+test of equivalence, which came after them.
+
+The paper gives no errors, but its table has one: nothing is unlearned in the row 'No', so its six accuracies measure
+the same thing, each over 100 runs, and they spread by a standard deviation of 0.0023. Of counts and shares it gives one
+value each; we allow them an error of 2.5 % and of 2.5 points. Two numbers agree if they differ by no more than twice
+the joint standard error, theirs and ours together. Up to twice that they are near, beyond it they differ.
+
+By this rule a number with a large error agrees more easily. The test has fixed margins: a point of accuracy, what the
+smallest loss that the paper speaks of amounts to; a tenth of a count, less than the two kinds of SVM differ by; five
+points of a share, one of the paper's 20 runs. Its number is taken as it is printed. Ours is equivalent if the 90 %
+interval of its mean lies within the margin around it (two one-sided tests at 5 %), different if all of the interval
+lies outside, and else open. One number over all runs has no interval of its own: it is taken to have the error that
+the rule allows the paper's.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from scipy.special import ndtri, stdtrit
+
+from maxrr.paper import published
+
+Kind = Literal["accuracy", "count", "share"]
+Verdict = Literal["agrees", "near", "differs"]
+Equivalence = Literal["equivalent", "different", "open"]
+
+RELATIVE = 0.025  # of a count
+POINTS = 0.025  # of a share
+MARGINS: dict[Kind, float] = {"accuracy": 0.01, "count": 0.1, "share": 0.05}  # of a count, a part of it
+LEVEL = 0.05  # of each of the two tests
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean over runs with its standard error (None for one run), and the paper's number, if it gives one.
+
+    Attributes
+    ----------
+    mean, stderr
+    paper, difference, verdict, equivalence
+        None where the paper has nothing to say.
+    """
+
+    mean: float
+    stderr: float | None
+    paper: float | None
+    difference: float | None
+    verdict: Verdict | None
+    equivalence: Equivalence | None
+
+    def to_json(self) -> dict[str, Any]:
+        """For a result file."""
+        return asdict(self)
+
+
+def compared(values: Sequence[float], paper: float | None = None, kind: Kind = "accuracy", times: int = 1) -> Cell:
+    """The mean of our runs beside the paper's number.
+
+    If the paper measured it several times, its number is the mean, and the error smaller by the root of how often.
+
+    >>> compared([0.90, 0.91, 0.89], 0.8971).verdict, compared([9_000.0], 10_745.3, "count").verdict
+    ('agrees', 'differs')
+    >>> compared([0.75, 0.89], 0.7572).verdict, compared([0.75, 0.89], 0.7572).equivalence
+    ('agrees', 'open')
+    """
+    mean = statistics.fmean(values)
+    stderr = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+    if paper is None:
+        return Cell(mean, stderr, None, None, None, None)
+    theirs, difference = error(paper, kind) / math.sqrt(times), mean - paper
+    reach = half_interval(stderr, len(values)) if stderr is not None else half_interval(theirs)
+    found = equivalence(difference, reach, margin(paper, kind))
+    return Cell(mean, stderr, paper, difference, verdict(difference, theirs, stderr), found)
+
+
+def verdict(difference: float, theirs: float, ours: float | None) -> Verdict:
+    """What a difference means, given both standard errors; a single run is taken to be as uncertain as the paper."""
+    allowed = 2.0 * math.hypot(theirs, theirs if ours is None else ours)
+    return "agrees" if abs(difference) <= allowed else "near" if abs(difference) <= 2.0 * allowed else "differs"
+
+
+def equivalence(difference: float, reach: float, margin: float) -> Equivalence:
+    """Where the interval around a difference lies.
+
+    >>> equivalence(0.004, 0.005, 0.01), equivalence(-0.02, 0.005, 0.01), equivalence(0.004, 0.05, 0.01)
+    ('equivalent', 'different', 'open')
+    """
+    if abs(difference) + reach <= margin:
+        return "equivalent"
+    return "different" if abs(difference) - reach > margin else "open"
+
+
+def half_interval(stderr: float, runs: int | None = None) -> float:
+    """How far the interval of a mean reaches to either side; an error that is assumed counts as known.
+
+    >>> round(half_interval(1.0), 3), round(half_interval(1.0, 20), 3)
+    (1.645, 1.729)
+    """
+    return stderr * float(ndtri(1.0 - LEVEL) if runs is None else stdtrit(runs - 1, 1.0 - LEVEL))
+
+
+def margin(paper: float, kind: Kind) -> float:
+    """How far a number may be from the paper's and still be called equivalent."""
+    return MARGINS[kind] * (paper if kind == "count" else 1.0)
+
+
+def error(paper: float, kind: Kind) -> float:
+    """The standard error that one of the paper's numbers is taken to have."""
+    return {"accuracy": spread(), "count": RELATIVE * paper, "share": POINTS}[kind]
+
+
+def spread() -> float:
+    """How the paper's accuracies spread where it measured the same thing six times.
+
+    >>> round(spread(), 4)
+    0.0023
+    """
+    return statistics.stdev(published.table()["No"].values())

@@ -1,0 +1,285 @@
+"""What every experiment needs: records, seeds, the ranking, trained extractors, solved heads."""
+
+import copy
+import hashlib
+import io
+import json
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maxrr.core import Ranking, rank
+from maxrr.core.frequency import ranking_seeds
+from maxrr.data import Dataset, load
+from maxrr.files import write_atomically
+from maxrr.nets import MLP, LeNet5, Recipe, embed, split
+from maxrr.nets.embedding import BLOCKS, full_precision
+from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.nets.seeding import stream
+from maxrr.nets.training import train_by
+from maxrr.paper import published
+from maxrr.paper.heads import Bools, Head, Kind, accuracy
+from maxrr.paper.profiles import PROFILES, Profile
+from maxrr.paper.results import Results
+from maxrr.paper.solving import solve
+from maxrr.progress import Progress
+from maxrr.svm.arrays import Array
+
+MODELS, REQUESTS = 8, 9  # streams below the seed: of the models' own seeds, and of random records
+WORK = "work"  # a folder for what is not finished
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """All records as one extractor sees them, training and test; on the device where there is one."""
+
+    training: Array
+    test: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lab:
+    """Where the studies of one profile and seed take place.
+
+    Attributes
+    ----------
+    profile, seed
+    training, test
+        In the order of their ids.
+    device
+    out
+        The folder of the result files.
+    report
+        Called as long work goes on.
+    """
+
+    profile: Profile
+    seed: int
+    training: Dataset
+    test: Dataset
+    device: torch.device
+    out: Path
+    progress: Progress | None
+    used: set[Path] = field(default_factory=set, repr=False)  # folders of networks, needed until a piece is written
+
+    @classmethod
+    def of(
+        cls, profile: Profile, out: Path, *, source: str | None = None, seed: int = 0, device: str | None = None,
+        progress: Progress | None = None,
+    ) -> "Lab":  # fmt: skip
+        """The lab of a profile; its records are loaded, from a source if they are not known by name."""
+        training, test = load(source or profile.data)
+        return cls(profile, seed, training.in_order(), test.in_order(), chosen_device(device), out, progress)
+
+    def results(self, part: str) -> Results:
+        """The file of one part."""
+        usual = PROFILES[self.profile.name].data if self.profile.name in PROFILES else self.profile.data
+        name = part if self.profile.data == usual else f"{part}-{self.profile.data}"
+        return Results(self.out / f"{name}.json", self.setting, self.device, self.tidy)
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What all numbers follow from, as a file has it."""
+        setting: dict[str, Any] = json.loads(json.dumps({"profile": self.profile.to_json(), "seed": self.seed}))
+        return setting
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the paper's numbers were measured on these records."""
+        return self.profile.data == published.DATA
+
+    # Randomness
+
+    def seeds(self, count: int) -> list[int]:
+        """Of models, none of them among the ranking's. More are the same ones and then some."""
+        numbers: list[int] = stream(self.seed, MODELS).generate_state(count, np.uint64).tolist()
+        return numbers
+
+    def draw(self, among: NDArray[Any], count: int, *purpose: int) -> NDArray[Any]:
+        """Some of these ids at random, sorted; the same ones for the same purpose."""
+        rng = np.random.default_rng(stream(self.seed, REQUESTS, *purpose))
+        return np.sort(rng.choice(among, count, replace=False))
+
+    # Who matters
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """How often each record is influential, over the profile's ranking runs; kept beside the results."""
+        profile, seeds = self.profile, ranking_seeds(self.seed, self.profile.ranked)
+        path = self.out / f"ranking-{profile.data}.npz"
+        setting = {name: profile.to_json()[name] for name in ("data", "heads", "ranked", "recipe")}
+        about = json.dumps({"seed": self.seed, **setting})
+        if path.exists():
+            with reading(path), np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+                made, marks, gap = str(stored["about"]), stored["marks"], float(stored["gap"])
+            if made != about:
+                raise ValueError(f"{path} is of another profile or seed: choose another --out, or delete it")
+            return Ranking(self.training.ids, tuple(seeds), marks, gap)
+        found = self.ranked(seeds)
+        content = io.BytesIO()
+        np.savez_compressed(content, marks=found.marks, gap=np.float64(found.worst_gap), about=np.str_(about))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.getvalue())
+        self.tidy()
+        return found
+
+    def ranked(self, seeds: list[int]) -> Ranking:
+        """The ranking, measured."""
+        if self.profile.heads == "one-vs-rest":
+            folder = self.work("ranking")
+            found = rank(
+                self.network, self.training, seeds, recipe=self.profile.recipe, device=self.device, folder=folder,
+                progress=self.progress,
+            )  # fmt: skip
+            shutil.rmtree(folder)
+            return found
+        features = self.embedded(self.extractors(seeds, self.training, piece="ranking"))
+        return self.ranking_by(seeds, self.heads(features, [None] * len(seeds)))
+
+    def ranking_by(self, seeds: Sequence[int], heads: Iterable[Head]) -> Ranking:
+        """The ranking that these heads give, each of a network with one of the seeds."""
+        solved = list(heads)
+        marks = np.packbits(np.stack([head.influential for head in solved]), axis=1)
+        return Ranking(self.training.ids, tuple(seeds), marks, max(head.gap for head in solved))
+
+    def top(self, k: int) -> NDArray[Any]:
+        """The core of the k most frequent records, sorted."""
+        return np.sort(self.ranking.top(k))
+
+    def others(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """All records but these, sorted."""
+        return np.setdiff1d(self.training.ids, ids)
+
+    def mask(self, ids: NDArray[Any]) -> Bools:
+        """Which of the training records these are."""
+        return np.isin(self.training.ids, ids)
+
+    # Models
+
+    @property
+    def network(self) -> torch.nn.Module:
+        """What is trained: LeNet-5 for images, as in the paper, and an MLP for tables."""
+        shape, classes = self.training.shape, len(self.training.class_names)
+        return MLP(shape[0], classes) if len(shape) == 1 else LeNet5(shape, classes)
+
+    def extractors(
+        self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,
+        recipe: Recipe | None = None, network: torch.nn.Module | None = None, piece: str = "networks",
+    ) -> Iterator[torch.nn.Module]:  # fmt: skip
+        """Networks trained for these seeds on these records, perhaps each without some of its own.
+
+        They are kept in the work folder until what is made of them is on the disk, so that interrupted work goes on
+        without training again.
+        """
+        folder = self.work(piece)
+        self.used.add(folder)
+        for run in train_by(
+            recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
+            without=without, folder=folder, progress=self.progress,
+        ):  # fmt: skip
+            yield run.network
+
+    def tidy(self) -> None:
+        """Delete the networks that were asked for so far."""
+        while self.used:
+            shutil.rmtree(self.used.pop(), ignore_errors=True)
+
+    def embedded(self, networks: Iterator[torch.nn.Module]) -> list[Features]:
+        """All records under each of the networks."""
+        return [self.features(split(network)[0]) for network in networks]
+
+    def features(self, extractor: torch.nn.Module) -> Features:
+        """All records as an extractor sees them."""
+        if self.device.type == "cpu":
+            return Features(*(embed(extractor, side, device=self.device) for side in (self.training, self.test)))
+        return Features(*(embed_there(extractor, side) for side in self.on_device))
+
+    @cached_property
+    def after_the_core(self) -> list[Features]:
+        """All records under extractors that saw the paper's core of 20,000, one for each of the few runs.
+
+        Several parts look at these models, so they are trained once.
+        """
+        core = self.training.select(self.top(self.profile.large))
+        return self.embedded(self.extractors(self.seeds(self.profile.few), core, piece="core"))
+
+    @cached_property
+    def after_everything(self) -> list[Features]:
+        """All records under extractors that saw every one of them, for each of the few runs; trained once as well."""
+        return self.embedded(self.extractors(self.seeds(self.profile.few), self.training, piece="everything"))
+
+    @cached_property
+    def on_device(self) -> tuple[Tensor, Tensor]:
+        """The records of both sides, as they are stored."""
+        return tuple(as_tensor(side.features).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]
+
+    def heads(
+        self, features: Sequence[Features], masks: Sequence[Bools | None], kind: Kind | None = None, C: float = 1.0
+    ) -> Iterator[Head]:  # fmt: skip
+        """The SVM on each of these features, fitted to the records of the mask beside it; None stands for all.
+
+        Of the profile's kind, if no other is asked for.
+        """
+        return solve(
+            kind or self.profile.heads,
+            [one.training for one in features],
+            self.training.labels,
+            masks,
+            self.progress,
+            C,
+        )
+
+    def accuracies(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:
+        """On the test records, of heads fitted as in `heads`."""
+        return self.correct(features, self.heads(features, masks))
+
+    def correct(self, features: Iterable[Features], heads: Iterable[Head]) -> list[float]:
+        """Accuracies on the test records of heads on their features."""
+        return [accuracy(head, one.test, self.test.labels) for one, head in zip(features, heads, strict=True)]
+
+    def kept(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """An array that several pieces need, measured once; it lies with the unfinished work, under its setting."""
+        setting = hashlib.sha256(json.dumps(self.setting).encode()).hexdigest()
+        path = self.work(f"{name}-{setting[:8]}.npy")
+        if not path.exists():
+            content = io.BytesIO()
+            np.save(content, measure())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content.getvalue())
+        with reading(path):
+            found: NDArray[Any] = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+        return found
+
+    def work(self, piece: str) -> Path:
+        """A folder for unfinished work."""
+        return self.out / WORK / f"{self.profile.data}-{piece.replace(' ', '-')}"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say of a damaged file which one it is, and what to do."""
+    try:
+        yield
+    except (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged ({error}): delete it, and it is measured again") from error
+
+
+def embed_there(extractor: torch.nn.Module, records: Tensor) -> Tensor:
+    """As `embed`, for records that are on a device already: a hundred networks look at them, one after the other."""
+    network = copy.deepcopy(extractor).to(records.device).eval()
+    kind = next(network.parameters()).dtype
+    with torch.inference_mode(), full_precision():
+        starts = range(0, len(records), BLOCKS["cuda"])
+        blocks = [network(ready(records[at : at + BLOCKS["cuda"]], kind)).flatten(1) for at in starts]
+    return torch.cat(blocks).clone()  # a tensor like any other, outside of that mode

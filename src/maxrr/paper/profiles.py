@@ -1,0 +1,97 @@
+"""How large a reproduction is: seconds on digits, minutes on two cores, or as the paper's."""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from maxrr.nets import Recipe
+from maxrr.paper.heads import Kind
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Everything that decides a result, but for the seed.
+
+    Attributes
+    ----------
+    data
+        By its name.
+    heads
+        How SVMs for two classes tell many apart.
+    ranked, runs, few
+        Models of the ranking; of the table; of everything else.
+    small, large
+        The paper's cores, k = 10,000 and 20,000.
+    extra
+        Random records that the table also forgets.
+    many, some
+        Records that the verification forgets: the paper's 20,000 and 2,000.
+    recipe
+        How extractors are trained.
+    fractions
+        Of the support vectors, forgotten in the sensitivity study. The paper does not say which it took.
+    cores, trials
+        The sizes of the cores that the study of selectors compares, and with how many models each.
+    lengths
+        Of the rankings that are compared.
+    looks
+        Epochs after which networks are looked at for forgetting events; the first for EL2N.
+    """
+
+    name: str
+    data: str
+    heads: Kind
+    ranked: int
+    runs: int
+    few: int
+    small: int
+    large: int
+    extra: int
+    many: int
+    some: int
+    recipe: Recipe
+    fractions: tuple[float, ...]
+    cores: tuple[int, ...]
+    trials: int
+    lengths: tuple[int, ...]
+    looks: tuple[int, ...]
+
+    def on(self, data: str) -> "Profile":
+        """The same on other data, with the fewer runs: the paper says of MNIST only that little changes.
+
+        Data that are not known by name are a path, and are called as its file is.
+        """
+        data = Path(data).stem
+        if data == self.data:
+            return self
+        if "digits" in (data, self.data):
+            raise ValueError(
+                f"the sizes of the profile {self.name} are meant for {self.data}, not for {data}: digits go with "
+                "smoke, fashion-mnist and mnist with the others"
+            )
+        return replace(self, data=data, ranked=self.few, runs=self.few)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a result file."""
+        return asdict(self)
+
+
+SMOKE = Profile(
+    "smoke", "digits", "one-vs-rest", ranked=3, runs=2, few=2, small=240, large=480, extra=240, many=480, some=48,
+    recipe=Recipe(epochs=8, batch_size=64, lr=8e-3), fractions=(0.5,), cores=(240, 480), trials=2, lengths=(1,),
+    looks=(2, 4, 8),
+)  # fmt: skip
+QUICK = Profile(
+    "quick", "fashion-mnist", "one-vs-rest", ranked=2, runs=2, few=2, small=10_000, large=20_000, extra=10_000,
+    many=20_000, some=2_000, recipe=Recipe(epochs=8), fractions=(0.5,), cores=(10_000, 20_000), trials=2, lengths=(1,),
+    looks=(1, 4, 8),
+)  # fmt: skip
+PAPER = Profile(
+    "paper", "fashion-mnist", "one-vs-rest", ranked=100, runs=100, few=20, small=10_000, large=20_000, extra=10_000,
+    many=20_000, some=2_000, recipe=Recipe(), fractions=(0.25, 0.5, 0.75, 1.0), cores=(10_000, 20_000), trials=10,
+    lengths=(5, 10, 20), looks=(2, 4, 6, 9, 12, 15, 18),
+)  # fmt: skip
+# One of the readings that come nearer to the paper's numbers (docs/reproduction.md): scikit-learn's SVC, and a shorter
+# training.
+SVC = replace(PAPER, name="svc", heads="one-vs-one", runs=20, recipe=Recipe(epochs=11))
+PROFILES = {profile.name: profile for profile in (SMOKE, QUICK, PAPER, SVC)}

@@ -1,0 +1,42 @@
+"""Every part and every study, measured once with the tiny profile."""
+
+from collections.abc import Mapping
+
+import pytest
+import torch
+from tests.paper.problems import in_this_process, ranked_by_hand, tiny_lab, with_ranking
+from tests.small_networks import one_thread  # noqa: F401
+
+from maxrr.paper import PARTS, STUDIES
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """Where `measured` was measured. Nothing may be changed in its folder."""
+    torch.set_num_threads(1)  # as in the tests; `one_thread` has not come yet
+    lab = tiny_lab(tmp_path_factory.mktemp("lab") / "tiny")
+    return with_ranking(lab, ranked_by_hand(lab))
+
+
+class Measured(Mapping):
+    """The results of all parts and studies, by name; each is measured when somebody asks for it."""
+
+    def __init__(self, lab):
+        self.lab, self.parts, self.found = lab, {**PARTS, **STUDIES}, {}
+
+    def __getitem__(self, name):
+        if name not in self.found:
+            with in_this_process():
+                self.found[name] = self.parts[name](self.lab)
+        return self.found[name]
+
+    def __iter__(self):
+        return iter(self.parts)
+
+    def __len__(self):
+        return len(self.parts)
+
+
+@pytest.fixture(scope="session")
+def measured(lab):
+    return Measured(lab)

@@ -1,0 +1,90 @@
+"""The readings of what the paper leaves open: each is trained as its name says."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from tests.paper.problems import tiny_lab
+from torch.func import functional_call
+
+from maxrr.nets import LeNet5, Recipe, stacked
+from maxrr.nets.records import records
+from maxrr.nets.seeding import begin, shuffle
+from maxrr.nets.training import train_by
+from maxrr.paper.choices import Momentum, Reading, Standardised, readings
+from maxrr.paper.choices import measured as measured_as
+from maxrr.paper.lab import Lab
+
+CPU = torch.device("cpu")
+
+
+def test_readings_have_names_of_their_own_and_the_usual_one_is_first(lab):
+    found = readings(lab)
+    names = [reading.name for reading in found]
+    assert len(set(names)) == len(names)
+    assert names[:4] == [
+        "one-vs-rest, 3 epochs", "one-vs-one, 3 epochs", "one-vs-rest, 2 epochs", "one-vs-one, 2 epochs",
+    ]  # fmt: skip
+    assert found[0].recipe == lab.profile.recipe
+    assert {type(reading.recipe) for reading in found} == {Recipe, Momentum}
+
+
+def test_every_reading_is_measured(lab, measured):
+    assert list(measured["choices"]["cells"]) == [reading.name for reading in readings(lab)]
+
+
+def test_networks_and_heads_are_those_of_the_reading(lab, tmp_path, monkeypatch):
+    """Told from what the laboratory is asked for, the ranking's networks among it."""
+    trained, solved = [], []
+    extractors, heads = Lab.extractors, Lab.heads
+
+    def spied(self, seeds, records, *, recipe, network, piece):
+        trained.append((recipe, str(network)))
+        return extractors(self, seeds, records, recipe=recipe, network=network, piece=piece)
+
+    def solving(self, features, masks, kind):
+        solved.append(kind)
+        return heads(self, features, masks, kind)
+
+    monkeypatch.setattr(Lab, "extractors", spied)
+    monkeypatch.setattr(Lab, "heads", solving)
+    reading = next(reading for reading in readings(lab) if reading.standardised)
+    measured_as(tiny_lab(tmp_path), reading)
+    assert trained == [(reading.recipe, str(reading.network(lab)))] * 4
+    assert solved == [reading.heads] * 2
+
+
+def test_momentum_by_hand(lab):
+    """One network, step by step as the textbook has it; and the same where many step together."""
+    recipe, seed, momentum = Momentum(epochs=2, batch_size=16, lr=0.05), 4, 0.9
+    (run,) = train_by(recipe, lab.network, lab.training, [seed], device="cpu")
+    network = begin(lab.network, seed)
+    data = records(lab.training, network, CPU)
+    weights = {name: value.detach().clone().requires_grad_() for name, value in network.named_parameters()}
+    speed = {name: torch.zeros_like(value) for name, value in weights.items()}
+    for epoch in range(recipe.epochs):
+        for rows in torch.from_numpy(shuffle(seed, epoch, len(data))).split(recipe.batches(len(data))):
+            inputs, labels = data.batch(rows)
+            loss = F.cross_entropy(functional_call(network, weights, (inputs,)), labels)
+            for (name, value), slope in zip(
+                list(weights.items()), torch.autograd.grad(loss, list(weights.values())), strict=True
+            ):  # fmt: skip
+                speed[name] = momentum * speed[name] + slope
+                weights[name] = (value - recipe.lr * speed[name]).detach().requires_grad_()
+    stack = stacked.Stack([begin(lab.network, other) for other in (seed, 5)], data, recipe)
+    stacked.fit(stack, recipe, [seed, 5], lambda *_: None)
+    (first, _) = stack.fitted()
+    for name, value in weights.items():
+        assert torch.allclose(run.network.state_dict()[name], value, atol=1e-4)
+        assert torch.allclose(first[name], value, atol=1e-4)
+
+
+def test_pixels_are_standardised_as_the_network_reads_them(tmp_path):
+    lab = tiny_lab(tmp_path)
+    first, network = Reading("one-vs-one", Recipe(), standardised=True).network(lab)
+    assert isinstance(first, Standardised)
+    assert isinstance(network, LeNet5)
+    data = records(lab.training, network, CPU)
+    pixels = first(data.batch(torch.arange(len(data)))[0]).numpy()
+    assert np.mean(pixels) == pytest.approx(0.0, abs=1e-5)
+    assert np.std(pixels) == pytest.approx(1.0, abs=1e-5)
