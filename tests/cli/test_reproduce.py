@@ -37,7 +37,7 @@ def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PROFILES, "smoke", replace(TINY, heads="one-vs-one"))  # heads that need no process
         patch.setattr("maxrr.paper.lab.load", lambda name: sides())
-        patch.setattr("maxrr.report.draw", lambda results, folder: [])
+        patch.setattr("maxrr.paper.draw", lambda results, folder: [])
         yield
 
 
@@ -181,7 +181,7 @@ def test_without_figures_it_warns_and_writes_the_rest(
     def fail(results: object, folder: Path) -> None:
         raise ImportError("drawing figures needs matplotlib")
 
-    monkeypatch.setattr("maxrr.report.draw", fail)
+    monkeypatch.setattr("maxrr.paper.draw", fail)
     there = tmp_path / "smoke"
     there.mkdir()
     (there / "sensitivity.json").write_bytes((undisturbed / "smoke" / "sensitivity.json").read_bytes())
