@@ -87,7 +87,7 @@ def side(records: Dataset, count: int) -> Dataset:
     """The digits of these kinds as rows."""
     wanted = np.flatnonzero(np.isin(records.labels, KINDS))[:count]
     labels = np.searchsorted(KINDS, records.labels[wanted])
-    rows = records.features[wanted].reshape(len(wanted), -1)
+    rows = records.inputs[wanted].reshape(len(wanted), -1)
     return Dataset(rows, labels, tuple(map(str, KINDS)), records.ids[wanted])
 
 
@@ -98,7 +98,7 @@ def data() -> tuple[Dataset, Dataset]:
     wrong = random.choice(len(training), round(WRONG * len(training)), replace=False)
     labels = training.labels.copy()
     labels[wrong] = (labels[wrong] + random.integers(1, len(KINDS), len(wrong))) % len(KINDS)
-    return Dataset(training.features, labels, training.class_names, training.ids), test
+    return Dataset(training.inputs, labels, training.class_names, training.ids), test
 
 
 def network() -> MLP:

@@ -17,7 +17,7 @@ def load(file: Path | None, n: int | None) -> tuple[Floats, Labels]:
     """The first n samples (all if None) of an .npz file with arrays X and y, or of Fashion-MNIST's ReLU features."""
     if file is None:
         training, _ = data.load("fashion-mnist")
-        X, y = relu_features(training.features.reshape(len(training), -1)), training.labels
+        X, y = relu_features(training.inputs.reshape(len(training), -1)), training.labels
     else:
         arrays = np.load(file, allow_pickle=False)
         X, y = arrays["X"].astype(np.float64, copy=False), arrays["y"].astype(np.int64, copy=False)

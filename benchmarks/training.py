@@ -52,7 +52,7 @@ def peer(dataset: Dataset, epochs: int, device: str) -> tuple[float, nn.Module]:
     """Seconds of the usual loop, and the network that came of it."""
     torch.manual_seed(0)
     network = eager().to(device)
-    pixels = torch.from_numpy(np.array(dataset.features)).float() / 255
+    pixels = torch.from_numpy(np.array(dataset.inputs)).float() / 255
     table = torch.utils.data.TensorDataset(pixels, torch.from_numpy(np.array(dataset.labels)))
     loader = torch.utils.data.DataLoader(table, batch_size=BATCH, shuffle=True)
     optimiser = torch.optim.Adam(network.parameters(), lr=LR)
@@ -70,7 +70,7 @@ def peer(dataset: Dataset, epochs: int, device: str) -> tuple[float, nn.Module]:
 def accuracy(network: nn.Module, test: Dataset) -> float:
     """On the test records."""
     with torch.no_grad():
-        scores = network(torch.from_numpy(np.array(test.features)).float() / 255)
+        scores = network(torch.from_numpy(np.array(test.inputs)).float() / 255)
     return float((scores.argmax(1).numpy() == test.labels).mean())
 
 
@@ -84,7 +84,7 @@ def on_the_cpu(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict
     many = list(train_many(LeNet5(), training, range(runs), epochs=epochs, device="cpu", progress=Line()))
     together, after = time.perf_counter() - start, os.times()
     cores = len(os.sched_getaffinity(0))
-    both = training.features, test.features
+    both = training.inputs, test.inputs
     everything = Dataset(
         np.concatenate(both), np.concatenate([training.labels, test.labels]), training.class_names,
         np.concatenate([training.ids, test.ids]),
@@ -92,7 +92,7 @@ def on_the_cpu(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict
     extractor, _ = split(one.network)
     start = time.perf_counter()
     with torch.no_grad():
-        for block in torch.from_numpy(everything.features).split(256):
+        for block in torch.from_numpy(everything.inputs).split(256):
             extractor(block.float() / 255)
     forward = time.perf_counter() - start
     memory, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()

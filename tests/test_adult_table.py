@@ -34,13 +34,13 @@ def test_numbers_are_standardised_and_words_are_columns(tmp_path: Path, monkeypa
     train, test = load(tmp_path / "adult.npz")
     assert (train.ids.tolist(), test.ids.tolist()) == ([0, 1], [2])
     assert (train.labels.tolist(), test.labels.tolist(), train.class_names) == ([0, 1], [1], ("<=50K", ">50K"))
-    assert train.features.dtype == np.float32
+    assert train.inputs.dtype == np.float32
     ages_and_years = [[-1.0, 1.0], [1.0, -1.0]]
-    assert train.features[:, :2].tolist() == ages_and_years
-    assert test.features[0, :2].tolist() == [0.0, 0.0]
-    words = train.features[:, 5:]
+    assert train.inputs[:, :2].tolist() == ages_and_years
+    assert test.inputs[0, :2].tolist() == [0.0, 0.0]
+    words = train.inputs[:, 5:]
     assert words.sum(1).tolist() == [7.0, 7.0]  # a word of each of the other columns
-    assert test.features[0, 5:].sum() == 5.0  # of an employer and a country that the others do not have, none
+    assert test.inputs[0, 5:].sum() == 5.0  # of an employer and a country that the others do not have, none
 
 
 def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
     with Workspace.open(folder, network=make) as workspace:
         workspace.bundle().save(tmp_path / "b")
     assert b"pickle" not in (tmp_path / "b").read_bytes()
-    for record in records().features:
+    for record in records().inputs:
         assert record.tobytes() not in (tmp_path / "b").read_bytes()
     assert Bundle.load(tmp_path / "b", network=make).ids.tolist() == [500, *range(504, 540)]
 
@@ -94,7 +94,7 @@ def test_a_name_goes_with_its_class(tmp_path: Path) -> None:
     data = records()
     labels = data.labels.copy()
     labels[7] = 2
-    named = Dataset(data.features, labels, ("no", "yes", "Anna Meier"), data.ids)
+    named = Dataset(data.inputs, labels, ("no", "yes", "Anna Meier"), data.ids)
     with Workspace.create(tmp_path / "ws", MaxRR(make3, HashCore(0.5, key="k"), epochs=2, device="cpu"), named) as held:
         held.unlearn([507], core_policy="keep-extractor")
         held.unlearn([508], core_policy="keep-extractor")

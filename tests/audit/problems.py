@@ -25,13 +25,13 @@ CLASSES = 3
 
 def relabelled(dataset, labels):
     """The same records with other labels."""
-    return Dataset(dataset.features, labels, dataset.class_names, dataset.ids, dataset.subjects)
+    return Dataset(dataset.inputs, labels, dataset.class_names, dataset.ids, dataset.subjects)
 
 
 def with_rows_of(dataset, other):
     """A dataset with the rows of another after its own, under new ids."""
     return Dataset(
-        np.concatenate([dataset.features, other.features]), np.concatenate([dataset.labels, other.labels]),
+        np.concatenate([dataset.inputs, other.inputs]), np.concatenate([dataset.labels, other.labels]),
         dataset.class_names, np.arange(len(dataset) + len(other)),
     )  # fmt: skip
 
@@ -115,7 +115,7 @@ def keeping_secretly(now, times):
 
 def repeated(dataset, times):
     """Each record so many times, under new ids."""
-    features, labels = dataset.features.repeat(times, axis=0), dataset.labels.repeat(times)
+    features, labels = dataset.inputs.repeat(times, axis=0), dataset.labels.repeat(times)
     return Dataset(features, labels, dataset.class_names, np.arange(len(labels)))
 
 

@@ -40,7 +40,7 @@ def nothing_is_trained(monkeypatch):
 
 def changed(dataset, **parts):
     """A dataset with some of its arrays replaced."""
-    given = {name: getattr(dataset, name) for name in ("features", "labels", "class_names", "ids", "subjects")}
+    given = {name: getattr(dataset, name) for name in ("inputs", "labels", "class_names", "ids", "subjects")}
     return Dataset(**{**given, **parts})
 
 
@@ -74,7 +74,7 @@ def test_rows_may_come_in_any_order(request_):
 
 
 FORGOTTEN = {
-    "numbers changed": (lambda gone: changed(gone, features=gone.features + np.float32(1e-6)), "3 of .* unchanged"),
+    "numbers changed": (lambda gone: changed(gone, inputs=gone.inputs + np.float32(1e-6)), "3 of .* unchanged"),
     "one label changed": (
         lambda gone: relabelled(gone, np.array([(gone.labels[0] + 1) % CLASSES, *gone.labels[1:]])),
         "1 of the 3 records are not as they were",
@@ -87,8 +87,8 @@ FORGOTTEN = {
     ),
     "others": (lambda gone: TRAINING.select(core()[:1]), "1 of the 1 records are not on the receipt"),
     "swapped ids": (lambda gone: changed(gone, ids=gone.ids[[1, 2, 0]]), "3 of the 3 records are not as they were"),
-    "another type": (lambda gone: changed(gone, features=gone.features.astype(np.float64)), "type float64, .*float32"),
-    "another shape": (lambda gone: changed(gone, features=gone.features[:, 1:]), r"shape \(4,\).*\(5,\)"),
+    "another type": (lambda gone: changed(gone, inputs=gone.inputs.astype(np.float64)), "type float64, .*float32"),
+    "another shape": (lambda gone: changed(gone, inputs=gone.inputs[:, 1:]), r"shape \(4,\).*\(5,\)"),
     "other classes": (lambda gone: changed(gone, class_names=("a", "b", "c")), "class names"),
     "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not as they were forgotten"),
 }  # fmt: skip
@@ -141,7 +141,7 @@ def test_an_earlier_receipt_stays_good(request_):
 def test_a_record_that_was_replaced():
     model, id_ = copy.deepcopy(fitted()), int(core()[0])
     old = TRAINING.select([id_])
-    receipt = model.replace(id_, old.features[0] + 1, core_policy="keep-extractor")
+    receipt = model.replace(id_, old.inputs[0] + 1, core_policy="keep-extractor")
     assert receipt.record_marks == [id_mark(model._fitted.key, id_, REPLACED).hex()]
     refused(model, receipt, old, TEST, "replaced")
 
@@ -161,9 +161,9 @@ TESTS = {
     ),
     "all training records": (lambda: TRAINING, "80 test records"),
     "in another type": (
-        lambda: changed(TEST, features=TEST.features.astype(np.float64)), "type",
+        lambda: changed(TEST, inputs=TEST.inputs.astype(np.float64)), "type",
     ),
-    "another shape": (lambda: changed(TEST, features=TEST.features[:, 1:]), "shape"),
+    "another shape": (lambda: changed(TEST, inputs=TEST.inputs[:, 1:]), "shape"),
     "other classes": (lambda: changed(TEST, class_names=("a", "b", "c")), "class names"),
     "a class missing": (lambda: TEST.select(TEST.ids[TEST.labels != 1]), "no test record is of class kind 1"),
     "two classes missing": (lambda: TEST.select(TEST.ids[TEST.labels == 1]), "class kind 0, kind 2"),

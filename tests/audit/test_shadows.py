@@ -183,8 +183,8 @@ def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
     features = embed(fitted().extractor_, now.forgotten, device="cpu")
     wanted = [
         *(str(id_).encode() for id_ in now.forgotten.ids), *(id_.tobytes() for id_ in now.forgotten.ids),
-        *(row.tobytes() for row in now.forgotten.features), *(value.tobytes() for value in now.forgotten.features.flat),
-        *(value.tobytes() for value in now.forgotten.features.astype(np.float64).flat),
+        *(row.tobytes() for row in now.forgotten.inputs), *(value.tobytes() for value in now.forgotten.inputs.flat),
+        *(value.tobytes() for value in now.forgotten.inputs.astype(np.float64).flat),
         *(value.tobytes() for value in features.astype(np.float64).flat if value),
         *(now.forgotten.record_hashes()[row].tobytes() for row in range(len(now.forgotten))),
         now.model._fitted.key, now.model._fitted.key.hex().encode(),

@@ -42,7 +42,7 @@ def test_describe_digits() -> None:
     assert first == "digits: 1,420 records for training and 377 for testing, each 1 × 8 × 8 float32; no subject ids."
     assert [line.split()[0] for line in classes] == list("0123456789")
     assert sum(int(count) for line in classes for count in line.split()[1:3]) == 1797
-    assert last == "No two records have the same features."
+    assert last == "No two records have the same inputs."
 
 
 def test_describe_a_table_with_its_own_names(twins: Path) -> None:
@@ -50,7 +50,7 @@ def test_describe_a_table_with_its_own_names(twins: Path) -> None:
     done = maxrr("data", "describe", str(twins), *names)
     assert "about 20 subjects" in done.stdout
     assert (
-        "40 records share their features with another, in 2 groups: 2 with more than one label, 2 both" in done.stdout
+        "40 records share their inputs with another, in 2 groups: 2 with more than one label, 2 both" in done.stdout
     )
     found = json.loads(maxrr("data", "describe", str(twins), *names, "--json").stdout)
     assert (sum(found["records"]), found["subjects"], found["duplicate_groups"]) == (40, 20, 2)

@@ -34,7 +34,7 @@ def test_later_commands_read_the_same_ids(shell: Shell, unnamed: Path, tmp_path:
     training, _ = load(unnamed, label="state", ids_from="content")
     gone = str(training.ids[7])
     assert shell("unlearn", ws, "--ids", gone, "--policy", "retrain", "--yes", "--json").json["requested"] == 1
-    value = training.features[7]
+    value = training.inputs[7]
     left = [line for line in LINES if [float(text) for text in line.split(",")[1:]] != pytest.approx(value.tolist())]
     assert len(left) == 59
     unnamed.write_text("\n".join(["state,age,weight", *left]))
@@ -79,7 +79,7 @@ def test_an_audit_finds_forgotten_records_by_content(shell: Shell, unnamed: Path
     training, _ = load(unnamed, label="state", ids_from="content")
     shell("unlearn", ws, "--ids", ",".join(training.ids[:3].tolist()), "--policy", "keep-extractor", "--yes")
     lines = {f"{float(line.split(',')[1]):.4f},{line.split(',')[2]}": line for line in LINES}
-    gone = [lines[f"{age:.4f},{weight:.0f}"] for age, weight in training.features[:3].tolist()]
+    gone = [lines[f"{age:.4f},{weight:.0f}"] for age, weight in training.inputs[:3].tolist()]
     (tmp_path / "gone.csv").write_text("\n".join(["state,age,weight", *reversed(gone)]))
     page = tmp_path / "audit.html"
     shell("audit", ws, 1, "--forgotten", tmp_path / "gone.csv", "--shadows", 8, "--out", page, code=5)

@@ -16,7 +16,7 @@ from maxrr.workspace import RecordKind, Workspace
 
 def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
-    records = test.features[:5]
+    records = test.inputs[:5]
     np.save(tmp_path / "some.npy", records)
     np.savez(tmp_path / "some.npz", X=records[:, 0], y=np.zeros(5))
     with Workspace.open(fitted_digits, read_only=True) as workspace:
@@ -33,10 +33,10 @@ def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) 
 def test_images(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
     paths = [tmp_path / "a.png", tmp_path / "b.png"]
-    for path, record in zip(paths, test.features, strict=False):
+    for path, record in zip(paths, test.inputs, strict=False):
         Image.fromarray((record[0] * 255).astype(np.uint8)).save(path)
     with Workspace.open(fitted_digits, read_only=True) as workspace:
-        expected = [str(label) for label in workspace.predict(test.features[:2])]
+        expected = [str(label) for label in workspace.predict(test.inputs[:2])]
     shown = shell("predict", fitted_digits, *paths).out.splitlines()
     assert [tuple(line.split()[:2]) for line in shown[2:]] == list(zip(map(str, paths), expected, strict=True))
 

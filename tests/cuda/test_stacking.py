@@ -24,7 +24,7 @@ PROFILE = replace(SMOKE, recipe=Recipe(epochs=2, batch_size=64, lr=1e-3), looks=
 
 def flat(dataset: Dataset) -> Dataset:
     """Images as a table."""
-    return replace(dataset, features=dataset.features.reshape(len(dataset), -1))
+    return replace(dataset, inputs=dataset.inputs.reshape(len(dataset), -1))
 
 
 def lab(device: str, table: bool, folder: str) -> Lab:

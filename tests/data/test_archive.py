@@ -7,7 +7,7 @@ import pytest
 from tests.data.sources import load_by_rows
 
 from maxrr.data import DataError
-from maxrr.data.archive import as_features
+from maxrr.data.archive import as_inputs
 from maxrr.data.sides import is_test
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
@@ -25,8 +25,8 @@ def stored(tmp_path, arrays):
 def test_train_and_test(tmp_path, save):
     save(tmp_path / "data.npz", **SIDES)
     train, test = load_by_rows(tmp_path / "data.npz")
-    assert np.array_equal(train.features, X[:14])
-    assert np.array_equal(test.features, X[14:])
+    assert np.array_equal(train.inputs, X[:14])
+    assert np.array_equal(test.inputs, X[14:])
     assert train.class_names == test.class_names == ("3", "11")
     assert train.labels.tolist() == [0, 1] * 7
     assert np.array_equal(np.concatenate([train.ids, test.ids]), np.arange(20))
@@ -48,7 +48,7 @@ def test_one_array_is_split_by_id(tmp_path):
     words = np.where(Y == 3, "yes", "no")
     train, test = load_by_rows(stored(tmp_path, {"X": X, "y": words, "ids": ids, "subjects": np.arange(20)}))
     assert np.array_equal(test.ids, ids[is_test(ids)])
-    assert np.array_equal(train.features, X[~is_test(ids)])
+    assert np.array_equal(train.inputs, X[~is_test(ids)])
     assert train.class_names == ("no", "yes")
     assert np.array_equal(train.labels, Y[~is_test(ids)] == 3)
     assert load_by_rows(stored(tmp_path, {"X": X, "y": Y}))[0].ids[:9].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 10]
@@ -75,7 +75,7 @@ def test_named_classes_keep_their_order(tmp_path):
 )
 def test_channels_come_first(shape, expected):
     array = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
-    found = as_features(array, "x")
+    found = as_inputs(array, "x")
     assert found.shape == expected
     assert found.flags.c_contiguous
     moved = len(shape) == 4 and shape != expected
@@ -97,7 +97,7 @@ def test_channels_come_first(shape, expected):
     ],
 )
 def test_types(given, stored_as):
-    found = as_features(np.ones((2, 3), dtype=given), "x")
+    found = as_inputs(np.ones((2, 3), dtype=given), "x")
     assert found.dtype == np.dtype(stored_as)
     assert (found == 1).all()
 

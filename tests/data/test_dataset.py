@@ -17,7 +17,7 @@ def rows_of(data):
     """Every record in full, by id."""
     subjects = [None] * len(data) if data.subjects is None else data.subjects.tolist()
     names = [data.class_names[label] for label in data.labels]
-    features = [record.tobytes() for record in data.features]
+    features = [record.tobytes() for record in data.inputs]
     return dict(zip(data.ids.tolist(), zip(features, names, subjects, strict=True), strict=True))
 
 
@@ -35,7 +35,7 @@ def test_subsets_are_those_of_a_naive_oracle(data, draw):
     assert rows_of(rest) == {id_: record for id_, record in records.items() if id_ not in wanted}
     for part in (chosen, rest):
         assert (part.shape, part.class_names, part.name) == (data.shape, data.class_names, data.name)
-        assert part.features.dtype == data.features.dtype
+        assert part.inputs.dtype == data.inputs.dtype
 
 
 @drawn
@@ -77,9 +77,9 @@ def test_ids_are_a_copy_that_cannot_be_changed():
 def test_features_are_not_copied(tmp_path):
     features = np.memmap(tmp_path / "features", dtype=np.float32, mode="w+", shape=(5, 2))
     data = Dataset(features, np.zeros(5, dtype=int), ("a",), np.arange(5))
-    assert data.features is features
-    assert data.in_order().features is features
-    in_memory = replace(data, features=np.zeros((5, 2), dtype=np.float32))
+    assert data.inputs is features
+    assert data.in_order().inputs is features
+    in_memory = replace(data, inputs=np.zeros((5, 2), dtype=np.float32))
     assert data.content_hash() == in_memory.content_hash()
 
 

@@ -20,7 +20,7 @@ def kept(folder):
 
 def test_what_is_fetched_is_stored_unpacked_and_loaded(published, server, bare):
     train, test = load("tiny")
-    assert train.features.tobytes() == published[IMAGES][16:]
+    assert train.inputs.tobytes() == published[IMAGES][16:]
     assert test.labels.tobytes() != b""
     cache = bare / "cache" / "maxrr" / "tiny"
     assert {path.name: path.read_bytes() for path in cache.iterdir()} == published

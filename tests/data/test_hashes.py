@@ -39,11 +39,11 @@ def test_any_change_of_a_record_changes_its_hash_alone(data, draw):
     row = draw.draw(st.integers(0, len(data) - 1))
     kind = draw.draw(st.sampled_from(["byte", "label", "id", "subject"]))
     if kind == "byte":
-        features = data.features.copy()
+        features = data.inputs.copy()
         flat = features[row : row + 1].reshape(-1).view(np.uint8)
         flat[draw.draw(st.integers(0, len(flat) - 1))] ^= np.uint8(1 << draw.draw(st.integers(0, 7)))
         assume(np.isfinite(features).all())
-        other = replace(data, features=features)
+        other = replace(data, inputs=features)
     elif kind == "label":
         assume(len(data.class_names) > 1)
         labels = data.labels.copy()
@@ -103,7 +103,7 @@ def test_neither_layout_nor_name_nor_block_size_matters(monkeypatch):
     features = np.arange(48.0).reshape(4, 3, 4)
     data = Dataset(features, [0, 1, 0, 1], ("a", "b"), [5, 6, 7, 8])
     expected = data.content_hash()
-    assert replace(data, features=np.asfortranarray(features), name="elsewhere").content_hash() == expected
+    assert replace(data, inputs=np.asfortranarray(features), name="elsewhere").content_hash() == expected
     assert replace(data, ids=np.array([5, 6, 7, 8], dtype=np.uint16)).content_hash() == expected
     monkeypatch.setattr(checks, "BLOCK_BYTES", 1)
     assert data.content_hash() == expected
@@ -122,6 +122,6 @@ def test_the_hash_is_what_it_says():
     assert data.record_hashes().tobytes() == digest
     content = frame(frame(b"str:n\xc3\xa9"), layout, digest)
     assert data.content_hash() == hashlib.sha256(content).hexdigest()
-    nobody = Dataset(data.features, [1], ("no", "né"), [-3]).record_hashes()
+    nobody = Dataset(data.inputs, [1], ("no", "né"), [-3]).record_hashes()
     record = frame(b"int:-3", b"none", b"str:n\xc3\xa9", layout) + struct.pack("<2f", 0.5, -1.5)
     assert nobody.tobytes() == hashlib.sha256(record).digest()

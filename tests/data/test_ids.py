@@ -30,7 +30,7 @@ def by_id(source, **options):
     return {
         id_: record.tolist()
         for side in load(source, **options)
-        for id_, record in zip(side.ids.tolist(), side.features, strict=True)
+        for id_, record in zip(side.ids.tolist(), side.inputs, strict=True)
     }
 
 
@@ -121,7 +121,7 @@ def test_the_order_of_columns_is_no_part_of_an_id(tmp_path):
     after = load(table(tmp_path, turned, "label,y,x"), ids_from="content")
     for one, other in zip(before, after, strict=True):
         assert one.ids.tolist() == other.ids.tolist()
-        assert np.array_equal(one.features, other.features[:, ::-1])
+        assert np.array_equal(one.inputs, other.inputs[:, ::-1])
 
 
 def test_labels_are_no_part_of_an_id(tmp_path):

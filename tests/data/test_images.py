@@ -43,9 +43,9 @@ def test_train_and_test_folders(tmp_path, pixels):
     assert train.ids.tolist() == [f"train/ant/{row}.png" for row in range(4)] + ["train/cat/0.png", "train/cat/1.png"]
     assert test.ids[-1] == "test/cat/1.png"
     assert train.labels.tolist() == [0, 0, 0, 0, 1, 1]
-    assert train.features.dtype == np.uint8
-    assert np.array_equal(train.features, channels_first[[2, 3, 4, 5, 0, 1]])
-    assert np.array_equal(test.features, channels_first[[8, 9, 10, 11, 6, 7]])
+    assert train.inputs.dtype == np.uint8
+    assert np.array_equal(train.inputs, channels_first[[2, 3, 4, 5, 0, 1]])
+    assert np.array_equal(test.inputs, channels_first[[8, 9, 10, 11, 6, 7]])
 
 
 def test_without_these_folders_the_id_alone_decides_the_side(tmp_path):
@@ -94,7 +94,7 @@ def test_palettes_and_transparency_become_colour(tmp_path, mode):
     put(tmp_path / "train" / "a", flat, [name], mode)
     put(tmp_path / "test" / "a", COLOUR[:1])
     train, _ = load(tmp_path)
-    assert np.array_equal(train.features, flat.transpose(0, 3, 1, 2))
+    assert np.array_equal(train.inputs, flat.transpose(0, 3, 1, 2))
 
 
 def test_a_transparent_palette_and_a_bilevel_image(tmp_path):
@@ -103,10 +103,10 @@ def test_a_transparent_palette_and_a_bilevel_image(tmp_path):
     picture.putpalette([10, 20, 30] + [0] * 765)
     picture.save(tmp_path / "palette" / "train" / "a" / "0.png", transparency=bytes([0] * 256))
     put(tmp_path / "palette" / "test" / "a", COLOUR[:1])
-    assert load(tmp_path / "palette")[0].features[0, :, 0, 0].tolist() == [10, 20, 30]
+    assert load(tmp_path / "palette")[0].inputs[0, :, 0, 0].tolist() == [10, 20, 30]
     put(tmp_path / "bilevel" / "train" / "a", np.full((1, 4, 5), 255, dtype=np.uint8), mode="1")
     put(tmp_path / "bilevel" / "test" / "a", GREY[:1])
-    assert np.unique(load(tmp_path / "bilevel")[0].features).tolist() == [255]
+    assert np.unique(load(tmp_path / "bilevel")[0].inputs).tolist() == [255]
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg"])
@@ -116,12 +116,12 @@ def test_every_truncation_is_refused_or_harmless(tmp_path, kind):
     put(tmp_path / "test" / "a", GREY[:1])
     path = folder / f"0.{kind}"
     whole = path.read_bytes()
-    pixels = load(tmp_path)[0].features
+    pixels = load(tmp_path)[0].inputs
     refused = 0
     for length in range(0, len(whole), 1 if kind == "png" else 7):
         path.write_bytes(whole[:length])
         try:
-            assert np.array_equal(load(tmp_path)[0].features, pixels)
+            assert np.array_equal(load(tmp_path)[0].inputs, pixels)
         except DataError as error:
             refused += str(error).startswith(f"{path}: ")
     assert refused > 0

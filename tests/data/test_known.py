@@ -22,7 +22,7 @@ def fashion():
 
 def test_fashion_mnist(fashion):
     train, test = fashion
-    assert (len(train), len(test), train.shape, train.features.dtype) == (60_000, 10_000, (1, 28, 28), np.uint8)
+    assert (len(train), len(test), train.shape, train.inputs.dtype) == (60_000, 10_000, (1, 28, 28), np.uint8)
     assert np.array_equal(train.ids, np.arange(60_000))
     assert np.array_equal(test.ids, np.arange(60_000, 70_000))
     assert train.class_names[train.labels[0]] == "Ankle boot"
@@ -34,7 +34,7 @@ def test_fashion_mnist_described(fashion):
     found = describe(*fashion)
     assert found.records == (60_000, 10_000)
     assert set(found.balance.values()) == {(6000, 1000)}
-    every = np.concatenate([part.features.reshape(len(part), -1) for part in fashion])
+    every = np.concatenate([part.inputs.reshape(len(part), -1) for part in fashion])
     distinct = len({record.tobytes() for record in every})
     assert found.duplicate_records - found.duplicate_groups == len(every) - distinct
 
@@ -43,8 +43,8 @@ def test_digits():
     images, labels = load_digits(return_X_y=True)
     train, test = load("digits")
     for part in (train, test):
-        assert part.features.dtype == np.float32
-        assert np.array_equal(part.features.reshape(-1, 64) * 16, images[part.ids])
+        assert part.inputs.dtype == np.float32
+        assert np.array_equal(part.inputs.reshape(-1, 64) * 16, images[part.ids])
         assert np.array_equal(part.labels, labels[part.ids])
         assert part.class_names == tuple("0123456789")
     assert np.array_equal(np.union1d(train.ids, test.ids), np.arange(1797))
@@ -73,9 +73,9 @@ def test_every_place_is_looked_at(entry, bare, monkeypatch, place, packed):
     monkeypatch.setenv("MAXRR_DATA", str(bare / "own"))
     put(bare / place, entry, packed)
     train, test = load("tiny")
-    assert train.features.tobytes() == entry["train-images-idx3-ubyte"][16:]
+    assert train.inputs.tobytes() == entry["train-images-idx3-ubyte"][16:]
     assert test.ids.tolist() == [7, 8, 9]
-    assert isinstance(train.features, np.memmap) is not packed
+    assert isinstance(train.inputs, np.memmap) is not packed
     assert ("tiny", str(bare / place)) in available()
 
 

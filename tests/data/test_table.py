@@ -26,7 +26,7 @@ def whole(source, **columns):
     assert np.array_equal(is_test(test.ids), np.ones(len(test), dtype=bool))
     subjects = None if train.subjects is None else np.concatenate([train.subjects, test.subjects])
     return Dataset(
-        np.concatenate([train.features, test.features]),
+        np.concatenate([train.inputs, test.inputs]),
         np.concatenate([train.labels, test.labels]),
         train.class_names,
         np.concatenate([train.ids, test.ids]),
@@ -37,8 +37,8 @@ def whole(source, **columns):
 def test_columns_by_their_usual_names(tmp_path):
     text = "x,label,id,subject,y\n1,b,r1,7,-2e1\n\n0.5,a,r2,7, 3 \n , ,,,\n1e-3,b,r3,8,4\n"
     data = whole(stored(tmp_path, text))
-    assert data.features.dtype == np.float32
-    assert np.array_equal(data.features, np.array([[1, -20], [0.5, 3], [1e-3, 4]], dtype=np.float32))
+    assert data.inputs.dtype == np.float32
+    assert np.array_equal(data.inputs, np.array([[1, -20], [0.5, 3], [1e-3, 4]], dtype=np.float32))
     assert [data.class_names[label] for label in data.labels] == ["b", "a", "b"]
     assert data.ids.tolist() == ["r1", "r2", "r3"]
     assert data.subjects.tolist() == [7, 7, 8]
@@ -50,7 +50,7 @@ def test_columns_by_other_names(tmp_path):
     assert data.ids.tolist() == [1, 2, 3]
     assert data.class_names == ("9", "10")
     assert data.subjects.tolist() == ["q", "r", "p"]
-    assert data.features[:, 0].tolist() == [2, 3, 1]
+    assert data.inputs[:, 0].tolist() == [2, 3, 1]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -82,7 +82,7 @@ def test_what_the_csv_module_writes_is_read(tmp_path, rows):
             load(path)
         return
     data = whole(path)
-    assert {str(id_): number for id_, number in zip(data.ids, data.features[:, 0].tolist(), strict=True)} == dict(rows)
+    assert {str(id_): number for id_, number in zip(data.ids, data.inputs[:, 0].tolist(), strict=True)} == dict(rows)
 
 
 BAD = {
@@ -104,7 +104,7 @@ BAD = {
     "no label column": ("class,x\na,1\n", "no column 'label': its first line names 'class', 'x'"),
     "another separator": ("label;x\na;1\n", "no column 'label': its first line names 'label;x'"),
     "a column twice": ("label,x,x\na,1,2\n", "names a column twice"),
-    "no features": ("label,id\na,1\n", "has no features"),
+    "no features": ("label,id\na,1\n", "has no inputs"),
     "no records": ("label,x\n\n", "has a header, but no records"),
     "an empty file": ("", "no column 'label': its first line names nothing"),
     "repeated ids": ("label,x,id\na,1,7\na,2,7\n", "unique, but these repeat: 7"),
@@ -136,7 +136,7 @@ def test_columns_have_names(tmp_path):
     path = stored(tmp_path, "label,weight,id,age\na,1,7,2\na,3,9,4\na,5,1,6\n")
     train, test = load(path)
     assert train.columns == test.columns == ("weight", "age")
-    assert whole(path).features.tolist() == [[5, 6], [1, 2], [3, 4]]
+    assert whole(path).inputs.tolist() == [[5, 6], [1, 2], [3, 4]]
 
 
 def test_words_may_be_classes_whatever_they_mean(tmp_path):

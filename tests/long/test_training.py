@@ -21,7 +21,7 @@ def accuracy(network, dataset):
     """On records that it was not trained on."""
     right = 0
     for first in range(0, len(dataset), 1000):
-        images = torch.from_numpy(np.array(dataset.features[first : first + 1000])).float() / 255.0
+        images = torch.from_numpy(np.array(dataset.inputs[first : first + 1000])).float() / 255.0
         with torch.no_grad():
             right += int((network(images).argmax(1).numpy() == dataset.labels[first : first + 1000]).sum())
     return right / len(dataset)

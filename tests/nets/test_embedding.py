@@ -108,13 +108,13 @@ def test_they_are_the_networks_features():
     """1e-5 is the rounding of batches of another size."""
     dataset = fashion()
     with torch.no_grad():
-        expected = lenet()(torch.from_numpy(np.array(dataset.features[:100])).float() * (1 / 255))
+        expected = lenet()(torch.from_numpy(np.array(dataset.inputs[:100])).float() * (1 / 255))
     assert np.allclose(whole()[:100], expected, atol=1e-5)
     run = train(MLP(64, 10), digits(), 0, epochs=1)
     extractor, prediction = split(run.network)
     with torch.no_grad():
         scores = prediction(torch.from_numpy(embed(extractor, digits())))
-        assert torch.allclose(scores, run.network(torch.from_numpy(np.array(digits().features))), atol=1e-5)
+        assert torch.allclose(scores, run.network(torch.from_numpy(np.array(digits().inputs))), atol=1e-5)
 
 
 @pytest.mark.parametrize("count", [1, 256, 600])
@@ -133,15 +133,15 @@ def test_streamed_to_a_memory_map(tmp_path, count):
 
 
 def test_from_a_memory_map(tmp_path):
-    np.save(tmp_path / "images.npy", fashion().features)
+    np.save(tmp_path / "images.npy", fashion().inputs)
     mapped = numbered(np.load(tmp_path / "images.npy", mmap_mode="r"))
-    assert isinstance(mapped.features, np.memmap)
+    assert isinstance(mapped.inputs, np.memmap)
     assert embed(lenet(), mapped).tobytes() == whole().tobytes()
 
 
 @pytest.mark.parametrize("turn", [np.s_[::-1], np.s_[:, ::-1], np.s_[:, ::2]])
 def test_views_of_arrays(turn):
-    features = table(30).features[turn]
+    features = table(30).inputs[turn]
     extractor = nn.Linear(features.shape[1], 4)
     expected = embed(extractor, numbered(np.ascontiguousarray(features)))
     assert embed(extractor, numbered(features)).tobytes() == expected.tobytes()
@@ -235,7 +235,7 @@ def test_batch_normalisation_and_dropout_in_evaluation_mode():
     assert embed(extractor, dataset.select([7, 3])).tobytes() == one[[7, 3]].tobytes()
     quiet = copy.deepcopy(extractor).eval()
     with torch.no_grad():
-        assert np.allclose(quiet(torch.from_numpy(np.array(dataset.features))), one, atol=1e-5)
+        assert np.allclose(quiet(torch.from_numpy(np.array(dataset.inputs))), one, atol=1e-5)
     assert all(weights.grad is None for weights in extractor.parameters())
 
 
@@ -257,9 +257,9 @@ def test_a_frozen_pretrained_extractor():
     dataset = pictures(300)
     features = embed(body, dataset)
     assert features.shape == (300, 16)  # four channels of 2 × 2, in one row
-    assert embed(nn.Flatten(), dataset).tobytes() == (dataset.features.reshape(300, -1) * np.float32(1 / 255)).tobytes()
+    assert embed(nn.Flatten(), dataset).tobytes() == (dataset.inputs.reshape(300, -1) * np.float32(1 / 255)).tobytes()
     plain = table(30)
-    assert embed(nn.Identity(), plain).tobytes() == plain.features.tobytes()
+    assert embed(nn.Identity(), plain).tobytes() == plain.inputs.tobytes()
     assert embed(nn.Linear(6, 2).double(), plain).dtype == np.float64
 
 

@@ -151,7 +151,7 @@ def test_running_statistics_of_frozen_layers_belong_to_the_kind(tmp_path):
 
 
 changed = table()
-changed.features[3, 2] += 1e-6
+changed.inputs[3, 2] += 1e-6
 
 
 @pytest.mark.parametrize(

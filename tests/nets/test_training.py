@@ -43,8 +43,8 @@ def oracle(network, dataset, seed, epochs, batch_size, lr):
         for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
             inputs, labels = [], []
             for row in order[start:end]:
-                values = torch.tensor(np.asarray(dataset.features[row])).to(dtype)
-                inputs.append(values * (1 / 255) if dataset.features.dtype == np.uint8 else values)
+                values = torch.tensor(np.asarray(dataset.inputs[row])).to(dtype)
+                inputs.append(values * (1 / 255) if dataset.inputs.dtype == np.uint8 else values)
                 labels.append(int(dataset.labels[row]))
             scores = network(torch.stack(inputs))
             losses = [-scores[at].log_softmax(0)[label] for at, label in enumerate(labels)]
@@ -177,18 +177,18 @@ def test_it_learns():
 
 def test_pixels_in_bytes_are_read_as_0_to_1():
     dataset = pictures()
-    scaled = dataclasses.replace(dataset, features=dataset.features.astype(np.float32) * np.float32(1 / 255))
+    scaled = dataclasses.replace(dataset, inputs=dataset.inputs.astype(np.float32) * np.float32(1 / 255))
     network = LeNet5((1, 8, 8), 3)
     assert same_run(train(network, dataset, 0, epochs=1), train(network, scaled, 0, epochs=1))
 
 
 def test_memory_mapped_features(tmp_path):
     dataset = digits()
-    np.save(tmp_path / "features.npy", dataset.features)
+    np.save(tmp_path / "features.npy", dataset.inputs)
     mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
     one = train(LeNet5((1, 8, 8)), dataset, 0, epochs=1)
-    again = dataclasses.replace(dataset, features=mapped)
-    assert isinstance(again.features, np.memmap)
+    again = dataclasses.replace(dataset, inputs=mapped)
+    assert isinstance(again.inputs, np.memmap)
     assert same_run(train(LeNet5((1, 8, 8)), again, 0, epochs=1), one)
     assert same_run(train(LeNet5((1, 8, 8)), reordered(again), 0, epochs=1), one)
 
@@ -196,8 +196,8 @@ def test_memory_mapped_features(tmp_path):
 @pytest.mark.parametrize("turn", [np.s_[::-1], np.s_[:, ::-1], np.s_[:, ::2]])
 def test_views_of_arrays(turn):
     whole = table(40, columns=12, dtype=np.float64)
-    view = dataclasses.replace(whole, features=whole.features[turn])
-    copied = dataclasses.replace(whole, features=np.ascontiguousarray(whole.features[turn]))
+    view = dataclasses.replace(whole, inputs=whole.inputs[turn])
+    copied = dataclasses.replace(whole, inputs=np.ascontiguousarray(whole.inputs[turn]))
     network = MLP(view.shape[0], 3)
     assert same_run(train(network, view, 0, epochs=1), train(network, copied, 0, epochs=1))
 

@@ -33,7 +33,7 @@ def sides():
 def some(dataset, count):
     rows = np.flatnonzero(dataset.labels < CLASSES)[:count][::-1]
     names = dataset.class_names[:CLASSES]
-    return Dataset(dataset.features[rows], dataset.labels[rows], names, dataset.ids[rows], name=dataset.name)
+    return Dataset(dataset.inputs[rows], dataset.labels[rows], names, dataset.ids[rows], name=dataset.name)
 
 
 def tiny_lab(out, seed=SEED, progress=None, **changes):

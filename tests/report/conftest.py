@@ -34,7 +34,7 @@ def story() -> Story:
         requests.append(RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, *hashes, model.score(test)))
     verdict = Verdict("identical", "extractor and head", "identical", "", 0.0, [], "", ["when it was"], 6.25)
     return Story(
-        "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,
+        "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
         len(test), accuracy, 1.5, tuple(requests), verdict,
     )  # fmt: skip
 

@@ -97,7 +97,7 @@ def images(source: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         return (X / 16).astype(np.float32), y
     training, _ = load(source)
     rows = slice(20_000)
-    return np.asarray(training.features[rows]).reshape(20_000, -1).astype(np.float32) / 255, training.labels[rows]
+    return np.asarray(training.inputs[rows]).reshape(20_000, -1).astype(np.float32) / 255, training.labels[rows]
 
 
 def layers(inputs: int, width: int, convolution: bool, norm: bool, dropout: float) -> nn.Sequential:

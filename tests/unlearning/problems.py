@@ -33,7 +33,7 @@ def digits(count=300):
     some = train_.select(np.sort(train_.ids)[:count])
     order = np.random.default_rng(0).permutation(count)
     ids = FIRST_ID + 7 * np.arange(count)
-    return Dataset(some.features[order], some.labels[order], some.class_names, ids[order], ids[order] % 40)
+    return Dataset(some.inputs[order], some.labels[order], some.class_names, ids[order], ids[order] % 40)
 
 
 def table(count=80, columns=5, classes=3, seed=0, strings=False):
@@ -180,4 +180,4 @@ def weights_changed(weights):
 def pictures():
     """Records in bytes, as many as in the table."""
     data = table()
-    return replace(data, features=np.clip(128.0 + 30.0 * data.features, 0.0, 255.0).astype(np.uint8))
+    return replace(data, inputs=np.clip(128.0 + 30.0 * data.inputs, 0.0, 255.0).astype(np.uint8))

@@ -82,9 +82,9 @@ def prepared(state):
 
 
 def with_replaced(records, id_, features):
-    contents = np.array(records.features)
+    contents = np.array(records.inputs)
     contents[records.ids == id_] = features
-    return replace(records, features=contents)
+    return replace(records, inputs=contents)
 
 
 def requests(state):

@@ -57,8 +57,8 @@ def test_whoever_holds_the_data_proves_it_in_another_process(tmp_path):
     (tmp_path / "receipt.json").write_text(receipt.to_json())
     # A source whose training side is exactly these records.
     np.savez(
-        tmp_path / "retained.npz", x_train=retained.features, y_train=retained.labels, ids_train=retained.ids,
-        subjects_train=retained.subjects, x_test=retained.features[:1], y_test=retained.labels[:1],
+        tmp_path / "retained.npz", x_train=retained.inputs, y_train=retained.labels, ids_train=retained.ids,
+        subjects_train=retained.subjects, x_test=retained.inputs[:1], y_test=retained.labels[:1],
         ids_test=np.array([1]), subjects_test=np.array([1]), class_names=np.array(retained.class_names),
     )  # fmt: skip
     (tmp_path / "check.py").write_text(ELSEWHERE)

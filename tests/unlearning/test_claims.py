@@ -24,7 +24,7 @@ def one_of_a_kind(labels):
     """A table of 22 records whose last one is the only one of its class."""
     data = table(count=22, classes=2)
     rng = np.random.default_rng(3)
-    return rng.permutation(data.features), np.array([labels[code] for code in [0, 1] * 10 + [0, 2]])
+    return rng.permutation(data.inputs), np.array([labels[code] for code in [0, 1] * 10 + [0, 2]])
 
 
 @pytest.mark.parametrize("labels", [("ant", "bee", "cat"), (3, 5, 9)])
@@ -85,7 +85,7 @@ def test_a_record_cannot_be_replaced_by_itself():
     model = table_model()
     id_ = table().ids[0]
     with pytest.raises(DataError, match="just so already"):
-        model.replace(id_, table().features[0], core_policy="keep-extractor")
+        model.replace(id_, table().inputs[0], core_policy="keep-extractor")
     with pytest.raises(DataError, match="of bytes"):
         model.replace(id_, np.zeros(5, dtype=np.uint8), core_policy="keep-extractor")
 
@@ -187,14 +187,14 @@ def test_copies_are_of_one_state():
 def test_forgotten_values_do_not_come_back_by_replace():
     model = table_model()
     one, other = table().ids[:2]
-    gone = table().features[0].copy()
+    gone = table().inputs[0].copy()
     model.unlearn([one], core_policy="keep-extractor")
     with pytest.raises(ValueError, match="exactly the values of forgotten"):
         model.replace(other, gone, core_policy="keep-extractor")
     with pytest.warns(UserWarning, match="are let in"):
         model.replace(other, gone, allow_copies="twins", core_policy="keep-extractor")
     assert [override.reason for override in model._fitted.overrides] == ["twins"]
-    model.replace(other, table().features[1], core_policy="keep-extractor")  # back to what it was
+    model.replace(other, table().inputs[1], core_policy="keep-extractor")  # back to what it was
     model.replace(other, np.zeros(5), core_policy="keep-extractor")
 
 
@@ -222,6 +222,6 @@ def test_forgotten_values_in_columns_that_changed_places():
     data, names = table(), ("a", "b", "c", "d", "e")
     model = fresh(CORE, data, epochs=1).fit(replace(data, columns=names))
     model.unlearn(data.ids[:2], core_policy="keep-extractor")
-    turned = replace(data, ids=data.ids + 1, features=data.features[:, ::-1].copy(), columns=names[::-1])
+    turned = replace(data, ids=data.ids + 1, inputs=data.inputs[:, ::-1].copy(), columns=names[::-1])
     with pytest.raises(ValueError, match="2 of the records have exactly the values"):
         model.fit(turned)

@@ -14,13 +14,13 @@ CORE = HashCore(0.5, key="house")
 
 DRESSES = {
     "as it was": lambda data: data,
-    "as float64": lambda data: replace(data, features=data.features.astype(np.float64)),
+    "as float64": lambda data: replace(data, inputs=data.inputs.astype(np.float64)),
     "without subjects": lambda data: replace(data, subjects=None),
     "with other subjects": lambda data: replace(data, subjects=data.subjects + 1),
     "with renamed classes": lambda data: replace(data, class_names=("x", "y", "z")),
     "with another label": lambda data: replace(data, labels=(data.labels + 1) % 3),
-    "with noise": lambda data: replace(data, features=data.features + np.float32(1e-6)),
-    "with other values": lambda data: replace(data, features=data.features[::-1].copy()),
+    "with noise": lambda data: replace(data, inputs=data.inputs + np.float32(1e-6)),
+    "with other values": lambda data: replace(data, inputs=data.inputs[::-1].copy()),
     "with ids as texts": lambda data: replace(data, ids=data.ids.astype(str)),
 }
 
@@ -40,7 +40,7 @@ def test_forgotten_values_under_other_ids_are_refused(dress):
     model.unlearn(gone.ids, core_policy="keep-extractor")
     others = DRESSES[dress](replace(gone, ids=gone.ids + 1))
     kept = table().without(gone.ids)
-    features = np.concatenate([kept.features.astype(others.features.dtype), others.features])
+    features = np.concatenate([kept.inputs.astype(others.inputs.dtype), others.inputs])
     labels = np.concatenate([kept.labels, others.labels])
     data = Dataset(features, labels, others.class_names, np.concatenate([kept.ids, others.ids]))
     with pytest.raises(ValueError, match="3 of the records have exactly the values of forgotten"):
@@ -64,15 +64,15 @@ def test_the_same_pixels_are_recognised_in_every_type(change):
     model.unlearn(gone, core_policy="keep-extractor")
     ids = np.where(np.isin(data.ids, gone), data.ids + 1, data.ids)
     with pytest.raises(ValueError, match="4 of the records have exactly the values"):
-        model.fit(replace(data, features=change(data.features), ids=ids))
+        model.fit(replace(data, inputs=change(data.inputs), ids=ids))
 
 
 def test_a_twin_that_stayed_may_be_fitted_again():
     """That it stays was said on the receipt."""
     data = table()
-    features = data.features.copy()
+    features = data.inputs.copy()
     features[1] = features[0]
-    twins = replace(data, features=features)
+    twins = replace(data, inputs=features)
     model = fresh(CORE, data).fit(twins)
     assert model.unlearn(data.ids[:1], core_policy="keep-extractor").duplicates_left == 1
     model.fit(twins.without(data.ids[:1]))

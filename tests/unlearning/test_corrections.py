@@ -19,9 +19,9 @@ def test_replacing_a_core_record_is_fitting_the_corrected_data(core):
     new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
     receipt = model.replace(id_, new, core_policy="retrain")
     assert (receipt.guarantee, receipt.unconditional) == ("exact-retrain", True)
-    features = table().features.copy()
+    features = table().inputs.copy()
     features[table().rows([id_])] = new
-    corrected = replace(table(), features=features)
+    corrected = replace(table(), inputs=features)
     never = fresh(core, table()).fit(corrected)
     assert parts_of(model) == parts_of(never)
     assert model.manifest_ == never.manifest_
@@ -35,9 +35,9 @@ def test_a_record_that_was_replaced_under_head_is_core_when_the_extractor_is_tra
     new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
     model.replace(first, new, core_policy="keep-extractor")
     receipt = model.unlearn([second], core_policy="retrain")
-    features = table().features.copy()
+    features = table().inputs.copy()
     features[table().rows([first])] = new
-    never = fresh(CORE, table()).fit(replace(table(), features=features).without([second]))
+    never = fresh(CORE, table()).fit(replace(table(), inputs=features).without([second]))
     assert receipt.unconditional
     assert parts_of(model) == parts_of(never)
 
@@ -60,7 +60,7 @@ def test_forgetting_a_class_is_fitting_the_rest(gone, as_array):
 
     def fit(rows):
         model = fresh(CORE, data)
-        return model.fit(data.features[rows], labels[rows], ids=data.ids[rows]) if as_array else model.fit(
+        return model.fit(data.inputs[rows], labels[rows], ids=data.ids[rows]) if as_array else model.fit(
             data.select(data.ids[rows])
         )  # fmt: skip
 
@@ -70,8 +70,8 @@ def test_forgetting_a_class_is_fitting_the_rest(gone, as_array):
     assert model.model_hash_ == never.model_hash_
     assert model.manifest_ == never.manifest_
     assert model.classes_.tolist() == never.classes_.tolist()
-    assert model.predict(data.features).tolist() == never.predict(data.features).tolist()
-    assert model.predict_proba(data.features).tobytes() == never.predict_proba(data.features).tobytes()
+    assert model.predict(data.inputs).tolist() == never.predict(data.inputs).tolist()
+    assert model.predict_proba(data.inputs).tobytes() == never.predict_proba(data.inputs).tobytes()
 
 
 @pytest.mark.parametrize("as_array", [False, True])
@@ -82,7 +82,7 @@ def test_the_name_of_a_class_that_is_gone_is_gone(as_array, policy):
     names = ("kind 0", "Anna Meier-Grün", "kind 2")
     renamed = replace(data, class_names=names)
     model = fresh(CORE, data)
-    model = model.fit(data.features, np.array(names)[data.labels], ids=data.ids) if as_array else model.fit(renamed)
+    model = model.fit(data.inputs, np.array(names)[data.labels], ids=data.ids) if as_array else model.fit(renamed)
     wanted = ["Anna Meier-Grün".encode(), np.array("Anna Meier-Grün").tobytes()]
     assert holds_bytes(model, wanted)
     receipt = model.unlearn(data.ids[data.labels == 1], core_policy=policy)

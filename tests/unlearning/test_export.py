@@ -48,20 +48,20 @@ def fitted_on(name):
         return fresh(Frozen(), records, nn.Sequential(split(TwoParts())[0], nn.Sigmoid())).fit(records)
     if name == "double precision":
         network = MLP(5, 3, hidden=(6,)).double()
-        return fresh(CORE, records, network).fit(records.features.astype(np.float64), records.labels)
+        return fresh(CORE, records, network).fit(records.inputs.astype(np.float64), records.labels)
     return fresh(CORE, records).fit(records)
 
 
 def pixels(dataset):
     """Images in bytes."""
-    return (255 * dataset.features).astype(np.uint8)
+    return (255 * dataset.inputs).astype(np.uint8)
 
 
 def some_records(name):
     """Records that the model was not fitted on."""
     if name == "pixels":
         return pixels(probe(300))
-    features = table(count=300, seed=1).features
+    features = table(count=300, seed=1).inputs
     return features.astype(np.float64) if name == "double precision" else features
 
 
@@ -138,7 +138,7 @@ def test_a_class_that_is_forgotten_is_not_in_the_file(left, path):
     model = fresh(CORE, records).fit(records)
     model.unlearn(records.ids[records.labels >= left], core_policy="keep-extractor")
     export_onnx(model, path)
-    some = table(count=50, seed=2).features
+    some = table(count=50, seed=2).inputs
     scores, probabilities, label = run(path, some)
     assert scores.shape == ((50, 3) if left == 3 else (50,))
     assert probabilities.shape == (50, left)
@@ -154,7 +154,7 @@ def test_probabilities_survive_scores_far_outside(exported):
     assert np.allclose(probabilities, fitted_on("two classes").predict_proba(far), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("given", [table(), table(1), table().features], ids=["dataset", "one", "array"])
+@pytest.mark.parametrize("given", [table(), table(1), table().inputs], ids=["dataset", "one", "array"])
 def test_it_is_compared_on_records_of_ones_own(given, path):
     assert export_onnx(fitted_on("two classes"), path, given).compared == len(given)
 

@@ -17,8 +17,8 @@ def with_noise():
     """Records of two kinds that can be told apart, and a few of a third that look like all others."""
     known = table(60, classes=2)
     rng = np.random.default_rng(1)
-    strangers = known.features[rng.choice(60, 12, replace=False)]
-    features = np.concatenate([known.features, strangers + 0.01 * rng.normal(size=strangers.shape)])
+    strangers = known.inputs[rng.choice(60, 12, replace=False)]
+    features = np.concatenate([known.inputs, strangers + 0.01 * rng.normal(size=strangers.shape)])
     labels = np.concatenate([known.labels, np.full(12, 2)])
     return Dataset(features.astype(np.float32), labels, ("shirt", "shoe", "noise"), np.arange(72))
 
@@ -96,6 +96,6 @@ def test_a_head_that_cannot_be_solved_changes_nothing(monkeypatch):
         with pytest.raises(ConvergenceError, match="not solved"):
             model.replace(influential[0], np.zeros(5))
         with pytest.raises(ConvergenceError, match="not solved"):
-            model.fit(replace(table(), features=table().features + 1.0))
+            model.fit(replace(table(), inputs=table().inputs + 1.0))
     assert (model.model_hash_, model.manifest_) == (before, table().content_hash())
     assert model.unlearn(influential[:1]).number == 1

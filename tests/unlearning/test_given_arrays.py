@@ -25,7 +25,7 @@ class Frame:
 def test_a_data_frame_names_its_columns():
     dataset, _ = as_dataset(Frame(["age", "weight"]), [0, 1, 0, 1], None, None)
     assert dataset.columns == ("age", "weight")
-    assert np.array_equal(dataset.features, X)
+    assert np.array_equal(dataset.inputs, X)
     assert as_dataset(X, [0, 1, 0, 1], None, None)[0].columns is None
     assert as_dataset(Frame(range(2)), [0, 1, 0, 1], None, None)[0].columns is None  # numbers are no names
     with pytest.raises(DataError, match="different strings"):
@@ -68,7 +68,7 @@ def test_ids_and_subjects_that_numpy_would_change():
 def test_requests_that_numpy_would_change():
     """'r0' and a NUL forgot 'r0'."""
     records = table()
-    model = table_model().fit(records.features, records.labels, ids=[f"r{row}" for row in range(len(records))])
+    model = table_model().fit(records.inputs, records.labels, ids=[f"r{row}" for row in range(len(records))])
     for asked in (["r0\0"], "r0\0", np.array(["r0\0"], dtype=object)):
         with pytest.raises(DataError, match="NUL"):
             model.plan(asked, core_policy="keep-extractor")

@@ -13,7 +13,7 @@ from maxrr.unlearning.holdings import Holdings
 
 def bare(holdings):
     """As a model on a disk has them."""
-    return replace(holdings, features=None)
+    return replace(holdings, inputs=None)
 
 
 def without_features(model):
@@ -28,9 +28,9 @@ def shuffled(records):
 
 def changed(records, count):
     """Some features moved by their last bit."""
-    features = records.features.copy()
+    features = records.inputs.copy()
     features[:count, 0] = np.nextafter(features[:count, 0], np.float32(9.0))
-    return replace(records, features=features)
+    return replace(records, inputs=features)
 
 
 # The records come back
@@ -41,8 +41,8 @@ def test_records_come_back_whatever_their_order(strings):
     records = table(strings=strings)
     holdings = Holdings.of(records)
     back = bare(holdings).with_records(shuffled(records))
-    assert back.features.tobytes() == holdings.features.tobytes()
-    assert back.features.dtype == holdings.features.dtype
+    assert back.inputs.tobytes() == holdings.inputs.tobytes()
+    assert back.inputs.dtype == holdings.inputs.dtype
     assert back.manifest == holdings.manifest == records.content_hash()
     assert back.retained().content_hash() == records.content_hash()
 
@@ -52,11 +52,11 @@ def test_forgotten_records_may_be_in_the_data_and_are_not_taken():
     records = table()
     held = bare(Holdings.of(records)).without(np.array([0, 5, 40]))
     gone = held.ids[[0, 5, 40]]
-    features = records.features.copy()
+    features = records.inputs.copy()
     features[records.rows(gone)] = 123.0
-    for source in (records, records.without(gone), replace(records, features=features)):
+    for source in (records, records.without(gone), replace(records, inputs=features)):
         back = held.with_records(source)
-        assert not back.features[[0, 5, 40]].any()
+        assert not back.inputs[[0, 5, 40]].any()
         assert back.retained().content_hash() == records.without(gone).content_hash() == back.manifest
 
 
@@ -70,10 +70,10 @@ def test_extra_records_are_left_alone():
 def test_the_data_is_copied():
     """Erasing what is held must not reach into the caller's arrays."""
     records = table()
-    before = records.features.tobytes()
+    before = records.inputs.tobytes()
     back = bare(Holdings.of(records)).with_records(records).without(np.array([3]))
     back.erase()
-    assert records.features.tobytes() == before
+    assert records.inputs.tobytes() == before
 
 
 def test_added_records_are_wanted_as_they_are_now():
@@ -82,12 +82,12 @@ def test_added_records_are_wanted_as_they_are_now():
     holdings = Holdings.of(records)
     new = changed(records.select(holdings.ids[[7]]), 1)
     held = bare(holdings).without(np.array([7])).with_added(Holdings.of(new))
-    assert held.features is None
-    features = records.features.copy()
-    features[records.rows(new.ids)] = new.features
-    now = replace(records, features=features)
+    assert held.inputs is None
+    features = records.inputs.copy()
+    features[records.rows(new.ids)] = new.inputs
+    now = replace(records, inputs=features)
     back = held.with_records(now)
-    assert back.features[-1].tobytes() == new.features[0].tobytes()
+    assert back.inputs[-1].tobytes() == new.inputs[0].tobytes()
     assert back.retained().content_hash() == now.content_hash()
     with pytest.raises(DataError, match=r"1 of the 80 records .* differ"):
         held.with_records(records)
@@ -121,8 +121,8 @@ def relabelled(records):
 
 OTHERS = {
     "another label": (relabelled, "1 of the 80"),
-    "another precision": (lambda records: replace(records, features=records.features.astype(np.float64)), "80 of the"),
-    "another shape": (lambda records: replace(records, features=records.features[:, :, None]), "80 of the 80"),
+    "another precision": (lambda records: replace(records, inputs=records.inputs.astype(np.float64)), "80 of the"),
+    "another shape": (lambda records: replace(records, inputs=records.inputs[:, :, None]), "80 of the 80"),
     "other people": (lambda records: replace(records, subjects=records.subjects + 1), "80 of the 80"),
     "no people": (lambda records: replace(records, subjects=None), "80 of the 80"),
     "another name of a class": (lambda records: replace(records, class_names=("kind 0", "kind 1", "x")), "26 of the"),
@@ -175,7 +175,7 @@ def test_without_features_the_rest_is_there():
     assert held.of_subjects(np.array([50])).tolist() == holdings.of_subjects(np.array([50])).tolist()
     lighter = held.without(rows)
     lighter.erase()
-    assert lighter.features is None
+    assert lighter.inputs is None
     assert not lighter.hashes[rows].any()
     assert lighter.manifest == table().without(table().ids[:4]).content_hash()
 
@@ -201,7 +201,7 @@ def test_a_model_without_them_replaces():
     """The new record is at hand; the others are not needed."""
     model, full = without_features(table_model()), table_model()
     id_ = kinds(full, table())[1][0]
-    new = table().features[3] + 0.5
+    new = table().inputs[3] + 0.5
     assert model.replace(id_, new, 2, core_policy="keep-extractor").model_after == full.replace(id_, new, 2).model_after
     assert everything(model) == everything(full)
 
@@ -242,9 +242,9 @@ def test_with_them_back_it_trains_again():
 
 def replaced(records, id_, features, label):
     rows = records.rows([id_])
-    all_features, labels = records.features.copy(), records.labels.copy()
+    all_features, labels = records.inputs.copy(), records.labels.copy()
     all_features[rows], labels[rows] = features, label
-    return replace(records, features=all_features, labels=labels)
+    return replace(records, inputs=all_features, labels=labels)
 
 
 @pytest.mark.parametrize("kind", ["core", "influential", "neither"])
@@ -255,7 +255,7 @@ def test_replacing_is_a_fit_on_the_new_records(kind, label):
     ids = dict(zip(("core", "influential", "neither"), kinds(model, table()), strict=True))[kind]
     extractor, records = copy.deepcopy(model.extractor_), table()
     for number, id_ in enumerate(ids[:3]):
-        features = records.features[number] - 0.5
+        features = records.inputs[number] - 0.5
         records = replaced(records, id_, features, label)
         model.replace(id_, features, label, core_policy="keep-extractor")
         assert parts_of(model) == parts(extractor, fit_again(extractor, records), records.class_names)
@@ -269,6 +269,6 @@ def test_replacing_the_same_record_again_and_forgetting_it():
     never = table_model()
     never.unlearn(id_, core_policy="keep-extractor")
     for step in range(4):
-        model.replace(id_, table().features[step] + 1.0, step % 3, core_policy="keep-extractor")
+        model.replace(id_, table().inputs[step] + 1.0, step % 3, core_policy="keep-extractor")
     model.unlearn(id_, core_policy="keep-extractor")
     assert everything(model) == everything(never)

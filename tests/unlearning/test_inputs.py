@@ -11,7 +11,7 @@ CORE = HashCore(0.5, key="house")
 
 def test_pixels_and_floats_are_not_taken_for_each_other():
     model = fresh(CORE, table(), epochs=1).fit(pictures())
-    pixels = pictures().features
+    pixels = pictures().inputs
     for other in (pixels / 255.0, pixels.astype(np.float32), (pixels / 255.0).astype(np.float32)):
         with pytest.raises(ValueError, match="uint8, which it divides by 255: bring the same kind"):
             model.predict(other)
@@ -19,7 +19,7 @@ def test_pixels_and_floats_are_not_taken_for_each_other():
     floats = fresh(CORE, table(), epochs=1).fit(table())
     with pytest.raises(ValueError, match="floats, which it takes as they are"):
         floats.predict(np.zeros((2, 5), dtype=np.uint8))
-    assert floats.predict(table().features.astype(np.float64)).shape == (80,)
+    assert floats.predict(table().inputs.astype(np.float64)).shape == (80,)
 
 
 class Frame:
@@ -37,9 +37,9 @@ class Frame:
 
 def test_columns_of_a_table_keep_their_order():
     data, names = table(), ["a", "b", "c", "d", "e"]
-    model = fresh(CORE, data, epochs=1).fit(Frame(data.features, names), data.labels, ids=data.ids)
-    expected = model.predict(Frame(data.features, names))
-    assert np.array_equal(model.predict(data.features), expected)  # without names order counts
+    model = fresh(CORE, data, epochs=1).fit(Frame(data.inputs, names), data.labels, ids=data.ids)
+    expected = model.predict(Frame(data.inputs, names))
+    assert np.array_equal(model.predict(data.inputs), expected)  # without names order counts
     for other in (names[::-1], [*names[:4], "x"]):
         with pytest.raises(ValueError, match="bring the same ones in the same order"):
-            model.predict(Frame(data.features, other))
+            model.predict(Frame(data.inputs, other))

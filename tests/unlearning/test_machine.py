@@ -25,7 +25,7 @@ class Books:
         self.records = {
             id_: (features, label, subject)
             for id_, features, label, subject in zip(
-                data.ids.tolist(), data.features, data.labels.tolist(), data.subjects.tolist(), strict=True
+                data.ids.tolist(), data.inputs, data.labels.tolist(), data.subjects.tolist(), strict=True
             )
         }
         self.core = set(core.tolist())

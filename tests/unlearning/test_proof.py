@@ -146,9 +146,9 @@ def test_a_replaced_record_is_proved(here):
     id_ = kinds(model, table())[1][0]
     receipt = model.replace(id_, np.full(5, 0.25), 1, core_policy="keep-extractor")
     records = table()
-    features, labels = records.features.copy(), records.labels.copy()
+    features, labels = records.inputs.copy(), records.labels.copy()
     features[records.rows([id_])], labels[records.rows([id_])] = 0.25, 1
-    now = replace(records, features=features, labels=labels)
+    now = replace(records, inputs=features, labels=labels)
     assert prove(receipt, model.bundle(), now).verdict == "identical"
     verdict = proved(receipt, elsewhere(model.bundle()), now)
     assert (verdict.verdict, verdict.result) == ("not comparable here", "identical")
@@ -223,9 +223,9 @@ def test_weights_that_do_not_have_the_hash_are_refused():
 
 def test_other_records_are_refused():
     receipt, bundle, retained = retrained()
-    features = retained.features.copy()
+    features = retained.inputs.copy()
     features[0, 0] = np.nextafter(features[0, 0], np.float32(9.0))
-    for wrong in (table(), retained.without(retained.ids[:1]), replace(retained, features=features)):
+    for wrong in (table(), retained.without(retained.ids[:1]), replace(retained, inputs=features)):
         with pytest.raises(ValueError, match="not those that the model retains"):
             prove(receipt, bundle, wrong)
 

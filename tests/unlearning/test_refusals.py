@@ -155,7 +155,7 @@ def test_already_forgotten_records_are_counted_not_refused(model):
     assert parts_of(model) == before
     assert model.unlearn(IDS[:6], core_policy="keep-extractor").already_forgotten == 4
     unchanged_after(
-        model, lambda: model.replace(IDS[0], table().features[0], core_policy="keep-extractor"), match="was forgotten"
+        model, lambda: model.replace(IDS[0], table().inputs[0], core_policy="keep-extractor"), match="was forgotten"
     )
     unchanged_after(model, lambda: model.unlearn(subjects=[50, 51, 999], core_policy="keep-extractor"))
 
@@ -274,7 +274,7 @@ def test_the_same_features_under_another_id_are_warned_about(model):
     data = table()
     ids = data.ids.copy()
     ids[np.isin(ids, IDS[:2])] += 1
-    renamed = Dataset(data.features, data.labels, data.class_names, ids, data.subjects)
+    renamed = Dataset(data.inputs, data.labels, data.class_names, ids, data.subjects)
     unchanged_after(model, lambda: model.fit(renamed), match="2 of the records have exactly the values of forgotten")
     unchanged_after(model, lambda: model.fit(renamed, allow_copies=" "), match="2 of the records")
     with pytest.warns(UserWarning, match="2 records with the values of forgotten ones are let in"):
@@ -286,7 +286,7 @@ def test_the_same_features_under_another_id_are_warned_about(model):
 def test_rectified_records_may_be_fitted_on(model):
     """Only the label was wrong; and another was put back to what it had been."""
     data = table()
-    labels, features = data.labels.copy(), data.features.copy()
+    labels, features = data.labels.copy(), data.inputs.copy()
     labels[0] = (labels[0] + 1) % 3
     model.replace(data.ids[0], features[0], labels[0], core_policy="keep-extractor")
     model.replace(data.ids[1], features[1] + 1.0, core_policy="keep-extractor")
@@ -318,7 +318,7 @@ def test_forgetting_a_class_drops_its_head(model):
     assert set(model.predict(table()).tolist()) <= {0, 2}
     assert model.predict_proba(table()).shape == (80, 2)
     with pytest.raises(DataError, match="no class 1; the classes are 0, 2"):
-        model.replace(retained.ids[0], retained.features[0], 1, core_policy="keep-extractor")
+        model.replace(retained.ids[0], retained.inputs[0], 1, core_policy="keep-extractor")
 
 
 def test_influential_alone_says_so_and_retained_is_exact_again(model):
@@ -395,8 +395,8 @@ def test_a_technique_that_spoils_what_it_is_given_and_fails_spoils_nothing(model
     def technique(given, kept, forgotten):
         for weights in given.parameters():
             weights.data *= 0.0
-        kept.features[:] = 0.0
-        forgotten.features[:] = 0.0
+        kept.inputs[:] = 0.0
+        forgotten.inputs[:] = 0.0
         raise RuntimeError("no")
 
     unchanged_after(model, lambda: model.unlearn(core_of(model)[:2], core_policy=technique), RuntimeError)
@@ -416,7 +416,7 @@ def test_plans_count(model):
 
 def test_duplicates_that_stay_are_counted():
     data = table()
-    features = data.features.copy()
+    features = data.inputs.copy()
     features[[5, 6, 7]] = features[4]
     twins = Dataset(features, data.labels, data.class_names, data.ids, data.subjects)
     model = fresh(HashCore(0.5, key="house"), twins).fit(twins)

@@ -99,14 +99,14 @@ def test_arrays_and_a_dataset_of_them_are_the_same():
     data = table()
     names = np.array(data.class_names)[data.labels]
     on_dataset = table_model()
-    on_arrays = clone(on_dataset).fit(data.features, names, ids=data.ids, subjects=data.subjects)
+    on_arrays = clone(on_dataset).fit(data.inputs, names, ids=data.ids, subjects=data.subjects)
     assert on_arrays.model_hash_ == on_dataset.model_hash_
     assert on_arrays.manifest_ == on_dataset.manifest_
-    assert on_arrays.score(data.features, names) == on_dataset.score(data)
+    assert on_arrays.score(data.inputs, names) == on_dataset.score(data)
     weights = np.zeros(80)
     weights[:5] = 1.0
-    assert on_arrays.score(data.features, names, weights) == np.mean(on_arrays.predict(data.features)[:5] == names[:5])
+    assert on_arrays.score(data.inputs, names, weights) == np.mean(on_arrays.predict(data.inputs)[:5] == names[:5])
     with pytest.raises(ValueError, match="leave y, ids and subjects out"):
         on_arrays.fit(data, names)
     with pytest.raises(ValueError, match="labels"):
-        on_arrays.fit(data.features)
+        on_arrays.fit(data.inputs)

@@ -104,7 +104,7 @@ def test_a_plan_tells_nothing_of_the_state(model):
 
 def test_a_copy_of_forgotten_values_is_found_when_it_is_planned(model):
     _, influential, free = kinds(model, table())
-    values = table().select(free[:1]).features[0]
+    values = table().select(free[:1]).inputs[0]
     model.unlearn(free[:1])
     with pytest.raises(ValueError, match="exactly the values"):
         model.plan_replace(influential[0], values)

@@ -22,7 +22,7 @@ def test_answers_while_classes_vanish():
     """Predictions, probabilities and plans in threads; each is exactly that of a state which the model had."""
     data, leaving = many_classes()
     model = fresh(HashCore(0.5, key="k"), data, epochs=4).fit(data)
-    rows = data.features[:40]
+    rows = data.inputs[:40]
     states, stop, wrong, asked = [model._fitted], threading.Event(), [], 0
 
     def ask():

@@ -83,7 +83,7 @@ def test_nothing_in_the_object_knows_the_records(kind, request_):
     gone = digits().select(ids)
     old = embed(model.extractor_, gone, device="cpu")
     wide = np.asarray(old, dtype=np.float64)
-    pixels = [record.tobytes() for record in gone.features]
+    pixels = [record.tobytes() for record in gone.inputs]
     secrets = pixels + [row.tobytes() for array in (old, wide) for row in array]
     secrets += [digest.tobytes() for digest in gone.record_hashes()]
     before = copy.deepcopy(model)
@@ -101,8 +101,8 @@ def test_nor_after_rectifying(hashed):
     ids = mixture(hashed, digits(), each=1)
     gone = digits().select(ids)
     for id_ in ids:
-        hashed.replace(id_, 255 - digits().select([id_]).features[0], core_policy="keep-extractor")
-    assert holds_bytes(hashed, [record.tobytes() for record in gone.features]) == []
+        hashed.replace(id_, 255 - digits().select([id_]).inputs[0], core_policy="keep-extractor")
+    assert holds_bytes(hashed, [record.tobytes() for record in gone.inputs]) == []
     assert holds_bytes(hashed, [digest.tobytes() for digest in gone.record_hashes()]) == []
 
 
@@ -134,7 +134,7 @@ def test_the_caller_keeps_his_records_and_the_model_a_copy(records):
     assert parts_of(model) == parts_of(table_model())
     model.unlearn(records.ids[:10], core_policy="keep-extractor")
     assert records.content_hash() == before
-    records.features[:] = 0.0
+    records.inputs[:] = 0.0
     assert model.manifest_ == table().without(table().ids[:10]).content_hash()
 
 

@@ -51,7 +51,7 @@ def cases():
     """Records and a model that is not fitted yet, by name."""
     plain, words = table(), named(table())
     alone = replace(plain, subjects=None)
-    exact = Dataset(plain.features.astype(np.float64) / 3, plain.labels, plain.class_names, plain.ids)
+    exact = Dataset(plain.inputs.astype(np.float64) / 3, plain.labels, plain.class_names, plain.ids)
     around_zero = replace(plain, ids=np.arange(len(plain)) - 40, subjects=np.arange(len(plain)) // 4 - 7)
     two = table(classes=2)
     two = replace(two, class_names=("never", *two.class_names), labels=two.labels + 1)
@@ -87,10 +87,10 @@ def kinds(model):
 def with_replaced(dataset, id_, features, label=None):
     """The source of the records after one of them was rectified."""
     row = int(np.flatnonzero(dataset.ids == id_)[0])
-    contents, labels = np.array(dataset.features), np.array(dataset.labels)
+    contents, labels = np.array(dataset.inputs), np.array(dataset.labels)
     contents[row] = features
     labels[row] = labels[row] if label is None else label
-    return replace(dataset, features=contents, labels=labels)
+    return replace(dataset, inputs=contents, labels=labels)
 
 
 def receipt_facts(receipt):
@@ -166,7 +166,7 @@ def needles(model, dataset, id_):
     row = int(fitted.holdings.rows(np.array([id_]))[0])
     rows, features = fitted.head.held_
     vector = features[rows == row]
-    raw = record.features[0]
+    raw = record.inputs[0]
     record_hash, content_hash = fitted.holdings.hashes[row].tobytes(), fitted.holdings.contents[row].tobytes()
     wanted = {
         "features in float32": vector.astype("<f4").tobytes(), "features in float64": vector.astype("<f8").tobytes(),

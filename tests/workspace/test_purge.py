@@ -92,7 +92,7 @@ def test_nothing_of_a_replaced_record_is_left_but_its_id(template, tmp_path, sur
 
 
 def with_new(records, id_):
-    features = np.array(records.features)
+    features = np.array(records.inputs)
     features[records.ids == id_] = NEW
     return type(records)(features, records.labels, records.class_names, records.ids, records.subjects)
 

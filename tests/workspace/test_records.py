@@ -53,7 +53,7 @@ def test_columns_by_their_names():
     records = replace(cases()["hash"][0], columns=tuple("abcde"))
     found = RecordKind(records.shape, np.dtype("f4"), columns=tuple("edcba")).conform(records)
     assert found.columns == tuple("edcba")
-    np.testing.assert_array_equal(found.features, records.features[:, ::-1])
+    np.testing.assert_array_equal(found.inputs, records.inputs[:, ::-1])
 
 
 def test_classes_by_their_names():

@@ -344,7 +344,7 @@ def test_a_frozen_extractor_stays_the_same_when_fitted_again(template, tmp_path)
 def test_features_that_came_later_are_kept_exactly(tmp_path, records):
     network = nn.Sequential(nn.Linear(5, 5, bias=False).double())
     network[0].weight.data.copy_(torch.eye(5))
-    whole = Dataset(np.round(records.features * 4).astype(np.float64), records.labels, records.class_names, records.ids)
+    whole = Dataset(np.round(records.inputs * 4).astype(np.float64), records.labels, records.class_names, records.ids)
     with Workspace.create(tmp_path / "workspace", fresh(Frozen(), whole, network), whole) as workspace:
         workspace.replace(whole.ids[0].item(), np.full(5, 0.1), core_policy="keep-extractor")  # which float32 has not
         before = facts(workspace, whole)

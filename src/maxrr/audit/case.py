@@ -124,14 +124,14 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         )
     if not receipt.record_marks:
         raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
-    if gone.shape != fitted.holdings.shape or gone.features.dtype != fitted.holdings.dtype:
+    if gone.shape != fitted.holdings.shape or gone.inputs.dtype != fitted.holdings.dtype:
         raise DataError(
-            f"the forgotten records have shape {gone.shape} and type {gone.features.dtype}, but the model's have "
+            f"the forgotten records have shape {gone.shape} and type {gone.inputs.dtype}, but the model's have "
             f"{fitted.holdings.shape} and {fitted.holdings.dtype}"
         )
     if not same_classes(fitted, gone):
         raise DataError("the forgotten records have other class names than the model's records")
-    given = marks(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.features))
+    given = marks(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.inputs))
     known = {mark.record for mark in fitted.oblivion.marks}
     on_receipt = set(receipt.record_marks)
     back = sum(id_mark(fitted.key, id_, REPLACED).hex() in on_receipt for id_ in gone.ids.tolist())
@@ -165,9 +165,9 @@ def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
 def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
     """Test records are like the others, of every class, and none was trained on."""
     holdings = fitted.holdings
-    if test.shape != holdings.shape or test.features.dtype != holdings.dtype:
+    if test.shape != holdings.shape or test.inputs.dtype != holdings.dtype:
         raise DataError(
-            f"the test records have shape {test.shape} and type {test.features.dtype}, but the model's have "
+            f"the test records have shape {test.shape} and type {test.inputs.dtype}, but the model's have "
             f"{holdings.shape} and {holdings.dtype}"
         )
     if not same_classes(fitted, test):
@@ -177,8 +177,8 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
         names = ", ".join(holdings.class_names[label] for label in missing)
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
     trained = {content.tobytes() for content in holdings.contents[holdings.alive]}
-    trained |= {content.tobytes() for content in value_hashes(gone.features)}
-    contents = value_hashes(test.features)
+    trained |= {content.tobytes() for content in value_hashes(gone.inputs)}
+    contents = value_hashes(test.inputs)
     known = {mark.content for mark in fitted.oblivion.marks}
     earlier = sum(
         mark.content in known
@@ -216,7 +216,7 @@ def side_by_side(one: Dataset, other: Dataset) -> Dataset:
     if one.subjects is not None and other.subjects is not None:
         subjects = np.concatenate([one.subjects, other.subjects])
     return Dataset(
-        np.concatenate([one.features, other.features]), np.concatenate([one.labels, other.labels]), one.class_names,
+        np.concatenate([one.inputs, other.inputs]), np.concatenate([one.labels, other.labels]), one.class_names,
         np.concatenate([one.ids, other.ids]), subjects,
         columns=one.columns if one.columns == other.columns else None,
     )  # fmt: skip

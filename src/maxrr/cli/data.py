@@ -95,8 +95,8 @@ def balance(found: Description) -> list[tuple[str, str, str, str]]:
 def duplicates(found: Description) -> str:
     """How many records are there more than once, and where that does harm."""
     if not found.duplicate_groups:
-        return "No two records have the same features."
+        return "No two records have the same inputs."
     return (
-        f"{found.duplicate_records:,} records share their features with another, in {found.duplicate_groups:,} groups: "
+        f"{found.duplicate_records:,} records share their inputs with another, in {found.duplicate_groups:,} groups: "
         f"{found.conflicting_groups:,} with more than one label, {found.shared_groups:,} both in train and in test."
     )

@@ -90,7 +90,7 @@ def happen(folder: Path, progress: Progress) -> Story:
         verdict = workspace.prove(requests[-1].receipt, training)
         progress("proving in a fresh process", 1, 1)
     return Story(
-        "digits", training.features[:, 0], training.labels, training.class_names, core, influential, margins,
+        "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
         len(test), accuracy, fit_seconds, tuple(requests), verdict,
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ IMAGES = (".png", ".jpg", ".jpeg")
 
 
 def records_in(path: Path, kind: RecordKind, keys: Collection[str]) -> tuple[list[str], NDArray[Any]]:
-    """The records in a file, and a name for each. In a table, columns with these `keys` are no features.
+    """The records in a file, and a name for each. In a table, columns with these `keys` are no inputs.
 
     What is wrong with a file is a `Stop` or a `DataError`.
     """

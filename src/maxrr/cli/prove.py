@@ -119,7 +119,7 @@ def from_file(
     with importing_from_here(network), show.progress() as progress:
         records, _ = load(source, progress=progress)
         found = Bundle.load(bundle, network=None if network is None else network_of_bundle(bundle, network, records))
-        kind = RecordKind(records.shape, records.features.dtype, text_ids=found.ids.dtype.kind == "U")
+        kind = RecordKind(records.shape, records.inputs.dtype, text_ids=found.ids.dtype.kind == "U")
         records = retained(kind.conform(records), found, source)
         progress("training again in a fresh process", 0, 1)
         verdict = prove_(handed, found, records)

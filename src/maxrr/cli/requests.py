@@ -88,7 +88,7 @@ def tell(plan: Plan) -> None:
         pairs += [("guarantee", str(plan.guarantee)), ("because", plan.reason), ("work", work(plan))]
         pairs.append(("takes about", duration(plan.seconds)))
     if plan.duplicates_left:
-        pairs.append(("stays", f"{count(plan.duplicates_left, 'other record')} with exactly the same features"))
+        pairs.append(("stays", f"{count(plan.duplicates_left, 'other record')} with exactly the same inputs"))
     show.facts(pairs)
 
 

@@ -156,9 +156,9 @@ def replace(
         with opened(workspace, wait, network=network) as found:
             check_network(found)
             (key,) = found.kind.ids([id]).tolist()
-            features = new_record(found, image, npy)
+            inputs = new_record(found, image, npy)
             code = None if label is None else found.kind.label(label)
-            plan = found.plan_replace(key, features, code, core_policy=str(policy), allow_copies=allow_copies)
+            plan = found.plan_replace(key, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)

@@ -37,11 +37,11 @@ def read(path: Path, ids_from: str | None = None, whole: bool = False) -> tuple[
     classes = arrays.get("class_names")
     if classes is not None and (classes.ndim != 1 or classes.dtype.kind not in "UT"):
         raise DataError(f"{path}: class_names must be a list of strings, not {classes.dtype} of shape {classes.shape}")
-    features = [_features(path, arrays, "X" if one else f"x{side}", side) for side in sides]
-    ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(features, ids_from)
+    inputs = [_inputs(path, arrays, "X" if one else f"x{side}", side) for side in sides]
+    ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(inputs, ids_from)
     parts = [
         Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"))
-        for each, own, side in zip(features, ids, sides, strict=True)
+        for each, own, side in zip(inputs, ids, sides, strict=True)
     ]
     train, test = divide(*parts) if one else parts
     return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())), whole=whole)
@@ -63,17 +63,17 @@ def _check_names(path: Path, names: list[str]) -> None:
         )
 
 
-def _features(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> NDArray[Any]:
+def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> NDArray[Any]:
     """The records of one side, if all else that is said of them is one a record."""
-    features = as_features(arrays[x], f"{path}: {x}")
+    inputs = as_inputs(arrays[x], f"{path}: {x}")
     for name in (f"y{side}", f"ids{side}", f"subjects{side}"):
-        if name in arrays and arrays[name].shape != (len(features),):
-            shape, count = arrays[name].shape, len(features)
+        if name in arrays and arrays[name].shape != (len(inputs),):
+            shape, count = arrays[name].shape, len(inputs)
             raise DataError(f"{path}: {name} has shape {shape}, but {x} has {count} records: one {name} a record")
-    return features
+    return inputs
 
 
-def as_features(array: NDArray[Any], what: str) -> NDArray[Any]:
+def as_inputs(array: NDArray[Any], what: str) -> NDArray[Any]:
     """Tables as they are, images with channels first.
 
     (n, h, w) has one channel. Of four dimensions the last holds the channels if it is 1, 3 or 4 and the second is not;

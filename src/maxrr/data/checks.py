@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.errors import DataError
 
-BLOCK_BYTES = 1 << 24  # features are read this much at a time: a memory map is never loaded whole
+BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
 LONGEST_KEY = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
@@ -27,11 +27,11 @@ def some(values: NDArray[Any], most: int = 5) -> str:
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
-def blocks(features: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+def blocks(inputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Consecutive rows, each block with the number of its first row."""
-    step = max(1, BLOCK_BYTES // max(1, features[:1].nbytes))
-    for start in range(0, len(features), step):
-        yield start, features[start : start + step]
+    step = max(1, BLOCK_BYTES // max(1, inputs[:1].nbytes))
+    for start in range(0, len(inputs), step):
+        yield start, inputs[start : start + step]
 
 
 def listed(given: Any) -> Any:
@@ -106,13 +106,13 @@ def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
     return array
 
 
-def check_features(features: ArrayLike) -> NDArray[Any]:
+def check_inputs(inputs: ArrayLike) -> NDArray[Any]:
     """Records of one shape: bytes, or floats. Not copied."""
-    array = np.asanyarray(features)
+    array = np.asanyarray(inputs)
     if array.dtype not in DTYPES:
-        raise DataError(f"features must be uint8 (pixels), float32 or float64, not {array.dtype}: convert them")
+        raise DataError(f"inputs must be uint8 (pixels), float32 or float64, not {array.dtype}: convert them")
     if array.ndim < 2 or 0 in array.shape[1:]:
-        raise DataError(f"features must be (records, …) with at least one number a record, not of shape {array.shape}")
+        raise DataError(f"inputs must be (records, …) with at least one number a record, not of shape {array.shape}")
     return array
 
 
@@ -150,10 +150,10 @@ def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, .
     return array.astype(np.int64, copy=False)
 
 
-def check_finite(features: NDArray[Any], ids: NDArray[Any]) -> None:
-    if features.dtype.kind != "f":
+def check_finite(inputs: NDArray[Any], ids: NDArray[Any]) -> None:
+    if inputs.dtype.kind != "f":
         return
-    for start, block in blocks(features):
+    for start, block in blocks(inputs):
         if not np.isfinite(block).all():
             row = start + int(np.argmin(np.isfinite(block).reshape(len(block), -1).all(axis=1)))
-            raise DataError(f"record {ids[row].item()!r} has NaN or infinity among its features: repair or remove it")
+            raise DataError(f"record {ids[row].item()!r} has NaN or infinity among its inputs: repair or remove it")

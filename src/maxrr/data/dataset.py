@@ -18,11 +18,11 @@ Ids = NDArray[Any]
 class Dataset:
     """Records of one shape with labels and ids, in memory or memory-mapped.
 
-    Arrays are checked when the dataset is made and must not be changed afterwards; features are never copied.
+    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied.
 
     Parameters
     ----------
-    features : (n, …) array
+    inputs : (n, …) array
         Images (n, channels, height, width), tables (n, d). uint8 are pixels of 0 to 255, which networks divide by 255
         as they read them; float32 and float64 are used as they are.
     labels : (n,) array
@@ -40,7 +40,7 @@ class Dataset:
     Raises
     ------
     DataError
-        Arrays of different lengths, repeated ids, labels outside the classes, NaN or infinity among the features.
+        Arrays of different lengths, repeated ids, labels outside the classes, NaN or infinity among the inputs.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Dataset:
     (['a', 'c'], [1, 0])
     """
 
-    features: NDArray[Any]
+    inputs: NDArray[Any]
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
     ids: Ids
@@ -58,11 +58,11 @@ class Dataset:
     columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        features = checks.check_features(self.features)
+        inputs = checks.check_inputs(self.inputs)
         ids = checks.check_keys(self.ids, "record ids")
         class_names = tuple(self.class_names)
-        if len(ids) != len(features):
-            raise DataError(f"there are {len(features)} records, but {len(ids)} ids: one id a record")
+        if len(ids) != len(inputs):
+            raise DataError(f"there are {len(inputs)} records, but {len(ids)} ids: one id a record")
         checks.check_unique(ids)
         labels = checks.check_labels(self.labels, ids, class_names)
         subjects = None if self.subjects is None else checks.check_keys(self.subjects, "subject ids")
@@ -70,11 +70,11 @@ class Dataset:
             raise DataError(
                 f"there are {len(ids)} records, but {len(subjects)} subject ids: one a record, or none at all"
             )
-        checks.check_finite(features, ids)
-        columns = None if self.columns is None else checks.check_columns(self.columns, features.shape[1:])
+        checks.check_finite(inputs, ids)
+        columns = None if self.columns is None else checks.check_columns(self.columns, inputs.shape[1:])
         ids.flags.writeable = False  # they are our own copy, and the index below relies on them
         checked = {
-            "features": features, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects,
+            "inputs": inputs, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects,
             "columns": columns,
         }  # fmt: skip
         for field, value in checked.items():
@@ -90,7 +90,7 @@ class Dataset:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one record."""
-        return self.features.shape[1:]
+        return self.inputs.shape[1:]
 
     @once
     def _order(self) -> NDArray[np.int64]:
@@ -137,9 +137,9 @@ class Dataset:
         return self.ids[np.isin(self.subjects, wanted)]
 
     def record_hashes(self) -> NDArray[np.uint8]:
-        """SHA-256 of each record, (n, 32): its id, subject, class name, and features with their type and shape."""
+        """SHA-256 of each record, (n, 32): its id, subject, class name, and inputs with their type and shape."""
         names = [self.class_names[label] for label in self.labels.tolist()]
-        return hashes.record_hashes(self.features, names, self.ids, self.subjects)
+        return hashes.record_hashes(self.inputs, names, self.ids, self.subjects)
 
     def content_hash(self) -> str:
         """One hash in hexadecimal, which any change of a record or its class changes; the order of rows does not, nor
@@ -147,10 +147,8 @@ class Dataset:
         """
         ordered = self.record_hashes()[self._order]
         names = tuple(self.class_names[label] for label in np.unique(self.labels).tolist())
-        return hashes.content_hash(ordered, self.features.dtype, self.shape, names)
+        return hashes.content_hash(ordered, self.inputs.dtype, self.shape, names)
 
     def _take(self, rows: NDArray[np.int64]) -> "Dataset":
         subjects = None if self.subjects is None else self.subjects[rows]
-        return replace(
-            self, features=self.features[rows], labels=self.labels[rows], ids=self.ids[rows], subjects=subjects
-        )
+        return replace(self, inputs=self.inputs[rows], labels=self.labels[rows], ids=self.ids[rows], subjects=subjects)

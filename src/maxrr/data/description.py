@@ -29,7 +29,7 @@ class Description:
     subjects : int or None
         How many people the records are about, in all; None if some are about nobody known.
     duplicate_groups, duplicate_records : int
-        Sets of two or more records with equal features, to the byte, and the records in them, over all described.
+        Sets of two or more records with equal inputs, to the byte, and the records in them, over all described.
     conflicting_groups : int
         Those of them with more than one label.
     shared_groups : int
@@ -57,7 +57,7 @@ def describe(train: Dataset, test: Dataset | None = None) -> Description:
     ({'no': (2,), 'yes': (1,)}, 2, 1)
     """
     parts = (train,) if test is None else (train, test)
-    kinds = {(part.shape, part.features.dtype, part.class_names) for part in parts}
+    kinds = {(part.shape, part.inputs.dtype, part.class_names) for part in parts}
     if len(kinds) > 1:
         raise DataError("train and test differ in shape, type or classes: they cannot be described together")
     counts = np.stack([np.bincount(part.labels, minlength=len(part.class_names)) for part in parts], axis=1)
@@ -69,7 +69,7 @@ def describe(train: Dataset, test: Dataset | None = None) -> Description:
         names=tuple(part.name for part in parts),
         records=tuple(len(part) for part in parts),
         shape=train.shape,
-        dtype=train.features.dtype.name,
+        dtype=train.inputs.dtype.name,
         balance={name: tuple(row) for name, row in zip(train.class_names, counts.tolist(), strict=True)},
         subjects=_subjects(parts),
         duplicate_groups=int((size > 1).sum()),
@@ -80,9 +80,9 @@ def describe(train: Dataset, test: Dataset | None = None) -> Description:
 
 
 def _groups(parts: tuple[Dataset, ...]) -> Ints:
-    """A number for each record, the same for records with equal features."""
+    """A number for each record, the same for records with equal inputs."""
     seen: dict[bytes, int] = {}
-    digests = (digest.tobytes() for part in parts for digest in hash_rows(part.features))
+    digests = (digest.tobytes() for part in parts for digest in hash_rows(part.inputs))
     return np.array([seen.setdefault(digest, len(seen)) for digest in digests], dtype=np.int64)
 
 

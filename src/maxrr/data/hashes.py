@@ -31,10 +31,10 @@ def layout(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return framed(dtype.name.encode(), *(str(size).encode() for size in shape))
 
 
-def hash_rows(features: NDArray[Any], prefixes: list[bytes] | None = None) -> NDArray[np.uint8]:
+def hash_rows(inputs: NDArray[Any], prefixes: list[bytes] | None = None) -> NDArray[np.uint8]:
     """SHA-256 of each row's bytes, little-endian and in C order, after its prefix where there are any: (n, 32)."""
     digests = []
-    for start, block in blocks(features):
+    for start, block in blocks(inputs):
         plain = np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<"))
         content, size = plain.reshape(-1).view(np.uint8).data, plain[0].nbytes
         for row in range(len(block)):
@@ -44,7 +44,7 @@ def hash_rows(features: NDArray[Any], prefixes: list[bytes] | None = None) -> ND
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 32)
 
 
-def value_hashes(features: NDArray[Any]) -> NDArray[np.uint8]:
+def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
     """SHA-256 of each row's values, (n, 32), whatever type they are stored in.
 
     Numbers are compared as float32. Rows that are pixels, in bytes or as floats from 0 to 255 or from 0 to 1, are
@@ -55,7 +55,7 @@ def value_hashes(features: NDArray[Any]) -> NDArray[np.uint8]:
     True
     """
     found = []
-    for _, block in blocks(features):
+    for _, block in blocks(inputs):
         with np.errstate(over="ignore"):
             numbers = np.ascontiguousarray(block).reshape(len(block), -1).astype("<f4") + np.float32(0.0)  # one zero
         rows = numbers.astype(np.float64)
@@ -74,16 +74,16 @@ def value_hashes(features: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def record_hashes(
-    features: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
+    inputs: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
 ) -> NDArray[np.uint8]:
-    """One hash a record, over its id, its subject, the name of its class, and its features with type and shape."""
-    each = layout(features.dtype, features.shape[1:])
+    """One hash a record, over its id, its subject, the name of its class, and its inputs with type and shape."""
+    each = layout(inputs.dtype, inputs.shape[1:])
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     prefixes = [
         framed(key_bytes(id_), key_bytes(subject), key_bytes(name), each)
         for id_, subject, name in zip(ids.tolist(), whose, class_names, strict=True)
     ]
-    return hash_rows(features, prefixes)
+    return hash_rows(inputs, prefixes)
 
 
 def content_hash(

@@ -45,11 +45,11 @@ def read(root: Path, progress: Progress | None = None, whole: bool = False) -> t
         train = [picture for picture, side in zip(both, for_test, strict=True) if not side]
         test = [picture for picture, side in zip(both, for_test, strict=True) if side]
     pictures = train + test
-    features = _pixels(pictures, progress)
+    inputs = _pixels(pictures, progress)
     labels = as_keys([picture.label for picture in pictures])
     ids = np.array([picture.id for picture in pictures], dtype=np.str_)
     count = len(train)
-    first, second = (Part(features[half], labels[half], ids[half]) for half in (slice(count), slice(count, None)))
+    first, second = (Part(inputs[half], labels[half], ids[half]) for half in (slice(count), slice(count, None)))
     return pair(first, second, str(root), whole=whole)
 
 

@@ -72,5 +72,5 @@ def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
     from sklearn.datasets import load_digits  # takes a second to import
 
     images, labels = load_digits(return_X_y=True)
-    features = (images / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
-    return pair(*divide(Part(features, labels, np.arange(len(labels)))), "digits", whole=whole)
+    inputs = (images / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
+    return pair(*divide(Part(inputs, labels, np.arange(len(labels)))), "digits", whole=whole)

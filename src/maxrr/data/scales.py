@@ -19,7 +19,7 @@ def unevenness(records: Dataset) -> str:
     >>> unevenness(table).partition(":")[0]
     "column 'income' varies 7e+06 times as much as column 'share'"
     """
-    if len(records.shape) != 1 or records.features.dtype.kind != "f" or not len(records):
+    if len(records.shape) != 1 or records.inputs.dtype.kind != "f" or not len(records):
         return ""
     mean, deviation = _moments(records)
     varying = np.flatnonzero(deviation > 0.0)
@@ -42,9 +42,9 @@ def unevenness(records: Dataset) -> str:
 def _moments(records: Dataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of each column, a block at a time."""
     count = len(records)
-    mean = sum(block.sum(axis=0, dtype=np.float64) for _, block in blocks(records.features)) / count
-    squares = sum(((block - mean) ** 2).sum(axis=0) for _, block in blocks(records.features))
-    constant = records.features.min(axis=0) == records.features.max(axis=0)
+    mean = sum(block.sum(axis=0, dtype=np.float64) for _, block in blocks(records.inputs)) / count
+    squares = sum(((block - mean) ** 2).sum(axis=0) for _, block in blocks(records.inputs))
+    constant = records.inputs.min(axis=0) == records.inputs.max(axis=0)
     return np.asarray(mean), np.where(constant, 0.0, np.sqrt(np.asarray(squares) / count))
 
 

@@ -19,18 +19,18 @@ TEST_SHARE = 0.2
 class Part:
     """Records as a source has them: labels are integers or strings of its own."""
 
-    features: NDArray[Any]
+    inputs: NDArray[Any]
     labels: NDArray[Any]
     ids: NDArray[Any]
     subjects: NDArray[Any] | None = None
 
     def at(self, side: NDArray[np.bool_]) -> "Part":
         subjects = None if self.subjects is None else self.subjects[side]
-        return Part(self.features[side], self.labels[side], self.ids[side], subjects)
+        return Part(self.inputs[side], self.labels[side], self.ids[side], subjects)
 
     def and_those_of(self, other: "Part") -> "Part":
         """All of both, which must be of one kind."""
-        mine, theirs = ([part.features, part.labels, part.ids, part.subjects] for part in (self, other))
+        mine, theirs = ([part.inputs, part.labels, part.ids, part.subjects] for part in (self, other))
         return Part(
             *(None if one is None or two is None else np.concatenate([one, two]) for one, two in
               zip(mine, theirs, strict=True))  # type: ignore[arg-type]
@@ -68,16 +68,16 @@ def pair(
     try:
         if not len(train.ids) and not whole:
             raise DataError(f"no record is for training, and {len(test.ids)} are for testing")
-        if train.features.shape[1:] != test.features.shape[1:] or train.features.dtype != test.features.dtype:
+        if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
             raise DataError(
-                f"training records are {train.features.dtype} of shape {train.features.shape[1:]}, "
-                f"but test records {test.features.dtype} of shape {test.features.shape[1:]}"
+                f"training records are {train.inputs.dtype} of shape {train.inputs.shape[1:]}, "
+                f"but test records {test.inputs.dtype} of shape {test.inputs.shape[1:]}"
             )
         if whole:
             train, test = train.and_those_of(test), test.at(np.zeros(len(test.ids), dtype=bool))
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)
-        first = Dataset(train.features, of_train, names, train.ids, train.subjects, f"{source} (train)", columns)
-        second = Dataset(test.features, of_test, names, test.ids, test.subjects, f"{source} (test)", columns)
+        first = Dataset(train.inputs, of_train, names, train.ids, train.subjects, f"{source} (train)", columns)
+        second = Dataset(test.inputs, of_test, names, test.ids, test.subjects, f"{source} (test)", columns)
         if len(second) and first.ids.dtype.kind != second.ids.dtype.kind:
             raise DataError("record ids are integers on one side of train and test, and strings on the other")
         both = np.intersect1d(first.ids, second.ids)

@@ -32,15 +32,15 @@ class Table:
     def as_type(self, dtype: Any) -> NDArray[Any]:
         """The numbers in another type; one that it cannot hold, NaN and infinity are `DataError`s."""
         with np.errstate(over="ignore", invalid="ignore"):
-            features: NDArray[Any] = self.numbers.astype(dtype)
-        held = np.isfinite(features) if features.dtype.kind == "f" else features == self.numbers
+            inputs: NDArray[Any] = self.numbers.astype(dtype)
+        held = np.isfinite(inputs) if inputs.dtype.kind == "f" else inputs == self.numbers
         wrong = np.argwhere(~held)
         if len(wrong):
             row, column = wrong[0].tolist()
             where, kind = f"line {self.lines[row]}, column {self.columns[column]!r}", np.dtype(dtype).name
             value = self.numbers[row, column]
             raise DataError(f"{self.path}: {where}: {value} is not a finite number in {kind}")
-        return features
+        return inputs
 
 
 def read(
@@ -49,7 +49,7 @@ def read(
     """Training and test records, split by id, from a CSV file in UTF-8 with a header.
 
     One column holds the labels, one the record ids, if they are not made by `ids_from`, and one may hold the subject
-    ids. All others are features, stored as float32. Labels and ids that are all integers become integers. Blank lines
+    ids. All others are inputs, stored as float32. Labels and ids that are all integers become integers. Blank lines
     and spaces around a value do not matter. The columns called 'id' and 'subject' may be missing, ones that were asked
     for by another name may not.
     """
@@ -65,12 +65,12 @@ def read(
     for name, texts in table.texts.items():
         if "" in texts:
             raise DataError(f"{path}: line {table.lines[texts.index('')]} has nothing in column {name!r}")
-    features = table.as_type(np.float32)
+    inputs = table.as_type(np.float32)
     _check_labels(path, table, label)
     keys = {name: _keys(path, texts, name) for name, texts in table.texts.items()}
-    in_order = features[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
+    in_order = inputs[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
     ids = keys[id] if id in keys else made_ids([in_order], ids_from)[0]
-    sides = divide(Part(features, keys[label], ids, keys.get(subject)))
+    sides = divide(Part(inputs, keys[label], ids, keys.get(subject)))
     return pair(*sides, str(path), columns=table.columns, whole=whole)
 
 
@@ -140,7 +140,7 @@ def _places(header: list[str], keys: Collection[str], columns: Sequence[str] | N
     if columns is None:
         places = [place for place, name in enumerate(header) if name not in keys]
         if not places:
-            raise DataError(f"has no features: its first line names {named}")
+            raise DataError(f"has no inputs: its first line names {named}")
         return places
     missing = [name for name in columns if name not in header]
     if missing:

@@ -55,7 +55,7 @@ def embed(
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
 
     def block(first: int) -> NDArray[Any]:
-        features = as_tensor(np.asarray(dataset.features[first : first + size]))
+        features = as_tensor(np.asarray(dataset.inputs[first : first + size]))
         padded = features.new_zeros(size, *features.shape[1:])
         padded[: len(features)] = features
         with torch.inference_mode():

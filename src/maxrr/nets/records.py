@@ -18,7 +18,7 @@ WHITE = 255  # of a pixel in a byte
 class Records:
     """Features as they are stored (bytes stay bytes), labels, and the type that the network computes in."""
 
-    features: Tensor
+    inputs: Tensor
     labels: Tensor
     dtype: torch.dtype
 
@@ -30,22 +30,22 @@ class Records:
         if rows is None:
             return self
         places = torch.from_numpy(rows).to(self.labels.device)
-        return Records(self.features[places], self.labels[places], self.dtype)
+        return Records(self.inputs[places], self.labels[places], self.dtype)
 
     def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Some records, ready for the network: pixels in bytes become numbers from 0 to 1."""
-        return ready(self.features[rows], self.dtype), self.labels[rows]
+        return ready(self.inputs[rows], self.dtype), self.labels[rows]
 
 
-def ready(features: Tensor, dtype: torch.dtype) -> Tensor:
+def ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
     """Features as a network reads them.
 
     >>> ready(torch.tensor([0, 51, 255], dtype=torch.uint8), torch.float32)
     tensor([0.0000, 0.2000, 1.0000])
     """
-    numbers = features.to(dtype)
+    numbers = inputs.to(dtype)
     # A product, because CUDA's quotient is one: the same bytes on every device.
-    return numbers * (1 / WHITE) if features.dtype == torch.uint8 else numbers
+    return numbers * (1 / WHITE) if inputs.dtype == torch.uint8 else numbers
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
@@ -65,7 +65,7 @@ def records(dataset: Dataset, network: nn.Module, device: torch.device) -> Recor
     kinds = {weights.dtype for weights in network.parameters()}
     if len(kinds) != 1:
         raise ValueError(f"the network's weights are of several types, {kinds}: use one, as in network.float()")
-    return Records(as_tensor(ordered.features).to(device), as_tensor(ordered.labels).to(device), kinds.pop())
+    return Records(as_tensor(ordered.inputs).to(device), as_tensor(ordered.labels).to(device), kinds.pop())
 
 
 def chosen_device(device: str | torch.device | None) -> torch.device:

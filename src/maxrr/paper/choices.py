@@ -66,7 +66,7 @@ class Reading:
         """What is trained."""
         if not self.standardised:
             return lab.network
-        pixels = lab.training.features
+        pixels = lab.training.inputs
         scale = WHITE if pixels.dtype == np.uint8 else 1.0
         return nn.Sequential(Standardised(float(pixels.mean() / scale), float(pixels.std() / scale)), lab.network)
 

@@ -222,7 +222,7 @@ class Lab:
     @cached_property
     def on_device(self) -> tuple[Tensor, Tensor]:
         """The records of both sides, as they are stored."""
-        return tuple(as_tensor(side.features).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]
+        return tuple(as_tensor(side.inputs).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]
 
     def heads(
         self, features: Sequence[Features], masks: Sequence[Bools | None], kind: Kind | None = None, C: float = 1.0

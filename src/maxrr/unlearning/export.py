@@ -220,7 +220,7 @@ def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def as_stored(records: Dataset | ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Records to compare on as an array of the model's type and shape."""
-    array = np.asarray(records.features if isinstance(records, Dataset) else records)
+    array = np.asarray(records.inputs if isinstance(records, Dataset) else records)
     if array.shape[1:] != shape or array.dtype != dtype or not len(array):
         raise ValueError(
             f"the records to compare on are {array.dtype} of shape {array.shape}, but the model takes {dtype} of shape "

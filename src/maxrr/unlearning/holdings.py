@@ -26,7 +26,7 @@ Digests = NDArray[np.uint8]
 class Holdings:
     """Records in the order of `shuffled`, then those that were added later; who of them is still there."""
 
-    features: NDArray[Any] | None  # the raw records; None where their owner keeps them, as for a model on a disk
+    inputs: NDArray[Any] | None  # the raw records; None where their owner keeps them, as for a model on a disk
     dtype: np.dtype[Any]  # of a raw record
     shape: tuple[int, ...]
     labels: Ints
@@ -42,10 +42,10 @@ class Holdings:
     def of(cls, dataset: Dataset) -> "Holdings":
         """A copy of the records that nobody else can change, and that can be erased."""
         return cls(
-            np.array(dataset.features), dataset.features.dtype, dataset.shape,
+            np.array(dataset.inputs), dataset.inputs.dtype, dataset.shape,
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
-            np.array(dataset.record_hashes()), np.array(value_hashes(dataset.features)),
+            np.array(dataset.record_hashes()), np.array(value_hashes(dataset.inputs)),
             np.ones(len(dataset), dtype=bool), dataset.columns,
         )  # fmt: skip
 
@@ -82,11 +82,11 @@ class Holdings:
 
     def select(self, rows: Ints) -> Dataset:
         """Some of them."""
-        if self.features is None:
+        if self.inputs is None:
             raise DataError("this needs the raw records, which are not kept here: say where they come from")
         subjects = None if self.subjects is None else self.subjects[rows]
         return Dataset(
-            self.features[rows], self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns
+            self.inputs[rows], self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns
         )  # fmt: skip
 
     def held(self) -> frozenset[tuple[str, str, bytes]]:
@@ -102,7 +102,7 @@ class Holdings:
         return np.flatnonzero(np.bincount(self.labels[self.alive], minlength=len(self.class_names)))
 
     def twins(self, rows: Ints) -> int:
-        """How many other records have the very features of one of these."""
+        """How many other records have the very inputs of one of these."""
         if not len(rows):
             return 0
         # The first eight bytes of a hash tell nearly all records apart; the rest is looked at where they agree.
@@ -131,7 +131,7 @@ class Holdings:
 
     def without_records(self) -> "Holdings":
         """The same without the raw records, as a disk holds it."""
-        bare = replace(self, features=None)
+        bare = replace(self, inputs=None)
         for name in {"_living_order", "present", "manifest"} & self.__dict__.keys():
             bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
@@ -146,11 +146,11 @@ class Holdings:
         subjects = None
         if self.subjects is not None and more.subjects is not None:
             subjects = np.concatenate([self.subjects, more.subjects])
-        features = None
-        if self.features is not None and more.features is not None:
-            features = np.concatenate([self.features, more.features])
+        inputs = None
+        if self.inputs is not None and more.inputs is not None:
+            inputs = np.concatenate([self.inputs, more.inputs])
         return Holdings(
-            features, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
+            inputs, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
             np.concatenate([self.alive, more.alive]), self.columns,
@@ -176,14 +176,14 @@ class Holdings:
                 + ("" if changed else " in the names of their classes")
                 + ": bring them as they were fitted, and replaced ones as they are now"
             )
-        features = np.zeros((len(self.ids), *self.shape), self.dtype)
-        features[order] = retained.features
-        return replace(self, features=features)
+        inputs = np.zeros((len(self.ids), *self.shape), self.dtype)
+        inputs[order] = retained.inputs
+        return replace(self, inputs=inputs)
 
     def erase(self) -> None:
         """Overwrite everything that is left of records that are gone."""
         gone = ~self.alive
-        for array in (self.features, self.labels, self.hashes, self.contents):
+        for array in (self.inputs, self.labels, self.hashes, self.contents):
             if array is not None:
                 array[gone] = 0
         for keys in (self.ids, self.subjects):

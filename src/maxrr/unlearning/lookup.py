@@ -41,7 +41,7 @@ def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
 
 
 def look_up_for_replacing(
-    fitted: Fitted, id_: int | str, features: ArrayLike, label: Any, core_policy: str | Technique,
+    fitted: Fitted, id_: int | str, inputs: ArrayLike, label: Any, core_policy: str | Technique,
     allow_copies: str | None,
 ) -> Request:  # fmt: skip
     """The request to forget one record, with the one that takes its place; without that if there is no such record."""
@@ -50,17 +50,17 @@ def look_up_for_replacing(
         raise NotHere(f"the record {id_!r} was forgotten: there is nothing to replace")
     if not len(request.rows):
         return request
-    added = rectified(fitted, request, features, label)
+    added = rectified(fitted, request, inputs, label)
     if np.array_equal(added.record_hashes(), fitted.holdings.hashes[request.rows]):
         raise DataError(f"the record {id_!r} is just so already: there is nothing to replace")
     copies = copies_in_place(fitted, added, allow_copies)
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
 
-def rectified(fitted: Fitted, request: Request, features: ArrayLike, label: Any) -> Dataset:
+def rectified(fitted: Fitted, request: Request, inputs: ArrayLike, label: Any) -> Dataset:
     """The record that takes the place of the requested one."""
     holdings, rows = fitted.holdings, request.rows
-    given = np.asarray(features)
+    given = np.asarray(inputs)
     if given.shape != holdings.shape:
         raise DataError(f"the new record has shape {given.shape}, but the model's records have {holdings.shape}")
     if given.dtype == np.uint8 != holdings.dtype:

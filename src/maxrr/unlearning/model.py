@@ -231,12 +231,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit))
 
     def plan_replace(
-        self, id: int | str, features: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """What `replace` would do. Changes nothing; `execute` does it."""
         with self._lock:
-            request = look_up_for_replacing(self._fitted, id, features, label, core_policy, allow_copies)
+            request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
             return make_plan(self._fitted, request)
 
     def execute(self, plan: Plan, *, progress: Progress | None = None) -> Receipt:
@@ -273,7 +273,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return execute(self._fitted, plan, self._take_over, progress)
 
     def replace(
-        self, id: int | str, features: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
@@ -285,7 +285,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         heads on all records give. The values of a forgotten record are refused, as by `fit`.
         """
         with self._lock:
-            plan = self.plan_replace(id, features, label, core_policy=core_policy, allow_copies=allow_copies)
+            plan = self.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)
             return execute(self._fitted, plan, self._take_over, progress)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
@@ -329,12 +329,12 @@ def as_dataset(
         return X, np.arange(len(X.class_names))
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
-    features = np.asarray(X)
+    inputs = np.asarray(X)
     labels, codes = np.unique(as_classes(y), return_inverse=True)
-    names = np.arange(len(features)) if ids is None else check_keys(ids, "record ids")
+    names = np.arange(len(inputs)) if ids is None else check_keys(ids, "record ids")
     whose = None if subjects is None else check_keys(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
-    return Dataset(features, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
+    return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -346,7 +346,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
     """The scores of records that are of the kind that a model was fitted on."""
     holdings = fitted.holdings
-    array = X.features if isinstance(X, Dataset) else np.asarray(X)
+    array = X.inputs if isinstance(X, Dataset) else np.asarray(X)
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and holdings.columns is not None and names != holdings.columns:
         raise DataError(

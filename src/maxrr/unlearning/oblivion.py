@@ -96,7 +96,7 @@ class Oblivion:
         by_id = self.knows(key, dataset.ids)
         by_values = none.copy()
         names = [dataset.class_names[label] for label in dataset.labels.tolist()]
-        records = zip(dataset.ids.tolist(), names, value_hashes(dataset.features), strict=True)
+        records = zip(dataset.ids.tolist(), names, value_hashes(dataset.inputs), strict=True)
         for row, (id_, name, digest) in enumerate(records):
             if content_mark(key, digest) in values and (str(id_), name, digest.tobytes()) not in held:
                 by_values[row] = not by_id[row]

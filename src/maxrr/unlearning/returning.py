@@ -19,7 +19,7 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
     known, own = before.holdings.columns, dataset.columns
     if known is not None and own is not None and own != known and set(own) == set(known):
         order = [own.index(name) for name in known]
-        dataset = replace(dataset, features=dataset.features[:, order], columns=known)
+        dataset = replace(dataset, inputs=dataset.inputs[:, order], columns=known)
     returning = before.oblivion.returning(before.key, dataset, before.holdings.held())
     same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
     if same:

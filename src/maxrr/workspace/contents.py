@@ -225,7 +225,7 @@ class Unmade(nn.Module):
 
 
 def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:
-    """The records, without their raw features."""
+    """The records, without their inputs."""
     names = table.dtype.names or ()
     subjects = np.array(table["subject"]) if "subject" in names else None
     return Holdings(

@@ -86,7 +86,7 @@ class RecordKind:
         own = records.columns
         if self.columns is not None and own is not None and own != self.columns and set(own) == set(self.columns):
             order = [own.index(name) for name in self.columns]
-            changes |= {"features": records.features[:, order], "columns": self.columns}
+            changes |= {"inputs": records.inputs[:, order], "columns": self.columns}
         return replace(records, **changes) if changes else records
 
     def with_classes(self, records: Dataset) -> Dataset:

@@ -217,12 +217,12 @@ class Workspace:
             return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
     def plan_replace(
-        self, id: int | str, features: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan_replace`."""
         with self._lock:
-            return self._model.plan_replace(id, features, label, core_policy=core_policy, allow_copies=allow_copies)
+            return self._model.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)
 
     def execute(self, plan: Plan, *, records: Dataset | None = None, progress: Progress | None = None) -> Receipt:
         """As `MaxRR.execute`, durable. The plan may come from a snapshot: it is `Stale` if anything was done since."""
@@ -244,13 +244,13 @@ class Workspace:
             return execute(fitted, plan, self._take_over, progress)
 
     def replace(
-        self, id: int | str, features: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.replace`, durable."""
         with self._writing(), self._at_hand(records) as fitted:
-            request = look_up_for_replacing(fitted, id, features, label, core_policy, allow_copies)
+            request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
             return execute(fitted, make_plan(fitted, request), self._take_over, progress)
 
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
