@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100, help="of the longest ranking")
     parser.add_argument("--seeds", type=int, default=10, help="extractors a line")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--marks", type=Path, help="keep the ranking's marks here, as .npz")
+    parser.add_argument("--votes", type=Path, help="keep the ranking's votes here, as .npz")
     asked = parser.parse_args()
     training, test = load("fashion-mnist")
     started = time.perf_counter()
@@ -49,8 +49,8 @@ def main() -> None:
         "command": f"python benchmarks/core_accuracy.py --device {asked.device} --runs {asked.runs} "
         f"--seeds {asked.seeds}", "paper": PAPER, "ranking_seconds": time.perf_counter() - started, "lines": [],
     }  # fmt: skip
-    if asked.marks:
-        np.savez_compressed(asked.marks, marks=ranking.marks)
+    if asked.votes:
+        np.savez_compressed(asked.votes, votes=ranking.votes)
     for runs, epochs, batch in SETTINGS:
         if runs <= asked.runs:
             line = measure(training, test, ranking, runs, Recipe(epochs, batch), asked.seeds, asked.device)
@@ -65,7 +65,7 @@ def measure(
 ) -> dict[str, Any]:  # fmt: skip
     """Mean and standard error over seeds, of accuracy and of how many records are core or influential."""
     started = time.perf_counter()
-    shorter = Ranking(ranking.ids, ranking.seeds[:runs], ranking.marks[:runs], ranking.worst_gap)
+    shorter = Ranking(ranking.ids, ranking.seeds[:runs], ranking.votes[:runs], ranking.worst_gap)
     core = training.select(shorter.top(CORE))
     in_core = np.isin(training.ids, core.ids)
     accuracies, not_free = [], []

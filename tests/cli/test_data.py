@@ -49,9 +49,7 @@ def test_describe_a_table_with_its_own_names(twins: Path) -> None:
     names = ("--label", "ill", "--id", "record", "--subject", "person")
     done = maxrr("data", "describe", str(twins), *names)
     assert "about 20 subjects" in done.stdout
-    assert (
-        "40 records share their inputs with another, in 2 groups: 2 with more than one label, 2 both" in done.stdout
-    )
+    assert "40 records share their inputs with another, in 2 groups: 2 with more than one label, 2 both" in done.stdout
     found = json.loads(maxrr("data", "describe", str(twins), *names, "--json").stdout)
     assert (sum(found["records"]), found["subjects"], found["duplicate_groups"]) == (40, 20, 2)
     assert {name: sum(counts) for name, counts in found["balance"].items()} == {"no": 14, "yes": 26}

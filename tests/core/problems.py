@@ -27,13 +27,13 @@ def network():
 
 def same(one, other):
     """Whether two rankings have the same bytes throughout."""
-    arrays = zip((one.ids, one.marks), (other.ids, other.marks), strict=True)
+    arrays = zip((one.ids, one.votes), (other.ids, other.votes), strict=True)
     equal = all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in arrays)
     return equal and (one.seeds, one.worst_gap) == (other.seeds, other.worst_gap)
 
 
-def made_up(ids, marks):
-    """A ranking from a table of marks, runs × records, for ids in any order."""
-    ids, marks = np.array(ids), np.array(marks, dtype=bool)
+def made_up(ids, votes):
+    """A ranking from a table of votes, runs × records, for ids in any order."""
+    ids, votes = np.array(ids), np.array(votes, dtype=bool)
     order = np.argsort(ids)
-    return Ranking(ids[order], tuple(range(len(marks))), np.packbits(marks[:, order], axis=1), 0.0)
+    return Ranking(ids[order], tuple(range(len(votes))), np.packbits(votes[:, order], axis=1), 0.0)

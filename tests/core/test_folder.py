@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from tests.core.problems import RECIPE, SEEDS, C, network, records, same
 
-from maxrr.core import marks as stored
 from maxrr.core import rank, ranking
+from maxrr.core import votes as stored
 from maxrr.nets import MLP, Recipe, runs_cpu, train
 from maxrr.nets.run_store import Runs, kind_of
 from maxrr.nets.seeding import begin
 from maxrr.svm import Certificate, Influence
 
-ALL = sorted([*(f"marks-{seed}.npz" for seed in SEEDS), "runs.json"])
+ALL = sorted([*(f"votes-{seed}.npz" for seed in SEEDS), "runs.json"])
 
 # Ranks into a folder in one process after another, each killed as soon as there is a file of the kind it is given. They
 # are forked, to import PyTorch once, with what its optimisers import when they are first used.
@@ -85,46 +85,46 @@ def kill_at(folder, *patterns):
 
 
 def test_kill_9_again_and_again_gives_the_same_ranking(tmp_path, fitted, undisturbed):
-    kill_at(tmp_path, ".lock", "run-*.npz", "marks-*.npz")
-    marked = {path: path.stat().st_mtime_ns for path in tmp_path.glob("marks-*.npz")}
+    kill_at(tmp_path, ".lock", "run-*.npz", "votes-*.npz")
+    voted = {path: path.stat().st_mtime_ns for path in tmp_path.glob("votes-*.npz")}
     trained = {path.name for path in tmp_path.glob("run-*.npz")}
     (tmp_path / ".maxrr-0123456789abcdef.tmp").write_bytes(b"what a kill while writing leaves")
     assert same(go(tmp_path), undisturbed)
     assert names(tmp_path) == ALL
-    assert all(path.stat().st_mtime_ns == written for path, written in marked.items())  # not repeated
-    assert not {f"marks-{seed}.npz" for seed in fitted} & {path.name for path in marked}
+    assert all(path.stat().st_mtime_ns == written for path, written in voted.items())  # not repeated
+    assert not {f"votes-{seed}.npz" for seed in fitted} & {path.name for path in voted}
     assert not {f"run-{seed}.npz" for seed in fitted} & trained
 
 
-def test_networks_on_the_disk_are_used_and_deleted_with_their_marks_written_first(
+def test_networks_on_the_disk_are_used_and_deleted_with_their_votes_written_first(
     tmp_path, fitted, undisturbed, monkeypatch
 ):  # fmt: skip
     finished(tmp_path, [*SEEDS[:2], 77])  # the last one for nobody
     fitted.clear()
-    add = stored.Marked.add
+    add = stored.VoteStore.add
 
-    def watched(marked, seed, marks):
+    def watched(voted, seed, votes):
         assert (tmp_path / f"run-{seed}.npz").exists()
-        add(marked, seed, marks)
-        assert (tmp_path / f"marks-{seed}.npz").exists()
+        add(voted, seed, votes)
+        assert (tmp_path / f"votes-{seed}.npz").exists()
         assert not (tmp_path / f"run-{seed}.npz").exists()
 
-    monkeypatch.setattr(stored.Marked, "add", watched)
+    monkeypatch.setattr(stored.VoteStore, "add", watched)
     assert same(go(tmp_path, SEEDS), undisturbed)
     assert sorted(fitted) == sorted(SEEDS[2:])
     assert names(tmp_path) == ALL
     fitted.clear()
 
-    # Marked runs are read, in any order and for any of them; a network that a kill left beside its marks goes.
+    # Runs with votes are read, in any order and for any of them; a network that a kill left beside its votes goes.
     (tmp_path / f"run-{SEEDS[0]}.npz").write_bytes(b"killed before it was deleted")
     seen = []
     reversed_rows = go(str(tmp_path), SEEDS[::-1], progress=lambda *now, **numbers: seen.append((*now, numbers)))
     assert not fitted
     assert names(tmp_path) == ALL
-    assert np.array_equal(reversed_rows.marks, undisturbed.marks[::-1])
+    assert np.array_equal(reversed_rows.votes, undisturbed.votes[::-1])
     assert reversed_rows.worst_gap == undisturbed.worst_gap
     units = len(SEEDS) * (RECIPE.epochs + 1) * len(records())
-    assert seen == [("ranking by 4 runs", units, units, {"marked": 4})]
+    assert seen == [("ranking by 4 runs", units, units, {"solved": 4})]
 
     # The folder is for this kind of run only.
     other = records().without(records().ids[:1])
@@ -137,7 +137,7 @@ def test_networks_on_the_disk_are_used_and_deleted_with_their_marks_written_firs
     assert names(tmp_path) == ALL
 
     # What is damaged is not believed.
-    path, another = (tmp_path / f"marks-{seed}.npz" for seed in SEEDS[:2])
+    path, another = (tmp_path / f"votes-{seed}.npz" for seed in SEEDS[:2])
     whole = path.read_bytes()
     for content in (whole[:-30], b"", whole.replace(bytes([whole[100]]), b"\xff", 1), another.read_bytes()):
         path.write_bytes(content)
@@ -149,13 +149,13 @@ def test_networks_on_the_disk_are_used_and_deleted_with_their_marks_written_firs
 
 
 def test_an_error_keeps_what_was_done_and_stops_the_rest(tmp_path, monkeypatch):
-    """A full disk, say. Marks that were written stay, and so does the network of those that were not."""
-    add, ended = stored.Marked.add, []
+    """A full disk, say. Votes that were written stay, and so does the network of those that were not."""
+    add, ended = stored.VoteStore.add, []
 
-    def full(marked, seed, marks):
+    def full(voted, seed, votes):
         if seed == SEEDS[1]:
             raise OSError("disk full")
-        add(marked, seed, marks)
+        add(voted, seed, votes)
 
     def solved(runs, y, **options):
         try:
@@ -169,11 +169,11 @@ def test_an_error_keeps_what_was_done_and_stops_the_rest(tmp_path, monkeypatch):
         finally:
             ended.append(True)
 
-    monkeypatch.setattr(stored.Marked, "add", full)
+    monkeypatch.setattr(stored.VoteStore, "add", full)
     monkeypatch.setattr(ranking, "influential_in", solved)
     with pytest.raises(OSError, match="disk full") as caught:  # holds on to whatever was going on
         go(tmp_path)
     assert ended
     assert not any(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
-    assert {f"marks-{SEEDS[0]}.npz", f"run-{SEEDS[1]}.npz"} <= set(names(tmp_path))
+    assert {f"votes-{SEEDS[0]}.npz", f"run-{SEEDS[1]}.npz"} <= set(names(tmp_path))
     del caught

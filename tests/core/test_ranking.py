@@ -1,4 +1,4 @@
-"""Marks are those of a fit after a plain training; the top is that of a naive oracle, whatever the order of rows."""
+"""Votes are those of a fit after a plain training; the top is that of a naive oracle, whatever the order of rows."""
 
 import dataclasses
 
@@ -18,15 +18,15 @@ from maxrr.svm import Certificate, Influence, LinearSVM
 
 @st.composite
 def tables(draw):
-    """Ids in any order, and marks of some runs for them."""
+    """Ids in any order, and votes of some runs for them."""
     kind = st.integers(-99, 99) if draw(st.booleans()) else st.text("abc", min_size=1, max_size=3)
     ids = draw(st.lists(kind, min_size=1, max_size=20, unique=True))
     runs = draw(st.integers(1, 4))
-    marks = [draw(st.lists(st.booleans(), min_size=len(ids), max_size=len(ids))) for _ in range(runs)]
-    return ids, marks
+    votes = [draw(st.lists(st.booleans(), min_size=len(ids), max_size=len(ids))) for _ in range(runs)]
+    return ids, votes
 
 
-def test_marks_are_those_of_a_fit_after_a_plain_training(undisturbed):
+def test_votes_are_those_of_a_fit_after_a_plain_training(undisturbed):
     dataset = records()
     assert np.array_equal(undisturbed.ids, np.sort(dataset.ids))
     assert undisturbed.seeds == SEEDS
@@ -35,23 +35,23 @@ def test_marks_are_those_of_a_fit_after_a_plain_training(undisturbed):
         run = train(network(), dataset, seed, **dataclasses.asdict(RECIPE), device="cpu")
         features = embed(split(run.network)[0], dataset, device="cpu")
         model = LinearSVM(C).fit(features, dataset.labels)
-        marks = np.unpackbits(undisturbed.marks[row], count=len(dataset)).astype(bool)
-        assert np.array_equal(undisturbed.ids[marks], np.sort(dataset.ids[model.support_]))
-        assert 0 < marks.sum() < len(dataset)
+        votes = np.unpackbits(undisturbed.votes[row], count=len(dataset)).astype(bool)
+        assert np.array_equal(undisturbed.ids[votes], np.sort(dataset.ids[model.support_]))
+        assert 0 < votes.sum() < len(dataset)
         gaps.append(max(certificate.relative_gap for certificate in model.certificate_))
     assert max(gaps) <= undisturbed.worst_gap <= 1e-10
 
 
-def test_marks_are_packed(undisturbed):
-    assert undisturbed.marks.dtype == np.uint8
-    assert undisturbed.marks.shape == (len(SEEDS), len(records()) // 8)
+def test_votes_are_packed(undisturbed):
+    assert undisturbed.votes.dtype == np.uint8
+    assert undisturbed.votes.shape == (len(SEEDS), len(records()) // 8)
 
 
 def test_neither_the_order_of_rows_nor_other_runs_matter(undisturbed, again):
     """Nor whether the network is given, or a function that makes it: MLP's layers draw the same weights."""
     assert np.array_equal(again.ids, undisturbed.ids)
     assert again.seeds == SEEDS[1:3]
-    assert np.array_equal(again.marks, undisturbed.marks[1:3])
+    assert np.array_equal(again.votes, undisturbed.votes[1:3])
 
 
 def test_without_a_folder_nothing_touches_the_disk(again, written):
@@ -60,18 +60,18 @@ def test_without_a_folder_nothing_touches_the_disk(again, written):
 
 @given(tables(), st.sampled_from([b"one", "two"]), st.data())
 def test_the_top_is_that_of_a_naive_oracle(table, key, data):
-    ids, marks = table
+    ids, votes = table
     order = data.draw(st.permutations(range(len(ids))))
-    found = made_up(ids, marks)
-    shuffled = made_up([ids[place] for place in order], [[row[place] for place in order] for row in marks])
-    counts = {id_: sum(row[place] for row in marks) for place, id_ in enumerate(ids)}
+    found = made_up(ids, votes)
+    shuffled = made_up([ids[place] for place in order], [[row[place] for place in order] for row in votes])
+    counts = {id_: sum(row[place] for row in votes) for place, id_ in enumerate(ids)}
     secret = key.encode() if isinstance(key, str) else key
     best = sorted(ids, key=lambda id_: (-counts[id_], keyed_hashes(np.array([id_]), secret)))
     for k in range(1, len(ids) + 1):
         assert found.top(k, key).tolist() == shuffled.top(k, key).tolist() == best[:k]
     assert found.frequency().tolist() == [counts[id_] for id_ in found.ids.tolist()]
     assert found.ever == sum(count > 0 for count in counts.values())
-    assert found.always == sum(count == len(marks) for count in counts.values())
+    assert found.always == sum(count == len(votes) for count in counts.values())
 
 
 def test_ties_depend_on_the_key():
@@ -97,8 +97,8 @@ def test_progress_is_one_number_that_grows_to_the_end(undisturbed, reports):
     assert done == sorted(done)
     assert done[0] == 0
     assert done[-1] == total > done[-2]
-    assert reports[-1][3].keys() == {"loss", "accuracy", "marked"}
-    assert [numbers["marked"] for *_, numbers in reports][-2:] == [3, 4]
+    assert reports[-1][3].keys() == {"loss", "accuracy", "solved"}
+    assert [numbers["solved"] for *_, numbers in reports][-2:] == [3, 4]
 
 
 def test_a_head_that_is_not_solved_names_the_seed(monkeypatch):

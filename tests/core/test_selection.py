@@ -11,7 +11,7 @@ from tests.core.problems import MODEL, RECIPE, SEEDS, C, made_up, network, recor
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, frequency
 from maxrr.core.frequency import ranking_seeds
-from maxrr.core.marks import Marked, Marks
+from maxrr.core.votes import Votes, VoteStore
 from maxrr.data import Dataset
 from maxrr.nets.run_store import kind_of
 
@@ -37,10 +37,10 @@ def ranked(monkeypatch):
     """Lets FrequencyCore see a ranking that is made up, and gives what it asked for."""
     asked = []
 
-    def pretend(ids, marks):
+    def pretend(ids, votes):
         def rank(network, dataset, seeds, **options):
             asked.append({"seeds": seeds, **options})
-            return made_up(ids, marks)
+            return made_up(ids, votes)
 
         monkeypatch.setattr(frequency, "rank", rank)
         return asked
@@ -143,11 +143,11 @@ def test_ties_are_broken_by_the_key_and_not_by_rows(ranked):
 
 def test_a_frequency_core_goes_on_where_its_ranking_stopped(tmp_path, undisturbed):
     """Here at the end: every run is marked."""
-    marked = Marked(tmp_path, {**kind_of(network(), records(), RECIPE), "C": C}, len(records()))
-    for row, seed in zip(undisturbed.marks, SEEDS, strict=True):
-        marked.add(seed, Marks(row, undisturbed.worst_gap))
+    voted = VoteStore(tmp_path, {**kind_of(network(), records(), RECIPE), "C": C}, len(records()))
+    for row, seed in zip(undisturbed.votes, SEEDS, strict=True):
+        voted.add(seed, Votes(row, undisturbed.worst_gap))
     choice = choose(FrequencyCore(np.int64(60), runs=2), records(), seed=MODEL, folder=tmp_path)
-    ranking = Ranking(undisturbed.ids, SEEDS[2:], undisturbed.marks[2:], undisturbed.worst_gap)
+    ranking = Ranking(undisturbed.ids, SEEDS[2:], undisturbed.votes[2:], undisturbed.worst_gap)
     assert np.array_equal(choice.ids, np.sort(ranking.top(60)))
     assert choice.details["ever_influential"] == ranking.ever
     assert choice.details["worst_gap"] == ranking.worst_gap > 0.0

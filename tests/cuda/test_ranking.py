@@ -16,5 +16,5 @@ def test_marks_on_cuda(tmp_path) -> None:
     for row, run in enumerate(train_many(network, dataset, seeds, epochs=5, device="cuda")):
         features = embed(split(run.network)[0], dataset, device="cuda")
         support = LinearSVM().fit(features, dataset.labels).support_
-        marks = np.unpackbits(found.marks[row], count=len(dataset)).astype(bool)
-        assert np.array_equal(found.ids[marks], np.sort(dataset.ids[support]))
+        votes = np.unpackbits(found.votes[row], count=len(dataset)).astype(bool)
+        assert np.array_equal(found.ids[votes], np.sort(dataset.ids[support]))

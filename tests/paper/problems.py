@@ -49,18 +49,18 @@ def with_ranking(lab, ranking):
     return other
 
 
-def with_marks(lab, marks):
-    """The same lab, but with a ranking of these marks, runs × records."""
-    return with_ranking(lab, Ranking(lab.training.ids, tuple(range(len(marks))), np.packbits(marks, axis=1), 0.0))
+def with_votes(lab, votes):
+    """The same lab, but with a ranking of these votes, runs × records."""
+    return with_ranking(lab, Ranking(lab.training.ids, tuple(range(len(votes))), np.packbits(votes, axis=1), 0.0))
 
 
 def ranked_by_hand(lab):
     """The lab's ranking from plain trainings, in this process: to start another takes longer than all of it."""
     seeds = ranking_seeds(lab.seed, lab.profile.ranked)
-    marks = np.zeros((len(seeds), len(lab.training)), dtype=bool)
-    for row, seed in zip(marks, seeds, strict=True):
+    votes = np.zeros((len(seeds), len(lab.training)), dtype=bool)
+    for row, seed in zip(votes, seeds, strict=True):
         row[LinearSVM().fit(embedded(lab, lab.training, seed)[0], lab.training.labels).support_] = True
-    return Ranking(lab.training.ids, tuple(seeds), np.packbits(marks, axis=1), 0.0)
+    return Ranking(lab.training.ids, tuple(seeds), np.packbits(votes, axis=1), 0.0)
 
 
 @contextmanager

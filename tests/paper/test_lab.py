@@ -157,15 +157,15 @@ def pairwise(tmp_path_factory):
 def test_a_one_vs_one_ranking_marks_who_its_heads_find_influential(pairwise, tmp_path):
     other = tiny_lab(tmp_path)
     features = other.embedded(other.extractors(ranking_seeds(SEED, 2), other.training))
-    marks = np.unpackbits(pairwise.ranking.marks, axis=1, count=RECORDS).astype(bool)
-    assert np.array_equal(marks, [head.influential for head in other.heads(features, [None] * 2, "one-vs-one")])
-    assert not np.array_equal(marks, [head.influential for head in other.heads(features, [None] * 2)])
+    votes = np.unpackbits(pairwise.ranking.votes, axis=1, count=RECORDS).astype(bool)
+    assert np.array_equal(votes, [head.influential for head in other.heads(features, [None] * 2, "one-vs-one")])
+    assert not np.array_equal(votes, [head.influential for head in other.heads(features, [None] * 2)])
 
 
 def test_the_stored_ranking_is_the_measured_one(pairwise, monkeypatch):
     monkeypatch.setattr(Lab, "ranked", lambda *_: pytest.fail("it was measured"))
     stored = replace(pairwise).ranking
-    assert stored.marks.tobytes() == pairwise.ranking.marks.tobytes()
+    assert stored.votes.tobytes() == pairwise.ranking.votes.tobytes()
     assert (stored.seeds, stored.worst_gap) == (pairwise.ranking.seeds, pairwise.ranking.worst_gap)
     assert np.array_equal(stored.ids, pairwise.ranking.ids)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
-from tests.paper.problems import CLASSES, RECORDS, TINY, tiny_lab, with_marks
+from tests.paper.problems import CLASSES, RECORDS, TINY, tiny_lab, with_votes
 
 from maxrr.core.hashing import keyed_hashes
 from maxrr.nets import runs_cpu, train
@@ -26,7 +26,7 @@ sizes = st.integers(1, RECORDS)
 def ranked(lab, seed, runs=4):
     """A lab with a ranking at random; some records are influential more often than others."""
     random = np.random.default_rng(seed)
-    return with_marks(lab, random.random((runs, RECORDS)) < random.random(RECORDS))
+    return with_votes(lab, random.random((runs, RECORDS)) < random.random(RECORDS))
 
 
 def frequencies(lab):
@@ -84,7 +84,7 @@ def test_balanced_is_balanced_and_the_top_of_each_class(lab, seed, k):
 @given(seeds, sizes, st.integers(1, 14))
 def test_middle_are_those_nearest_to_half_of_the_runs(lab, seed, k, runs):
     other = ranked(lab, seed, runs)
-    first = with_marks(lab, np.unpackbits(other.ranking.marks, axis=1, count=RECORDS)[:10])
+    first = with_votes(lab, np.unpackbits(other.ranking.votes, axis=1, count=RECORDS)[:10])
     for name, of in (("middle", other), (FEW, first)):
         away = {id_: abs(count - len(of.ranking.seeds) / 2) for id_, count in frequencies(of).items()}
         core = SELECTORS[name](other, k).tolist()

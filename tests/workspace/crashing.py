@@ -87,7 +87,7 @@ class Scenario:
             f".maxrr-{HEX}.tmp",
             f"head-{token}-{HEX}.safetensors",
             f"receipt-{token}-7.json",
-            f"ranking-{token}-0/marks-1.npz",
+            f"ranking-{token}-0/votes-1.npz",
         )
         for name in rubbish:
             (self.template / name).write_bytes(b"left behind")

@@ -54,8 +54,8 @@ def test_a_marker_that_cannot_be_read_is_not_written_over(tmp_path, records):
 def test_an_interrupted_first_fit_can_be_repeated_with_what_it_left(tmp_path, records):
     """And what it left is not taken for the whole: a stranger's file beside it is refused."""
 
-    def stop(*_, marked=0, **__):
-        if marked:
+    def stop(*_, solved=0, **__):
+        if solved:
             raise KeyboardInterrupt
 
     model = fresh(FrequencyCore(40, runs=2), records, epochs=1)

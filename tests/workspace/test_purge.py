@@ -149,15 +149,15 @@ def broken(*_):
 
 
 def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(workspace, records):
-    """Its marks say something about every record."""
+    """Its votes say something about every record."""
 
-    def stop(*_, marked=0, **__):
-        if marked:
+    def stop(*_, solved=0, **__):
+        if solved:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1), progress=stop)
-    assert any("marks" in name for name in contents(workspace.folder))
+    assert any("votes" in name for name in contents(workspace.folder))
     workspace.unlearn(kinds(workspace.model)[2][:1])
     assert set(contents(workspace.folder)) == belongs_to(workspace)
 

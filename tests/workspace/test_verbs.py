@@ -443,8 +443,8 @@ def test_what_else_comes_into_the_folder_stays(folder, records):
 
 
 def test_an_interrupted_ranking_goes_on_and_is_not_taken_for_another(template, tmp_path):
-    def stop(*_, marked=0, **__):
-        if marked:
+    def stop(*_, solved=0, **__):
+        if solved:
             raise KeyboardInterrupt
 
     records, model = cases()["frequency"]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from maxrr.core.choice import check_classes
 from maxrr.core.hashing import KEY, as_key, keyed_hashes
-from maxrr.core.marks import Marked, Marks
 from maxrr.core.steps import Steps
+from maxrr.core.votes import Votes, VoteStore
 from maxrr.data import Dataset
 from maxrr.nets import Recipe, embed, split
 from maxrr.nets.records import chosen_device
@@ -44,7 +44,7 @@ class Ranking:
         All records, sorted.
     seeds
         Of the runs.
-    marks
+    votes
         Runs × records, eight records a byte as `numpy.packbits` has them.
     worst_gap
         The largest relative gap that the solver left in any head of any run.
@@ -52,7 +52,7 @@ class Ranking:
 
     ids: NDArray[Any]
     seeds: tuple[int, ...]
-    marks: NDArray[np.uint8]
+    votes: NDArray[np.uint8]
     worst_gap: float
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class Ranking:
     def frequency(self) -> NDArray[np.int64]:
         """In how many runs each record was influential, in the order of `ids`."""
         counts = np.zeros(len(self.ids), dtype=np.int64)
-        for row in self.marks:  # unpacked one at a time
+        for row in self.votes:  # unpacked one at a time
             counts += np.unpackbits(row, count=len(self.ids))
         return counts
 
@@ -100,7 +100,7 @@ def rank(
     network: Network, dataset: Dataset, seeds: Iterable[int], *, C: float = 1.0, recipe: Recipe = USUAL,
     device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Ranking:  # fmt: skip
-    """Train a network once for each seed, and mark the records that the SVM on its features finds influential.
+    """Train a network once for each seed, and note the records that the SVM on its features finds influential.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ def rank(
     recipe
         How the networks are trained.
     folder : path, optional
-        Where each run's marks are stored as soon as they are known. Work that was interrupted, or killed, goes on from
+        Where each run's votes are stored as soon as they are known. Work that was interrupted, or killed, goes on from
         there and gives the same ranking; on CUDA, up to the last bits of networks that were trained in another company.
-        Networks are there only until they are marked, and none is left in the end. The marks themselves say something
+        Networks are there only until their votes are, and none is left in the end. The votes themselves say something
         about every record: delete the folder when they are no longer needed. Without one, nothing touches the disk.
     progress : optional
-        Called with how far all of it is, with loss and accuracy of the networks and the number of runs marked.
+        Called with how far all of it is, with loss and accuracy of the networks and the number of runs counted.
 
     Raises
     ------
@@ -131,30 +131,30 @@ def rank(
     check_classes(dataset)
     ordered, example = dataset.in_order(), begin(network, 0)
     split(example)  # complains now, not after the first training
-    marked = None
+    store = None
     if folder is not None:
-        marked = Marked(folder, {**kind_of(example, ordered, recipe), "C": C}, len(ordered))
-    known = {seed: marked.get(seed) for seed in wanted if marked is not None and seed in marked}
+        store = VoteStore(folder, {**kind_of(example, ordered, recipe), "C": C}, len(ordered))
+    known = {seed: store.get(seed) for seed in wanted if store is not None and seed in store}
     missing = [seed for seed in wanted if seed not in known]
     steps = Steps(progress, len(ordered), recipe.epochs, len(wanted), len(known))
     steps.show()
-    task = Task(network, ordered, recipe, place, 1, None if marked is None else marked.runs)
-    with closing(marks_of(task, missing, C, steps)) as found:
-        for seed, marks in zip(missing, found, strict=True):
-            if marked is not None:
-                marked.add(seed, marks)
-            known[seed] = marks
-            steps.marked()
-    if marked is not None:
-        marked.finish()
+    task = Task(network, ordered, recipe, place, 1, None if store is None else store.runs)
+    with closing(votes_of(task, missing, C, steps)) as found:
+        for seed, votes in zip(missing, found, strict=True):
+            if store is not None:
+                store.add(seed, votes)
+            known[seed] = votes
+            steps.solved()
+    if store is not None:
+        store.finish()
     return Ranking(
         ordered.ids, tuple(wanted), np.stack([known[seed].packed for seed in wanted]),
         max(known[seed].gap for seed in wanted),
     )  # fmt: skip
 
 
-def marks_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Generator[Marks]:
-    """The marks of each run, in the order of the seeds."""
+def votes_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Generator[Votes]:
+    """The votes of each run, in the order of the seeds."""
     if not seeds:
         return
     with closing(features_of(task, seeds, steps)) as features:
@@ -168,7 +168,7 @@ def marks_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Genera
                         f"known only to {max(certificate.error for certificate in found.certificates):.1e}, so who is "
                         "influential is not known. Lower C, or scale the records to about 1"
                     )
-                yield Marks(np.packbits(found.mask), gap)
+                yield Votes(np.packbits(found.mask), gap)
 
 
 def features_of(task: Task, seeds: Sequence[int], steps: Steps) -> Generator[Array]:

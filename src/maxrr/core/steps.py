@@ -7,25 +7,25 @@ from maxrr.progress import Progress
 
 @dataclass
 class Steps:
-    """Records gone through by all runs: every epoch counts them once, and marking a run does, too."""
+    """Records gone through by all runs: every epoch counts them once, and solving a run does, too."""
 
     progress: Progress | None
     records: int
     epochs: int
     runs: int
-    stored: int  # of these, runs whose marks were on the disk before
+    stored: int  # of these, runs whose votes were on the disk before
     through: int = 0  # by the other runs, in training
-    marks: int = 0  # of the other runs
+    done: int = 0  # of the other runs
     numbers: dict[str, float] = field(default_factory=dict)
 
     def trained(self, what: str, done: int, total: int, **numbers: float) -> None:
-        """What training reports."""
+        """Training is that far."""
         self.through, self.numbers = done, numbers
         self.show()
 
-    def marked(self) -> None:
-        """One more run is."""
-        self.marks += 1
+    def solved(self) -> None:
+        """The votes of one more run are known."""
+        self.done += 1
         self.show()
 
     def show(self) -> None:
@@ -33,6 +33,6 @@ class Steps:
         if self.progress is None:
             return
         each = self.records * (self.epochs + 1)
-        done = self.stored * each + self.through + self.marks * self.records
-        marked = self.stored + self.marks
-        self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, marked=marked)
+        done = self.stored * each + self.through + self.done * self.records
+        solved = self.stored + self.done
+        self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, solved=solved)

@@ -32,7 +32,7 @@ def histogram(lab: Lab) -> Json:
 def counted(lab: Lab) -> Json:
     """Records by the number of runs in which they are influential, from none to all; and influential records a run."""
     ranking = lab.ranking
-    a_run = [int(np.unpackbits(row, count=len(ranking.ids)).sum()) for row in ranking.marks]
+    a_run = [int(np.unpackbits(row, count=len(ranking.ids)).sum()) for row in ranking.votes]
     return {
         "count_by_number_of_runs": np.bincount(ranking.frequency(), minlength=len(ranking.seeds) + 1).tolist(),
         "influential_a_run": a_run,

@@ -122,13 +122,13 @@ class Lab:
         about = json.dumps({"seed": self.seed, **setting})
         if path.exists():
             with reading(path), np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                made, marks, gap = str(stored["about"]), stored["marks"], float(stored["gap"])
+                made, votes, gap = str(stored["about"]), stored["marks"], float(stored["gap"])
             if made != about:
                 raise ValueError(f"{path} is of another profile or seed: choose another --out, or delete it")
-            return Ranking(self.training.ids, tuple(seeds), marks, gap)
+            return Ranking(self.training.ids, tuple(seeds), votes, gap)
         found = self.ranked(seeds)
         content = io.BytesIO()
-        np.savez_compressed(content, marks=found.marks, gap=np.float64(found.worst_gap), about=np.str_(about))
+        np.savez_compressed(content, marks=found.votes, gap=np.float64(found.worst_gap), about=np.str_(about))
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.getvalue())
         self.tidy()
@@ -150,8 +150,8 @@ class Lab:
     def ranking_by(self, seeds: Sequence[int], heads: Iterable[Head]) -> Ranking:
         """The ranking that these heads give, each of a network with one of the seeds."""
         solved = list(heads)
-        marks = np.packbits(np.stack([head.influential for head in solved]), axis=1)
-        return Ranking(self.training.ids, tuple(seeds), marks, max(head.gap for head in solved))
+        votes = np.packbits(np.stack([head.influential for head in solved]), axis=1)
+        return Ranking(self.training.ids, tuple(seeds), votes, max(head.gap for head in solved))
 
     def top(self, k: int) -> NDArray[Any]:
         """The core of the k most frequent records, sorted."""

@@ -69,4 +69,4 @@ def among(lab: Lab, who: str, seeds: Sequence[int]) -> list[NDArray[np.int64]]:
     """The ids that each run may forget."""
     if who == RANDOM:
         return [lab.training.ids] * len(seeds)
-    return [lab.training.ids[~marks] for marks in support(lab, seeds, lab.after_everything)]
+    return [lab.training.ids[~votes] for votes in support(lab, seeds, lab.after_everything)]

@@ -79,7 +79,7 @@ def middle_of(ranking: Ranking, k: int) -> Ids:
 
 def some_runs(ranking: Ranking, runs: slice) -> Ranking:
     """The ranking of some of the runs alone."""
-    return Ranking(ranking.ids, ranking.seeds[runs], ranking.marks[runs], ranking.worst_gap)
+    return Ranking(ranking.ids, ranking.seeds[runs], ranking.votes[runs], ranking.worst_gap)
 
 
 def el2n(lab: Lab, k: int) -> Ids:

@@ -58,8 +58,8 @@ def drawn(lab: Lab, support: Bools, fraction: float, first: int = 0) -> list[NDA
     """
     count = round(fraction * int(support.sum(1).min()))
     return [
-        lab.draw(lab.training.ids[marks], count, run, round(100 * fraction))
-        for run, marks in enumerate(support, first)
+        lab.draw(lab.training.ids[votes], count, run, round(100 * fraction))
+        for run, votes in enumerate(support, first)
     ]  # fmt: skip
 
 
@@ -69,8 +69,8 @@ def from_full_extractors(
     """Accuracies before, and with the head fitted without some of the support vectors."""
     features = lab.embedded(lab.extractors(seeds, lab.training, piece=f"sensitivity{group}"))
     heads = list(lab.heads(features, [None] * len(seeds)))
-    marks = lab.kept(f"support{group}", lambda: np.stack([head.influential for head in heads]))
-    masks = [mask for fraction in fractions for mask in masks_without(lab, drawn(lab, marks, fraction, first))]
+    votes = lab.kept(f"support{group}", lambda: np.stack([head.influential for head in heads]))
+    masks = [mask for fraction in fractions for mask in masks_without(lab, drawn(lab, votes, fraction, first))]
     accuracies = [*lab.correct(features, heads), *lab.accuracies(features * len(fractions), masks)]
     names = ["No", *(f"{fraction:.0%}" for fraction in fractions)]
     return {name: accuracies[at * len(seeds) :][: len(seeds)] for at, name in enumerate(names)}

@@ -1,7 +1,7 @@
-"""Who was influential in each run, in a folder: a run's marks are there whole, or not at all.
+"""Who was influential in each run, in a folder: a run's votes are there whole, or not at all.
 
 The folder is one of `maxrr.nets.run_store`: it belongs to one kind of run, here with one C, and refuses others. A
-finished network stays in it only until its marks are on the disk: it was trained on records that may have to go.
+finished network stays in it only until its votes are on the disk: it was trained on records that may have to go.
 """
 
 import io
@@ -19,15 +19,15 @@ from maxrr.nets.run_store import Runs
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
+class Votes:
     """The influential records of one run, in the order of their ids."""
 
     packed: NDArray[np.uint8]  # eight records a byte, as np.packbits has them
     gap: float  # the largest relative gap of a head
 
 
-class Marked:
-    """The marks of all runs of one kind, and the networks of runs that are not marked yet.
+class VoteStore:
+    """The votes of all runs of one kind, and the networks of runs that are not counted yet.
 
     Raises
     ------
@@ -39,26 +39,26 @@ class Marked:
         self.runs = Runs(folder, kind)
         self.count = count  # of records
         for network in self.networks():
-            if network.with_name(network.name.replace("run-", "marks-")).exists():  # killed just before it was deleted
+            if network.with_name(network.name.replace("run-", "votes-")).exists():  # killed just before it was deleted
                 network.unlink()
 
     def networks(self) -> list[Path]:
         return list(self.runs.folder.glob("run-*.npz"))
 
     def path(self, seed: int) -> Path:
-        return self.runs.folder / f"marks-{seed}.npz"
+        return self.runs.folder / f"votes-{seed}.npz"
 
     def __contains__(self, seed: int) -> bool:
         return self.path(seed).exists()
 
-    def add(self, seed: int, marks: Marks) -> None:
-        """Store the marks of a run, then delete its network."""
+    def add(self, seed: int, votes: Votes) -> None:
+        """Store the votes of a run, then delete its network."""
         content = io.BytesIO()
-        np.savez(content, packed=marks.packed, gap=np.float64(marks.gap), seed=np.str_(seed))
+        np.savez(content, packed=votes.packed, gap=np.float64(votes.gap), seed=np.str_(seed))
         write_atomically(self.path(seed), content.getvalue())
         self.runs.path(seed).unlink(missing_ok=True)
 
-    def get(self, seed: int) -> Marks:
+    def get(self, seed: int) -> Votes:
         path = self.path(seed)
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
@@ -68,8 +68,8 @@ class Marked:
         if found != seed:
             raise damaged(path, f"it is the run of seed {found}")
         if packed.dtype != np.uint8 or packed.shape != ((self.count + 7) // 8,):
-            raise damaged(path, f"its marks are not those of {self.count} records")
-        return Marks(packed, gap)
+            raise damaged(path, f"its votes are not those of {self.count} records")
+        return Votes(packed, gap)
 
     def finish(self) -> None:
         """Delete the networks that are left, of seeds that nobody asked for again."""
