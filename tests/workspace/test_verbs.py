@@ -451,7 +451,7 @@ def test_an_interrupted_ranking_goes_on_and_is_not_taken_for_another(template, t
     folder = tmp_path / "workspace"
     with pytest.raises(KeyboardInterrupt):
         Workspace.create(folder, model, records, progress=stop)
-    assert any("marks" in name for name in contents(folder))
+    assert any("votes" in name for name in contents(folder))
     with pytest.raises(ValueError, match=r"/ranking-[0-9a-f]{16}-0 holds runs with other C: .* empty it to start anew"):
         Workspace.create(folder, clone(model).set_params(C=0.2), records)
     with Workspace.create(folder, model, records) as workspace:
