@@ -71,7 +71,7 @@ PUBLIC = {
         "Bundle",
         "Exported",
         "Guarantee",
-        "HeadProof",
+        "HeadCertificate",
         "MaxRR",
         "Plan",
         "Receipt",

@@ -35,7 +35,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
         (rows,) = workspace.folder.glob("rows-*.bin")
         before, inode = contents(workspace.folder), rows.stat().st_ino
         gone = free[[3, 5, 6]]
-        places = workspace._fitted.holdings.rows(gone).tolist()
+        places = workspace._fitted.records.rows(gone).tolist()
         assert workspace.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
         after = contents(workspace.folder)
     assert len(fsyncs) == FSYNCS

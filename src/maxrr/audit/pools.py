@@ -14,7 +14,7 @@ import hashlib
 from torch import nn
 
 from maxrr.data import Dataset
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.blueprint import Blueprint
 
 
 class ShadowPool:
@@ -32,9 +32,9 @@ class ShadowPool:
     def __len__(self) -> int:
         return len(self._extractors)
 
-    def known(self, setting: Setting, core: Dataset) -> dict[int, nn.Module]:
+    def known(self, blueprint: Blueprint, core: Dataset) -> dict[int, nn.Module]:
         """Those trained on these core records, by seed; empty if the last ones were of other records."""
-        facts = (core.content_hash(), repr(setting.recipe), str(setting.network), str(setting.given))
+        facts = (core.content_hash(), repr(blueprint.recipe), str(blueprint.network), str(blueprint.given))
         of = hashlib.sha256("\n".join(facts).encode()).hexdigest()
         if of != self._of:
             self._of, self._extractors = of, {}
