@@ -14,8 +14,8 @@ from maxrr.workspace import Workspace, WorkspaceError, commits
 STEMS = (
     "workspace",
     "extractor",
-    "head",
-    "forgotten",
+    "heads",
+    "tombstones",
     "secrets",
     "rows",
     "receipts/000001",
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_refused_by_name_or_without_effect(used, intact, recor
     assert (refused > 5) == (stem not in (".lock", ".turnstile"))
 
 
-@pytest.mark.parametrize("stem", ["rows", "extractor", "head", "secrets", "forgotten"])
+@pytest.mark.parametrize("stem", ["rows", "extractor", "heads", "secrets", "tombstones"])
 def test_readers_refuse_it_too(used, tmp_path, stem):
     folder = copied(used, tmp_path / "workspace")
     path = named(folder, stem)
@@ -221,7 +221,7 @@ def test_opening_runs_nobodys_code(used, tmp_path, maker):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("stem", ["rows", "head", "workspace"])
+@pytest.mark.parametrize("stem", ["rows", "heads", "workspace"])
 def test_links_to_files_outside_are_not_written_to(used, tmp_path, stem):
     folder = copied(used, tmp_path / "workspace")
     path = named(folder, stem)
@@ -275,7 +275,7 @@ def test_a_damaged_receipt_is_named(used, tmp_path):
 
 def test_a_damaged_workspace_can_be_made_anew_in_another_folder(used, tmp_path, records):
     folder = copied(used, tmp_path / "workspace")
-    named(folder, "head").unlink()
+    named(folder, "heads").unlink()
     with pytest.raises(WorkspaceError, match=r"Fit again into another folder, .* brings back what was forgotten since"):
         Workspace.open(folder)
     with Workspace.create(tmp_path / "anew", fresh(HASHED, records), records) as workspace:

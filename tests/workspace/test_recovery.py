@@ -126,9 +126,9 @@ def test_what_leaves_is_overwritten_flushed_and_then_deleted(folder, records, ac
         assert ("fsync", inode, None, None) in log[written:at], name
         folders = [event for event in log[at:] if event[:2] == ("fsync", folder.stat().st_ino)]
         assert folders, "the folder is flushed after it"
-    expected = {"untouched": set(), "refit": {"head"}, "replace": {"head"}, "influential": {"rows", "head"}}
-    stems = {name.split("-")[0] for name in gone} - {"forgotten", "secrets"}
-    assert stems == expected.get(act, {"rows", "head", "extractor"})
+    expected = {"untouched": set(), "refit": {"heads"}, "replace": {"heads"}, "influential": {"rows", "heads"}}
+    stems = {name.split("-")[0] for name in gone} - {"tombstones", "secrets"}
+    assert stems == expected.get(act, {"rows", "heads", "extractor"})
 
 
 def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
