@@ -9,7 +9,7 @@ from maxrr.report import pictures
 from maxrr.report.charts import KINDS, bar, fingerprint, shares, unit_histogram
 from maxrr.report.page import render
 from maxrr.report.receipts import date, in_words
-from maxrr.report.story import RequestStory, Story
+from maxrr.report.story import Story
 
 COLUMNS = 48  # of the sheets with all images
 
@@ -27,7 +27,6 @@ def demo_page(story: Story) -> str:
         day=date(requests[-1].receipt),
         equal=sum(request.same_bytes for request in requests),
         longest=max(max(request.seconds, request.retrained_seconds) for request in requests),
-        prices=[price(request) for request in requests],
         margins=margins(story),
         shares=shares([(KINDS[kind], int(members.sum())) for kind, members in story.kinds.items()]),
         contact_sheet=partial(contact_sheet, story),
@@ -36,13 +35,6 @@ def demo_page(story: Story) -> str:
         fingerprint=fingerprint,
         in_words=in_words,
     )
-
-
-def price(request: RequestStory) -> str:
-    """What forgetting cost, as a part of training again."""
-    times = request.retrained_seconds / request.seconds
-    compared = f"{times:,.0f} times faster" if times >= 1.5 else "no faster"
-    return f"{compared} for the {request.kind} records"
 
 
 def margins(story: Story) -> partial[Markup]:

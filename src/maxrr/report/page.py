@@ -15,8 +15,8 @@ from maxrr.report.charts import KINDS, key
 
 GENERATOR = '<meta name="generator" content="maxrr">'  # as the layout has it
 FILTERS = (
-    words.capitalised, words.decimals, words.digits, words.duration, words.listed, words.p_value, words.percent,
-    words.scientific, words.spelled, words.thousands,
+    words.capitalised, words.decimals, words.digits, words.duration, words.p_value, words.percent, words.scientific,
+    words.spelled, words.thousands,
 )  # fmt: skip
 
 
