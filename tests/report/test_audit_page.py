@@ -82,7 +82,7 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
         "approximate-refit",
         f"p = {p_value(verdict.p_value)}",
         verdict.rank,
-        f"leave open that {percent(verdict.chance[0])} to {percent(verdict.chance[1])} of all such models do",
+        f"the 95 % interval of this share is {percent(verdict.chance[0])} to {percent(verdict.chance[1])}",
         f"of models that kept them in all parts, {verdict.at_most}",
         f"{verdict.power.flagged} of 4",
         *(one.mark[:12] for one in audited.exposed),
@@ -125,7 +125,7 @@ def test_verdicts_are_said_as_they_are(audited: AuditReport, words: str, flagged
 
 
 def test_others_who_are_exposed_are_not_hidden(audited: AuditReport) -> None:
-    for p, said in ((0.04, "More of the others is exposed"), (0.4, "No one else was exposed")):
+    for p, said in ((0.04, "More of the other records are exposed"), (0.4, "No sign that more of the other")):
         report = replace(audited, others=replace(audited.others, p_value=p))
         assert said in read(audit_page(report)).text
 
