@@ -1,4 +1,4 @@
-"""One function for many items: here, on threads, or in processes, the results in order."""
+"""An ordered map of one function over many items: in this thread, on several threads, or in several processes."""
 
 from maxrr.parallel.engine import Engine, InProcess, cores
 from maxrr.parallel.processes import Processes, WorkerLostError
