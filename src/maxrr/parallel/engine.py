@@ -14,6 +14,7 @@ R = TypeVar("R")
 Shared = TypeVarTuple("Shared")
 
 Results = Generator[R, None, None]
+"""One result per item, in the order of the items; `close()` ends the work on those that are left."""
 
 GLANCE = 0.2  # seconds between two calls of `meanwhile`
 
