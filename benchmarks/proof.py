@@ -22,7 +22,7 @@ from maxrr.svm import FlatHeadWarning, LinearSVM, finish, working_set
 from maxrr.svm.basis import Near
 from maxrr.svm.enclosure import enclose, publish
 from maxrr.svm.finish import BITS
-from maxrr.svm.fixed import Fixed
+from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.polish import Search
 from svm import circumstances
 

@@ -24,7 +24,7 @@ import numpy as np
 from maxrr.svm import rounding
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.basis import Near
-from maxrr.svm.fixed import Fixed, integers, scaled
+from maxrr.svm.fixed_point import Fixed, integers, scaled
 from maxrr.svm.polish import Polished
 
 UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative

@@ -13,7 +13,7 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.fixed import signed_sum
+from maxrr.svm.fixed_point import signed_sum
 from maxrr.svm.polish import Polished, Search, UnpolishedError
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.validation import NO_EXPONENT

@@ -6,7 +6,7 @@ import numpy as np
 
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.fixed import Fixed
+from maxrr.svm.fixed_point import Fixed
 
 
 @dataclass
