@@ -17,8 +17,8 @@ import numpy as np
 
 from maxrr.svm.arrays import Floats
 from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, share_out
-from maxrr.svm.fine_basis import MOST, NOTHING, FineBasis
 from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, Slices, integers, scaled
+from maxrr.svm.integer_basis import MOST, NOTHING, FineBasis
 
 ONE = Fixed(integers([1]), 0)
 COARSE = 44  # bits of multipliers that are fixed without being determined
