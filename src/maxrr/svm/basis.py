@@ -1,6 +1,6 @@
 """Samples on the margin with affinely independent features, and the linear system that they make.
 
-All of it is float64: it steers `polish.py`, which looks at what comes out without rounding.
+All of it is float64: it steers `exact_multipliers.py`, which looks at what comes out without rounding.
 """
 
 from dataclasses import dataclass
