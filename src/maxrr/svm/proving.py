@@ -1,8 +1,8 @@
 """From a nearly solved head to a proved one.
 
-The samples with margins near 1 are polished (`exact_multipliers.py`), the solution is enclosed (`enclosure.py`) and published
-(`rounding.py`), and one pass over all samples with the published weights shows that every other sample is strictly on
-the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
+The samples with margins near 1 are polished (`exact_multipliers.py`), the solution is enclosed (`enclosure.py`) and
+published (`rounding.py`), and one pass over all samples with the published weights shows that every other sample is
+strictly on the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
 """
 
 from dataclasses import dataclass, replace
