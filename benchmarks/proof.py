@@ -21,9 +21,9 @@ import features
 from maxrr.svm import FlatHeadWarning, LinearSVM, finish, working_set
 from maxrr.svm.basis import Near
 from maxrr.svm.enclosure import enclose, publish
-from maxrr.svm.finish import BITS
-from maxrr.svm.fixed import Fixed
-from maxrr.svm.polish import Search
+from maxrr.svm.exact_multipliers import Search
+from maxrr.svm.fixed_point import Fixed
+from maxrr.svm.proving import BITS
 from svm import circumstances
 
 SIZES = ((80, 84), (330, 384), (650, 768))

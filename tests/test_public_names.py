@@ -16,6 +16,7 @@ PUBLIC = {
         "ATTACKS",
         "AuditPlan",
         "AuditReport",
+        "Platt",
         "ShadowPool",
         "Verdict",
         "audit",
@@ -25,6 +26,7 @@ PUBLIC = {
     "maxrr.core": {
         "Choice",
         "Core",
+        "Details",
         "FrequencyCore",
         "Frozen",
         "FullCore",
@@ -33,7 +35,7 @@ PUBLIC = {
         "Ranking",
         "rank",
     },
-    "maxrr.data": {"DataError", "Dataset", "Description", "available", "describe", "fetch", "load"},
+    "maxrr.data": {"DataError", "Dataset", "Description", "Ids", "IdsFrom", "available", "describe", "fetch", "load"},
     "maxrr.errors": {"DataError", "MaxRRError", "NotHere", "Refused", "Stale", "WorkspaceError"},
     "maxrr.files": {
         "Lock",
@@ -46,11 +48,12 @@ PUBLIC = {
         "sha256_of",
         "write_atomically",
     },
-    "maxrr.nets": {"MLP", "Environment", "LeNet5", "Recipe", "Run", "embed", "split", "train", "train_many"},
+    "maxrr.nets": {"MLP", "Environment", "LeNet5", "Network", "Recipe", "Run", "embed", "split", "train", "train_many"},
     "maxrr.parallel": {
         "Engine",
         "InProcess",
         "Processes",
+        "Results",
         "Threads",
         "WorkerLostError",
         "cores",
@@ -96,6 +99,7 @@ PUBLIC = {
     "maxrr.svm": {
         "EXACT",
         "FORM",
+        "Array",
         "Certificate",
         "ConvergenceError",
         "FlatHeadWarning",

@@ -1,4 +1,4 @@
-"""`audit`: make models with and without the forgotten records, attack them and the audited one alike, and judge."""
+"""`audit`: make models with and without the forgotten records, and attack them in the same way as the audited one."""
 
 import hashlib
 import shutil
@@ -46,42 +46,55 @@ def audit(
     core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
     pool: ShadowPool | None = None, progress: Progress | None = None,
 ) -> AuditReport:  # fmt: skip
-    """Try to tell from a model that it once had the records which it says it has forgotten.
+    """Try to tell from a model that it once had the records which it has forgotten.
 
-    The question is whether it can be told from models retrained without them, never from how it treats test records:
-    hard records score oddly even there.
+    Attacks compare it with models retrained without the records. How it treats test records is no measure: hard records
+    score oddly there as well.
 
     Parameters
     ----------
     model : MaxRR
-        After the request, with its raw records.
+        The model after the request, with its raw records.
     receipt : Receipt
-        Of the request.
+        The receipt of the request.
     forgotten : Dataset
-        The records, which the model no longer has; checked against the receipt.
+        The forgotten records, which the model no longer has. They are checked against the receipt.
     test : Dataset
         Records that no model saw.
     attacks
-        Of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where that
-        may have seen the records), "lira-logit", "lira-offline", "loss", "entropy" and "modified-entropy". LiRA
-        decides; where it is not asked for, the first.
+        Some of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where
+        it may have seen the records), "lira-logit", "lira-offline", "loss", "entropy" and "modified-entropy". LiRA
+        decides; if it is not among them, the first one does.
     shadows : int
-        Models to train: two fifths with the records, the others without. Choose it beforehand (`plan_audit`).
+        How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
+        traces. Choose the number before you see a result (`plan_audit`).
     platt
-        What probabilities are fitted on: "retained" records, as the model does; "held-out", every other test record; or
-        retained ones "cross-validated". The paper does not say.
+        What Platt scaling is fitted on: "retained" records, as the model does; "held-out", every other test record; or
+        retained records, "cross-validated". The paper does not say which it used.
     core_as_members : bool
         Whether core records are among the members that the threshold attack compares with. The paper's appendix
         leaves them out.
     device : optional
-        As in `maxrr.nets.train`.
+        Where networks are trained, as in `maxrr.nets.train`.
     folder : optional
-        Where to keep what models say, to go on after an interruption. It is deleted at the end, unless something else
-        is in it. Networks that saw the records are never written.
+        Where the answers of the models are kept, to go on after an interruption. It is deleted at the end, unless
+        something else is in it. Networks that saw the records are never written to the disk.
     pool : optional
         Extractors to share with other audits of this model.
     progress : optional
         Called as the work goes on, with how many models are made of how many.
+
+    Returns
+    -------
+    AuditReport
+        What the attacks found, and how much they could have found.
+
+    Raises
+    ------
+    DataError
+        Model, receipt and records do not belong together, or test records were trained on.
+    ValueError
+        The options cannot be used, as in `check_options`.
     """
     started = time.perf_counter()
     check_options(attacks, shadows, platt)
@@ -108,7 +121,18 @@ def audit(
 
 
 def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
-    """Refuse, before anything is trained, what cannot be done."""
+    """Check the options of an audit before anything is trained.
+
+    Parameters
+    ----------
+    attacks, shadows, platt
+        As in `audit`.
+
+    Raises
+    ------
+    ValueError
+        An attack or way of Platt scaling is unknown, an attack is named twice, or there are too few shadow models.
+    """
     if isinstance(attacks, str) or len(set(attacks)) < len(attacks):
         raise ValueError(f"attacks are a list of different names, not {attacks!r}")
     unknown = [attack for attack in attacks if attack not in ATTACKS]
@@ -121,7 +145,7 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
 
 
 def digest(case: Case, device: str | None) -> str:
-    """What views of a case have in common: those of another are of no use to it."""
+    """A name for the views of a case: views of another case cannot be used for it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
     made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.blueprint.threads)))
     parts = (
@@ -325,7 +349,7 @@ def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[Vie
 
 
 def assumptions(case: Case) -> list[str]:
-    """What a reader should know before he believes the verdict."""
+    """What a reader should know before believing the verdict."""
     found = [
         "the test records come from where the training records come from",
         "shadow models are trained by the recorded recipe, from seeds of their own",
@@ -343,7 +367,7 @@ def assumptions(case: Case) -> list[str]:
 
 
 def caveats(case: Case) -> list[str]:
-    """What the audited model has and no shadow model does, so that an honest answer may stand out, too."""
+    """What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten."""
     fitted, found = case.fitted, []
     others = len({stone.hex() for stone in fitted.left} - set(case.receipt.core_tombstones))
     if others:

@@ -1,4 +1,4 @@
-"""What is audited: the model, the records it forgot, and the data around them. Nothing is believed unchecked."""
+"""What is audited: the model, the records it forgot, and the data around them. Everything is checked first."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,9 @@ class Case:
     Attributes
     ----------
     fitted
-        The model after it.
+        The model after the request.
+    receipt
+        The receipt of the request.
     forgotten, retained, test
         Raw records, in the order of their ids.
     core_before, core_after

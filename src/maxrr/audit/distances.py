@@ -26,9 +26,9 @@ class Beside:
     value
         Mean distance of the audited model to the retrained ones.
     mean, quantiles
-        Of the distances between two retrained models; `QUANTILES` says which.
+        Mean and quantiles (`QUANTILES`) of the distances between two retrained models.
     p_value
-        The rank p-value of being so far away from the others.
+        The rank p-value: how often a retrained model is at least as far from the others, at most.
     """
 
     value: float

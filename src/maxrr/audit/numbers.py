@@ -1,4 +1,4 @@
-"""How many models an audit makes, said before it makes them."""
+"""How many models of which kind an audit makes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ def rank_p_value(
     Parameters
     ----------
     statistic
-        Of the audited model: one number, or one a record, shape (records,).
+        The statistic of the audited model: one number, or one per record, shape (records,).
     null_statistics
         Of models retrained without the records, shape (models,) or (models, records).
     sides

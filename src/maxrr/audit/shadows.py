@@ -66,7 +66,7 @@ class View:
 
 
 def shadow_seeds(seed: int, count: int, purpose: Purpose = "without") -> list[int]:
-    """Seeds of shadow models, none of them the model's own. More are the same ones and then some.
+    """Seeds of shadow models. None is the model's own. A longer list begins with the shorter one.
 
     No two purposes share a seed: a retrained model with a twin among those that had the records would be scored by
     that twin, and the audited model by none.
@@ -82,7 +82,9 @@ class Shadows:
     Parameters
     ----------
     case : Case
+        What is audited.
     device : optional
+        Where networks are trained.
     folder : optional
         Where views are kept, to go on from there after an interruption. They hold probabilities, no records.
     pool : optional

@@ -21,9 +21,11 @@ from maxrr.data.hashes import key_bytes
 from maxrr.svm import PlattScaling, fit_platt
 
 Platt = Literal["retained", "held-out", "cross-validated"]
+"""What Platt scaling is fitted on; `platt_by` says what each means."""
+
 PLATT: tuple[Platt, ...] = get_args(Platt)
 
-FOLDS_KEY = b"maxrr: folds of Platt scaling"  # anybody may know who is in which fold
+FOLDS_KEY = b"maxrr: folds of Platt scaling"  # which record is in which fold need not be secret
 
 
 @dataclass(frozen=True)

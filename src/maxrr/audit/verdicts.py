@@ -35,7 +35,15 @@ NOT_ENOUGH = "not enough evidence"
 
 @dataclass(frozen=True)
 class Power:
-    """How many of the models that still know the records the test would flag, and the 95 % interval of that rate."""
+    """How many of the models that still know the records the test would flag.
+
+    Attributes
+    ----------
+    flagged, models
+        How many are flagged, of how many.
+    rate, low, high
+        Their share, and its 95 % interval.
+    """
 
     flagged: int
     models: int
@@ -58,6 +66,7 @@ class Verdict:
     Attributes
     ----------
     words : str
+        The verdict itself: `INDISTINGUISHABLE`, `FOUND` or `NOT_ENOUGH`.
     attack : str
         The attack that decides.
     p_value : float
@@ -65,20 +74,20 @@ class Verdict:
     retrained : int
         How many models were retrained without the records.
     as_odd : int
-        Of these so many look at least as much as if they remembered; where `too_little`, at least as little.
+        How many of these look at least as much as if they remembered; where `too_little`, at least as little.
     chance : tuple of float
-        What that leaves open of the chance that a retrained model does: the 95 % interval for `as_odd` of them.
+        The 95 % interval of the chance that a retrained model looks so, from `as_odd` of `retrained`.
     too_little : bool
-        Whether p is of the other side: that the attack finds less in the audited model than in retrained ones.
+        Whether p speaks for the other side: the attack finds less in the audited model than in retrained ones.
     other_side : float
         The p-value of remembering as *little* as the audited model.
     both_sides : bool
         Whether there are enough models for that to count.
     power : Power
-        How many models the same test finds of those that the question is about: where the records were core, an
-        extractor that saw them below a head fitted again; else, a head that kept them.
+        How many of the models that still know the records the same test finds. Where the records were core, their
+        extractors saw them and their heads were fitted again without them; otherwise their heads kept them.
     at_most : Power
-        The same for models that kept the records in all their parts: more cannot be hoped for.
+        The same for models that kept the records in all their parts: the most that the test can find.
     """
 
     words: str

@@ -1,8 +1,8 @@
 """From a nearly solved head to a proved one.
 
-The samples with margins near 1 are polished (`polish.py`), the solution is enclosed (`enclosure.py`) and published
-(`rounding.py`), and one pass over all samples with the published weights shows that every other sample is strictly on
-the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
+The samples with margins near 1 are polished (`exact_multipliers.py`), the solution is enclosed (`enclosure.py`) and
+published (`rounding.py`), and one pass over all samples with the published weights shows that every other sample is
+strictly on the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
 """
 
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.fixed import signed_sum
-from maxrr.svm.polish import Polished, Search, UnpolishedError
+from maxrr.svm.exact_multipliers import Polished, Search, UnpolishedError
+from maxrr.svm.fixed_point import signed_sum
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.validation import NO_EXPONENT
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxrr.svm.fixed import DIGIT, ROWS_PER_SUM, Fixed, Slices, carried, digits, integers, scaled, signed_sum
+from maxrr.svm.fixed_point import DIGIT, ROWS_PER_SUM, Fixed, Slices, carried, digits, integers, scaled, signed_sum
 
 seeds = st.integers(0, 2**32 - 1)
 LARGEST = 2.0 - 2.0**-52  # all bits of a float64 set
