@@ -75,11 +75,11 @@ PUBLIC = {
         "MaxRR",
         "Plan",
         "Receipt",
-        "Verdict",
+        "Replay",
         "contradictions",
         "export_onnx",
         "network_in",
-        "prove",
+        "replay",
     },
     "maxrr.workspace": {
         "Commit",

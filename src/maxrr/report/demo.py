@@ -233,23 +233,25 @@ def same_bytes(story: Story) -> Html:
         )
         for request in story.requests
     ]
-    verdict, last = story.verdict, story.requests[-1].receipt
-    proof = [
+    replayed, last = story.replay, story.requests[-1].receipt
+    said = [
         f"Then a fresh process got the recipe, the names of the core records and the {last.records_after:,} retained "
-        f"images, but no weights, and trained once more. Its verdict on {verdict.proved}, after "
-        f"{duration(verdict.seconds)}: ",
-        tag("strong", f"{verdict.verdict}."),
+        f"images, but no weights, and trained once more. Compared with what it made, after "
+        f"{duration(replayed.seconds)}, {replayed.made_again} are: ",
+        tag("strong", f"{replayed.outcome}."),
     ]
-    if verdict.where:
-        proof.append(f" The largest difference is {scientific(verdict.largest_difference)}, in {verdict.where}.")
-    if verdict.remains:
-        proof.append(f" Not covered: {verdict.remains}.")
+    if replayed.differs_most:
+        said.append(
+            f" The largest difference is {scientific(replayed.largest_difference)}, in {replayed.differs_most}."
+        )
+    if replayed.not_covered:
+        said.append(f" Not covered: {replayed.not_covered}.")
     headings = ("request", "model before", "model after", "trained again without them", "bytes")
     return section(
         "The bytes, side by side",
-        "SHA-256 over every weight of extractor and head, drawn as one bar for each byte.",
+        "SHA-256 over every weight of extractor and heads, drawn as one bar for each byte.",
         table(headings, rows, "Hashes of the model before and after each request, and of one trained again"),
-        tag("aside", tag("p", *proof)),
+        tag("aside", tag("p", *said)),
     )
 
 

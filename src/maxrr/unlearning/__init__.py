@@ -13,11 +13,11 @@ __all__ = [
     "MaxRR",
     "Plan",
     "Receipt",
-    "Verdict",
+    "Replay",
     "contradictions",
     "export_onnx",
     "network_in",
-    "prove",
+    "replay",
 ]
 
 if typing.TYPE_CHECKING:
@@ -28,8 +28,8 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.plans import Plan
-    from maxrr.unlearning.proof import Verdict, prove
     from maxrr.unlearning.receipts import HeadProof, Receipt
+    from maxrr.unlearning.replaying import Replay, replay
 else:  # receipts can be read without PyTorch
     __getattr__ = lazily.names_from(__name__, {
         "actions": ("Action",),
@@ -39,6 +39,6 @@ else:  # receipts can be read without PyTorch
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
         "plans": ("Plan",),
-        "proof": ("Verdict", "prove"),
         "receipts": ("HeadProof", "Receipt"),
+        "replaying": ("Replay", "replay"),
     })  # fmt: skip
