@@ -7,7 +7,6 @@ from maxrr import lazily
 __all__ = [
     "Action",
     "Bundle",
-    "Exported",
     "Guarantee",
     "HeadProof",
     "MaxRR",
@@ -15,7 +14,6 @@ __all__ = [
     "Receipt",
     "Replay",
     "contradictions",
-    "export_onnx",
     "network_in",
     "replay",
 ]
@@ -24,7 +22,6 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.actions import Action
     from maxrr.unlearning.bundles import Bundle, network_in
     from maxrr.unlearning.consistency import contradictions
-    from maxrr.unlearning.export import Exported, export_onnx
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.plans import Plan
@@ -35,7 +32,6 @@ else:  # receipts can be read without PyTorch
         "actions": ("Action",),
         "bundles": ("Bundle", "network_in"),
         "consistency": ("contradictions",),
-        "export": ("Exported", "export_onnx"),
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
         "plans": ("Plan",),
