@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from maxrr.parallel import InProcess
+from maxrr.svm import influence
+
 
 @pytest.fixture(autouse=True)
 def one_thread():
@@ -11,3 +14,9 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def solved_here(monkeypatch):
+    """The heads of a ranking, in this process: before another has started they are solved. `tests/core` starts some."""
+    monkeypatch.setattr(influence, "Processes", InProcess)
