@@ -28,8 +28,12 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr --version
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr demo --out demo/
 
+# What tries more cases in `make long`, see tests/cases.py.
+THOROUGHLY := tests/svm tests/workspace/test_disk.py tests/workspace/test_recovery.py tests/audit/test_ranks.py
+
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
+	MAXRR_THOROUGH=1 $(BIN)/python -m pytest $(THOROUGHLY)
 
 cuda: .venv/dev.stamp ## what can only be seen on a GPU
 	$(BIN)/python -m pytest tests/cuda

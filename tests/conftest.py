@@ -5,11 +5,12 @@ import tempfile
 
 import pytest
 from hypothesis import settings
+from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("others", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+settings.load_profile("others" if THOROUGH else "same")
 
 # Before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")

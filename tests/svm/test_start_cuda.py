@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
+from tests.cases import examples
 from tests.svm.problems import FAMILIES, assert_equal, make, problems
 
 from maxrr.svm import LinearSVM, heads, newton, newton_cuda, start_cuda
@@ -45,7 +46,7 @@ def test_same_bytes_as_on_the_processor(family, C):
         assert all(certificate.solved for certificate in model.certificate_)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(problems())
 def test_same_bytes_on_any_problem(problem):
     assert_equal(fit(problem), problem.fit(), problem.X)

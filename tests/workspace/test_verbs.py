@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from tests.unlearning.problems import fresh
+from tests.unlearning.test_proof import here  # noqa: F401
 from tests.workspace.problems import (
     HASHED,
     NEW,
@@ -246,6 +247,7 @@ def reopened_beside(workspace, records):
     return reopened(folder, records)
 
 
+@pytest.mark.usefixtures("here")
 def test_a_proof_from_the_source(workspace, records):
     core, _, free = kinds(workspace.model)
     first = workspace.unlearn(free[:1])
