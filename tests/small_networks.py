@@ -1,5 +1,7 @@
 """For tests of networks as small as ours: imported by the conftest of each room that trains some."""
 
+from concurrent.futures import Future
+
 import pytest
 import torch
 
@@ -20,3 +22,22 @@ def one_thread():
 def solved_here(monkeypatch):
     """The heads of a ranking, in this process: before another has started they are solved. `tests/core` starts some."""
     monkeypatch.setattr(influence, "Processes", InProcess)
+
+
+class Here:
+    """In place of a pool of processes: does what it is given at once, in this one."""
+
+    def __init__(self, *_, **__): ...
+
+    def submit(self, function, *arguments):
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+    def shutdown(self, **_): ...
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Proofs without a fresh process, which takes seconds to start; in each room one or two tests have one."""
+    monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Here)

@@ -21,6 +21,7 @@ def verdict(said: str, result: str = "identical") -> Verdict:
     return Verdict(said, "extractor and head", result, "", 0.0, [], "", ["when it was"], 1.0)
 
 
+@pytest.mark.usefixtures("here")
 def test_a_proof_of_the_present_state(shell: Shell, answered: Path) -> None:
     shell("unlearn", answered, "--ids", kinds(answered)["free"][0], "--yes")
     shown = shell("prove", answered, answered / "receipts" / "000001.json", code=5).out

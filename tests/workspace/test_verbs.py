@@ -8,7 +8,6 @@ import pytest
 import torch
 from sklearn.base import clone
 from tests.unlearning.problems import fresh
-from tests.unlearning.test_proof import here  # noqa: F401
 from tests.workspace.problems import (
     HASHED,
     NEW,
