@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -21,3 +22,17 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="maxrr-state-")  # nobody
 def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen of workspaces in one test is not known in another, which may have an older copy."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests stay together, and all of `tests/paper`, which share what is measured there once."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/paper" if nodeid.startswith("tests/paper/") else super()._split_scope(nodeid)
+
+    return Together(config, log)

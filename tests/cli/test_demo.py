@@ -12,7 +12,7 @@ import pytest
 
 from maxrr.cli import app, demo
 from maxrr.data import Dataset
-from maxrr.progress import Report
+from maxrr.progress import Progress
 from maxrr.report import Story, is_report
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.workspace import Workspace
@@ -48,8 +48,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """A demo for programs in this process, with less training than people see: those run `make demo`."""
     happen, stories, folder = demo.happen, [], tmp_path_factory.mktemp("ran") / "new" / "demo"
 
-    def noted(folder: Path, report: Report) -> Story:
-        stories.append(happen(folder, report))
+    def noted(folder: Path, progress: Progress) -> Story:
+        stories.append(happen(folder, progress))
         return stories[0]
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as shown:
