@@ -246,6 +246,7 @@ def reopened_beside(workspace, records):
     return reopened(folder, records)
 
 
+@pytest.mark.usefixtures("here")
 def test_a_proof_from_the_source(workspace, records):
     core, _, free = kinds(workspace.model)
     first = workspace.unlearn(free[:1])
