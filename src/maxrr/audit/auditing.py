@@ -356,7 +356,7 @@ def assumptions(case: Case) -> list[str]:
         "the records were not chosen by what this very model makes of them: nobody looked at it first",
     ]
     if not case.touches_core:
-        found.append("no extractor saw the records, so that only the head was attacked")
+        found.append("no extractor saw the records, so that only the heads were attacked")
     later = case.fitted.requests - case.receipt.number
     if later:
         asked = "request was" if later == 1 else "requests were"
@@ -376,7 +376,7 @@ def caveats(case: Case) -> list[str]:
             "requests, which no shadow model did"
         )
     if fitted.on_influential:
-        found.append("the head stands on influential records alone, those of shadow models on all retained ones")
+        found.append("the heads stand on influential records alone, those of shadow models on all retained ones")
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
     return found

@@ -37,8 +37,8 @@ SHADOWS = 11  # the stream below the model's seed that gives those of shadow mod
 PROBED = 2_000  # core records, and as many test records, that a probe for membership learns from
 AT_ONCE = 32  # networks that are trained together, and lost together when interrupted
 
-BEFORE = "before"  # with the records in extractor and head
-KEPT = "kept"  # with the records in the extractor, and a head fitted again without them
+BEFORE = "before"  # with the records in extractor and heads
+KEPT = "kept"  # with the records in the extractor, and heads fitted again without them
 RETRAINED = "retrained"  # without the records
 ON_ALL = "all"  # the same with an extractor that saw all the others, core or not
 
@@ -149,7 +149,7 @@ class Shadows:
             yield seed, known[seed]
 
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
-        """What models on this extractor say: with the forgotten records in the head, or without."""
+        """What models on this extractor say: with the forgotten records in the heads, or without."""
         everything = self.case.everything
         features = self.features(extractor, everything)
         test = self.features(extractor, self.tested)

@@ -245,9 +245,9 @@ def power_of(result: AuditReport) -> str:
     """What the same test finds of models that did not forget."""
     found = result.verdict
     if not result.core_touched:
-        return f"the same test finds {found.power} models that kept them in the head"
+        return f"the same test finds {found.power} models that kept them in the heads"
     return (
-        f"the same test finds {found.power} models with an extractor that saw them below a head fitted again, and "
+        f"the same test finds {found.power} models with an extractor that saw them below heads fitted again, and "
         f"{found.at_most} that kept them in all parts"
     )
 

@@ -95,7 +95,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         subjects: ArrayLike | None = None, *, allow_copies: str | None = None, folder: str | Path | None = None,
         progress: Progress | None = None,
     ) -> Self:  # fmt: skip
-        """Choose the core, train the extractor on it, and fit the head on every record.
+        """Choose the core, train the extractor on it, and fit the heads on every record.
 
         `X` is a Dataset, or an array with labels `y`, record ids (row numbers if not given) and perhaps subject ids.
         In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
@@ -150,7 +150,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
-        """The head's scores of records."""
+        """The heads' scores of records."""
         return decisions(self._fitted, X)
 
     def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
@@ -201,13 +201,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.choice
 
     def influential_ids(self) -> NDArray[Any]:
-        """The ids of the records that shape the head, in order. Rows of `heads_` stand in an order of their own."""
+        """The ids of the records that shape a head, in order. Rows of `heads_` stand in an order of their own."""
         fitted = self._fitted
         return np.sort(fitted.records.ids[fitted.heads.support_])
 
     @property
     def model_hash_(self) -> str:
-        """Over extractor and head."""
+        """Over extractor and heads."""
         return self._fitted.model_hash
 
     @property
@@ -265,7 +265,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             leaves it alone (approximate). A function gets the extractor, the core records that stay and those to
             forget, and returns another extractor (approximate).
         refit
-            "retained" fits the head on all retained records, "influential" on those that were influential in the
+            "retained" fits the heads on all retained records, "influential" on those that were influential in the
             last full fit: cheaper, and not the same.
         """
         with self._lock:
@@ -278,7 +278,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
-        Without a label it keeps the old one. The new record enters the head. Where the extractor is trained again and
+        Without a label it keeps the old one. The new record enters the heads. Where the extractor is trained again and
         the core is decided for each record by itself (`HashCore`, `FullCore`), it enters the core as well if its id
         says so, and the model is the one that fitting the corrected data gives. With a core that was ranked it does not
         enter before the next `fit`: the model is the one that an extractor on the same core, without the record, and

@@ -237,7 +237,7 @@ class Workspace:
         """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
 
         `records` are the raw ones that the model was fitted on. They are needed where the extractor is made again, and
-        to fit the head on all retained records after it was fitted on influential ones alone.
+        to fit the heads on all retained records after they were fitted on influential ones alone.
         """
         with self._writing(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
@@ -317,7 +317,7 @@ class Workspace:
 
     @property
     def needs_records(self) -> bool:
-        """Whether probabilities need the raw records: the head was fitted on influential ones alone."""
+        """Whether probabilities need the raw records: the heads were fitted on influential ones alone."""
         return self._snapshot()._fitted.on_influential
 
     def check_network(self) -> None:
