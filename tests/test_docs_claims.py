@@ -76,7 +76,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
 def test_rows_name_nobody_by_their_neighbours(folder: Path) -> None:
     said("docs/workspace.md", "in an order that only the key knows")
     with Workspace.open(folder) as workspace:
-        ids = workspace._fitted.holdings.ids
+        ids = workspace._fitted.records.ids
     held = ids[ids > 0]
     assert sorted(held.tolist()) != held.tolist()
 

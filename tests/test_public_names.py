@@ -74,7 +74,7 @@ PUBLIC = {
         "Bundle",
         "Exported",
         "Guarantee",
-        "HeadProof",
+        "HeadCertificate",
         "MaxRR",
         "Plan",
         "Receipt",

@@ -29,7 +29,7 @@ from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.oblivion import id_mark
+from maxrr.unlearning.tombstones import id_hmac
 
 CORE_IDS = core()[[1, 3, 5]]
 MODELS = {"before", "after", "retrained", "all"}
@@ -132,8 +132,8 @@ def test_says_what_was_done(plain):
 
 def test_names_records_by_their_marks_only(plain):
     now, found = plain
-    assert {one.mark for one in found.exposed} == set(now.receipt.record_marks)
-    classes = {id_mark(now.model._fitted.key, int(id_)).hex(): TRAINING.class_names[label]
+    assert {one.mark for one in found.exposed} == set(now.receipt.tombstones)
+    classes = {id_hmac(now.model._fitted.key, int(id_)).hex(): TRAINING.class_names[label]
                for id_, label in zip(now.forgotten.ids, now.forgotten.labels, strict=True)}  # fmt: skip
     assert {one.mark: one.class_name for one in found.exposed} == classes
     text = found.to_json()
@@ -238,7 +238,7 @@ def test_a_head_on_influential_records_alone_is_not_the_one_of_a_fit_on_all():
     retained = TRAINING.without(gone).in_order()
     scratch = LinearSVM(C=model.C).fit(embed(model.extractor_, retained), retained.labels)
     assert found.head_distance == pytest.approx(
-        head_distance(model.head_.coef_, model.head_.intercept_, scratch.coef_, scratch.intercept_)
+        head_distance(model.heads_.coef_, model.heads_.intercept_, scratch.coef_, scratch.intercept_)
     )
     assert found.head_distance > 1e-3
     assert any("stands on influential records alone" in text for text in found.caveats)

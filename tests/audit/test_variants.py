@@ -42,7 +42,7 @@ def test_held_out_probabilities_are_of_the_test_records_that_no_attack_sees():
     model, _, _ = heads()
     case = make_case(*now(), platt="held-out")
     assert not np.intersect1d(case.test.ids, case.held_out.ids).size
-    scaling = fit_platt(model.decision_function(case.held_out), case.held_out.labels, model.head_.classes_)
+    scaling = fit_platt(model.decision_function(case.held_out), case.held_out.labels, model.heads_.classes_)
     expected = scaling.probabilities(model.decision_function(case.test))
     np.testing.assert_allclose(Shadows(case, "cpu", None, None).own(model).test, expected, rtol=0, atol=1e-12)
 
@@ -55,7 +55,7 @@ def test_cross_validated_probabilities_are_those_of_heads_that_did_not_see_the_f
         inside = folds == fold
         svm = LinearSVM(C=model.C).fit(features[~inside], retained.labels[~inside])
         apart[inside] = svm.decision_function(features[inside])
-    scaling = fit_platt(apart, retained.labels, model.head_.classes_)
+    scaling = fit_platt(apart, retained.labels, model.heads_.classes_)
     case = make_case(*now(), platt="cross-validated")
     expected = scaling.probabilities(model.decision_function(case.test))
     np.testing.assert_allclose(Shadows(case, "cpu", None, None).own(model).test, expected, rtol=0, atol=1e-9)

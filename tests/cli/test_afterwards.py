@@ -106,9 +106,9 @@ def test_old_bytes_that_could_not_be_erased(
     assert ended.out, "the answer is given all the same"
     said = "the model was fitted" if verb == "fit" else "the request was carried out"
     assert said in ended.err
-    before = len(list(digits.glob("head-*")))
+    before = len(list(digits.glob("heads-*")))
     shell("status", digits)
-    assert (before, len(list(digits.glob("head-*")))) == (2, 1)
+    assert (before, len(list(digits.glob("heads-*")))) == (2, 1)
 
 
 def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_a_fit_whose_answer_is_interrupted(shell: Shell, tmp_path: Path, monkeyp
 def test_what_fails_before_is_still_a_failure(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.root.Root.write", broken)
+        patch.setattr("maxrr.workspace.commits.Root.write", broken)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=1)
     assert "carried out" not in ended.err
     assert requests(digits) == 0

@@ -50,7 +50,7 @@ def shadows(problem):
     """Views of models with the records, and of many without: enough to audit some of them by the others."""
     case = make_case(*asked(problem, "retrain"))
     maker = Shadows(case, "cpu", None, None)
-    seed = case.fitted.setting.seed
+    seed = case.fitted.blueprint.seed
     had = [view for _, _, view in maker.views((KEPT,), shadow_seeds(seed, SHADOWS // 2, "with"))]
     return maker, had, [view for _, _, view in maker.views((RETRAINED,), shadow_seeds(seed, SHADOWS // 2 + HONEST))]
 

@@ -16,9 +16,10 @@ from maxrr.audit.results import Finding
 from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
 from maxrr.report import audit_page, is_report
-from maxrr.report.attacks import ASKS, MODELS, NAMES, TRACES
+from maxrr.report.audit import TRACES
 from maxrr.report.charts import strip
 from maxrr.report.curves import Axes, Trace, roc_chart
+from maxrr.report.page import environment
 from maxrr.report.words import p_value, percent
 
 HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;"
@@ -55,8 +56,9 @@ def judged(report: AuditReport, words: str, flagged: int = 4) -> AuditReport:
 
 
 def test_everything_has_a_name() -> None:
-    assert set(NAMES) == set(ASKS) == set(ATTACKS)
-    assert set(MODELS) == set(TRACES)
+    said = vars(environment("maxrr.report").get_template("attack_words.html.jinja").module)
+    assert set(said["names"]) == set(said["questions"]) == set(ATTACKS)
+    assert set(said["models"]) == set(TRACES)
     assert len({(trace.dashes, trace.shape) for trace in TRACES.values()}) == len(TRACES)
 
 
@@ -80,7 +82,7 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
         "approximate-refit",
         f"p = {p_value(verdict.p_value)}",
         verdict.rank,
-        f"leave open that {percent(verdict.chance[0])} to {percent(verdict.chance[1])} of all such models do",
+        f"the 95 % interval of this share is {percent(verdict.chance[0])} to {percent(verdict.chance[1])}",
         f"of models that kept them in all parts, {verdict.at_most}",
         f"{verdict.power.flagged} of 4",
         *(one.mark[:12] for one in audited.exposed),
@@ -123,7 +125,7 @@ def test_verdicts_are_said_as_they_are(audited: AuditReport, words: str, flagged
 
 
 def test_others_who_are_exposed_are_not_hidden(audited: AuditReport) -> None:
-    for p, said in ((0.04, "More of the others is exposed"), (0.4, "No one else was exposed")):
+    for p, said in ((0.04, "More of the other records are exposed"), (0.4, "No sign that more of the other")):
         report = replace(audited, others=replace(audited.others, p_value=p))
         assert said in read(audit_page(report)).text
 

@@ -30,7 +30,7 @@ def test_a_bundle_there_and_back(tmp_path, here):  # noqa: F811
         if isinstance(one, np.ndarray):
             assert one.dtype.kind == other.dtype.kind
             assert np.array_equal(one, other), field.name
-        elif field.name not in ("setting", "choice", "extractor"):
+        elif field.name not in ("blueprint", "choice", "extractor"):
             assert one == other, field.name
     assert {name: value.tolist() for name, value in bundle.extractor.items()} == {
         name: value.tolist() for name, value in loaded.extractor.items()

@@ -38,7 +38,7 @@ def test_replacing_the_only_record_of_a_class_keeps_the_class(labels):
     corrected[21] = new
     never = fresh(CORE, table(), MLP(5, 3, hidden=(6,))).fit(corrected, y)
     assert receipt.unconditional
-    assert (model.model_hash_, model.manifest_) == (never.model_hash_, never.manifest_)
+    assert (model.model_hash_, model.content_hash_) == (never.model_hash_, never.content_hash_)
 
 
 def test_a_class_without_core_records_vanishes(here):  # noqa: F811
@@ -99,7 +99,7 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):  # noqa: F8
     swapped = replace(swapped, model_hash=model_hash(swapped.extractor, names, bundle.weights, bundle.intercepts))
     verdict = prove(*handed_in(receipt, swapped), retained)
     assert "the classes of the heads are not those of the records, or in another order" in verdict.contradicted
-    ranked = replace(bundle, setting=replace(bundle.setting, core=FrequencyCore(40)))
+    ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=FrequencyCore(40)))
     verdict = prove(*handed_in(receipt, ranked), retained)
     assert not verdict
     assert "conditions on the receipt is not what was found" in verdict.contradicted
@@ -147,10 +147,10 @@ def test_of_forgotten_rows_not_even_the_place_is_known():
     model = table_model()
     ids = np.sort(table().ids)
     model.unlearn(ids[5:7], core_policy="keep-extractor")
-    holdings = model._fitted.holdings
-    gone = set(np.flatnonzero(~holdings.alive).tolist())
-    assert not gone & set(holdings._living_order.tolist())
-    assert [name for name in vars(holdings) if "order" in name] == ["_living_order"]
+    records = model._fitted.records
+    gone = set(np.flatnonzero(~records.alive).tolist())
+    assert not gone & set(records._living_order.tolist())
+    assert [name for name in vars(records) if "order" in name] == ["_living_order"]
 
 
 def test_copies_are_of_one_state():
@@ -179,9 +179,9 @@ def test_copies_are_of_one_state():
         sys.setswitchinterval(interval)
     assert len(copies) > 3
     for found in copies:
-        holdings = found._fitted.holdings
-        assert not (holdings.ids[holdings.alive] == 0).any()
-        assert found.manifest_ == data.select(holdings.ids[holdings.alive]).content_hash()
+        records = found._fitted.records
+        assert not (records.ids[records.alive] == 0).any()
+        assert found.content_hash_ == data.select(records.ids[records.alive]).content_hash()
 
 
 def test_forgotten_values_do_not_come_back_by_replace():

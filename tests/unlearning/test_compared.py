@@ -15,14 +15,14 @@ CORE = HashCore(0.5, key="house")
 
 FORGERIES = {
     "guarantee": "exact-refit", "core_policy": "keep-extractor", "refit": "influential", "C": 3.0, "seed": 99,
-    "recipe": {"epochs": 1, "batch_size": 32, "lr": 5e-3}, "model_after": "0" * 64, "manifest_after": "0" * 64,
-    "records_after": 70, "number": 2, "core": 0, "influential": 5, "neither": 7, "requested": 9, "form": 1,
+    "recipe": {"epochs": 1, "batch_size": 32, "lr": 5e-3}, "model_after": "0" * 64, "commitment_after": "0" * 64,
+    "records_after": 70, "number": 2, "core": 0, "influential": 5, "free": 7, "requested": 9, "form": 1,
     "core_details": {"kind": "full", "k": 80}, "core_depended_on": "nothing", "conditions": ["x"],
-    "unconditional": False, "core_left_in_extractor": 2, "record_marks": ["0" * 64] * 4, "previous": "0" * 64,
+    "unconditional": False, "core_left_in_extractor": 2, "tombstones": ["0" * 64] * 4, "previous": "0" * 64,
     "environment": {}, "bytes_claim": "within 1.0e-09", "time": "yesterday", "model_before": "0" * 64,
-    "duplicates_left": 3, "already_forgotten": 1, "records_before": 99, "core_marks": [], "heads": [],
-    "earlier_marks": ["0" * 64],
-    "reason": "because", "seconds": 0.0, "manifest_before": "1" * 64, "version": 4,
+    "duplicates_left": 3, "already_forgotten": 1, "records_before": 99, "core_tombstones": [], "heads": [],
+    "earlier_tombstones": ["0" * 64],
+    "reason": "because", "seconds": 0.0, "commitment_before": "1" * 64, "version": 5,
 }  # fmt: skip
 
 
@@ -40,8 +40,8 @@ def test_a_receipt_with_anything_changed_is_false(name, here):  # noqa: F811
 
 
 NOBODY_KNOWS = {
-    "reason", "time", "seconds", "model_before", "manifest_before", "duplicates_left", "guarantee", "core_policy",
-    "refit", "records_before", "core", "influential", "neither", "requested", "already_forgotten", "core_marks",
+    "reason", "time", "seconds", "model_before", "commitment_before", "duplicates_left", "guarantee", "core_policy",
+    "refit", "records_before", "core", "influential", "free", "requested", "already_forgotten", "core_tombstones",
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_also_where_the_operator_says_that_he_handed_it_out(name, here):  # noqa
     receipt, bundle, retained = retrained()
     verdict = prove(*handed_in(receipt, bundle, **{name: FORGERIES[name]}), retained)
     assert not verdict
-    if name in ("model_after", "manifest_after"):  # as after another fit
+    if name in ("model_after", "commitment_after"):  # as after another fit
         assert verdict.verdict == "superseded"
     else:
         assert verdict.verdict == "the receipt is false"
@@ -86,8 +86,8 @@ def test_a_core_that_its_rule_does_not_give_is_found(here):  # noqa: F811
 
 def test_forgotten_records_among_the_retained_ones_are_found(here):  # noqa: F811
     receipt, bundle, retained = retrained()
-    from maxrr.unlearning.oblivion import Mark, id_mark
+    from maxrr.unlearning.tombstones import Tombstone, id_hmac
 
-    held = Mark(id_mark(bundle.key, int(retained.ids[0])), b"0" * 32, b"0" * 32)
-    verdict = prove(receipt, replace(bundle, marks=bundle.marks | {held}), retained)
+    held = Tombstone(id_hmac(bundle.key, int(retained.ids[0])), b"0" * 32, b"0" * 32)
+    verdict = prove(receipt, replace(bundle, tombstones=bundle.tombstones | {held}), retained)
     assert verdict.contradicted == ["1 of the retained records are among the forgotten ones"]

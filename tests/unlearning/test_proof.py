@@ -13,11 +13,11 @@ from tests.unlearning.problems import core_of, kinds, table, table_model, weight
 from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
 from maxrr.unlearning import prove
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.oblivion import class_mark, commitment
 from maxrr.unlearning.proof import FALSE, INTERCEPTS, WEIGHTS, compared
-from maxrr.unlearning.receipts import HeadProof, claim_of
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.receipts import HeadCertificate, claim_of
+from maxrr.unlearning.tombstones import class_hmac, commitment
 
 
 @functools.cache
@@ -60,10 +60,10 @@ def handed_in(receipt, bundle, **changes):
     said = {
         "model_after": commitment(bundle.key, b"model", bundle.model_hash),
         "heads": [
-            HeadProof.of(class_mark(bundle.key, name), certificate)
+            HeadCertificate.of(class_hmac(bundle.key, name), certificate)
             for name, certificate in zip(heads, bundle.certificates, strict=True)
         ],
-        "environment": asdict(bundle.setting.environment), "seed": bundle.setting.seed,
+        "environment": asdict(bundle.blueprint.environment), "seed": bundle.blueprint.seed,
     }  # fmt: skip
     said["bytes_claim"] = claim_of(receipt.guarantee, said["heads"])
     forged = replace(receipt, **{**said, **changes})
@@ -76,8 +76,8 @@ def proved(receipt, bundle, retained, **changes):
 
 def elsewhere(bundle, **change):
     """The bundle of a model that was made on another machine."""
-    environment = replace(bundle.setting.environment, **(change or {"torch_version": "1.0"}))
-    return replace(bundle, setting=replace(bundle.setting, environment=environment))
+    environment = replace(bundle.blueprint.environment, **(change or {"torch_version": "1.0"}))
+    return replace(bundle, blueprint=replace(bundle.blueprint, environment=environment))
 
 
 def test_identical():
@@ -171,7 +171,7 @@ def test_a_head_on_some_of_the_records_does_not_pass_as_one_on_all(here):
     """Whatever the bundle calls itself."""
     receipt, bundle, retained = retrained()
     part = np.sort(retained.ids)[:60]
-    head = bundle.setting.head(bundle.features[:60], retained.select(part))
+    head = bundle.blueprint.fit_heads(bundle.features[:60], retained.select(part))
     forged = hashed_again(
         replace(bundle, weights=head.coef_, intercepts=head.intercept_, fitted_on=part, features=bundle.features[:60])
     )
@@ -193,7 +193,7 @@ def test_one_bit_of_one_weight_is_found(here):
 
 def test_a_model_of_another_seed_is_different(here):
     receipt, bundle, retained = retrained()
-    forged = replace(bundle, setting=replace(bundle.setting, seed=bundle.setting.seed + 1))
+    forged = replace(bundle, blueprint=replace(bundle.blueprint, seed=bundle.blueprint.seed + 1))
     verdict = proved(receipt, forged, retained)
     assert (verdict.verdict, bool(verdict)) == ("different", False)
     assert verdict.where
@@ -242,8 +242,8 @@ def test_elsewhere_the_head_alone_is_proved(here, change):
 def test_elsewhere_features_come_out_a_little_different(here, monkeypatch):
     """The head is proved from the stored ones, and how far those made here are is said."""
     receipt, bundle, retained = retrained()
-    features = Setting.features
-    monkeypatch.setattr(Setting, "features", lambda *given: features(*given) * np.float64(1.0 + 2.0**-20))
+    features = Blueprint.embed
+    monkeypatch.setattr(Blueprint, "features", lambda *given: features(*given) * np.float64(1.0 + 2.0**-20))
     verdict = proved(receipt, elsewhere(bundle), retained)
     assert (verdict.verdict, verdict.result) == ("not comparable here", "identical")
     assert "at most 9.5e-07 of the largest" in verdict.remains  # 2⁻²⁰
@@ -258,7 +258,7 @@ def test_elsewhere_other_features_are_found(here):
     verdict = proved(receipt, elsewhere(replace(bundle, features=features)), retained)
     assert (verdict.verdict, verdict.result, bool(verdict)) == ("different", "different", False)
     assert verdict.where.startswith("head")
-    head = bundle.setting.head(features, retained.in_order())
+    head = bundle.blueprint.fit_heads(features, retained.in_order())
     forged = hashed_again(replace(bundle, features=features, weights=head.coef_, intercepts=head.intercept_))
     verdict = proved(receipt, elsewhere(forged), retained)
     apart = 0.5 / np.max(np.abs(features))
@@ -402,15 +402,15 @@ def test_the_rebuilding_process_gets_no_weights(monkeypatch):
     monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
         prove(receipt, bundle, retained)
-    ((setting, choice, dataset, fitted_on, extractor, stored),) = sent
+    ((blueprint, choice, dataset, fitted_on, extractor, stored),) = sent
     assert extractor is None
     assert stored is None
     assert fitted_on.tolist() == np.sort(retained.ids).tolist()
     assert dataset is retained
     assert choice.ids.tolist() == bundle.choice.ids.tolist()
-    blank = begin(setting.network, 0).state_dict()
+    blank = begin(blueprint.network, 0).state_dict()
     trained = bundle.extractor
-    held = setting.network.state_dict()
+    held = blueprint.network.state_dict()
     assert not any(np.array_equal(held[name].numpy(), value.numpy()) for name, value in trained.items() if name in held)
     assert blank.keys() == held.keys()
 

@@ -70,7 +70,7 @@ def test_words_as_labels_and_ids_are_row_numbers():
     assert model.classes_.tolist() == sorted(set(words))
     assert model.score(X, words) == numbers.score(X, y) > 0.9
     assert np.array_equal(model.predict(X), np.array([f"digit {label}" for label in numbers.predict(X)]))
-    assert model.head_.coef_.tobytes() == numbers.head_.coef_.tobytes()
+    assert model.heads_.coef_.tobytes() == numbers.heads_.coef_.tobytes()
     assert model.model_hash_ != numbers.model_hash_  # the names are part of the model
     assert model.unlearn([0, 239], core_policy="keep-extractor").records_after == 238
     model.replace(3, X[4], "digit 4", core_policy="keep-extractor")
@@ -101,7 +101,7 @@ def test_arrays_and_a_dataset_of_them_are_the_same():
     on_dataset = table_model()
     on_arrays = clone(on_dataset).fit(data.inputs, names, ids=data.ids, subjects=data.subjects)
     assert on_arrays.model_hash_ == on_dataset.model_hash_
-    assert on_arrays.manifest_ == on_dataset.manifest_
+    assert on_arrays.content_hash_ == on_dataset.content_hash_
     assert on_arrays.score(data.inputs, names) == on_dataset.score(data)
     weights = np.zeros(80)
     weights[:5] = 1.0

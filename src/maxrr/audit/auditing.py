@@ -31,8 +31,8 @@ from maxrr.files import Lock
 from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
 from maxrr.progress import Progress
-from maxrr.unlearning import MaxRR, Receipt, flat
-from maxrr.unlearning.oblivion import id_mark
+from maxrr.unlearning import MaxRR, Receipt, flat_heads
+from maxrr.unlearning.tombstones import id_hmac
 
 POINTS = 200  # of a curve that is kept
 TIMES = 200  # that records are drawn anew for an interval
@@ -109,7 +109,7 @@ def audit(
         targets = {"after": maker.own(model), **maker.rebuilt()}
         numbers.tell(progress, numbers.networks)
         found = judged(case, views, targets, chosen)
-    environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
+    environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=numbers.with_records,
@@ -147,9 +147,10 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
 def digest(case: Case, device: str | None) -> str:
     """A name for the views of a case: views of another case cannot be used for it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.setting.threads)))
+    made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.blueprint.threads)))
     parts = (
-        case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()), *made
+        case.fitted.model_hash, case.fitted.records.content_hash, *datasets, case.platt,
+        str(case.sample.tolist()), *made,
     )  # fmt: skip
     return "audit-" + hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
@@ -284,7 +285,7 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
     key, ids = case.fitted.key, case.forgotten.ids.tolist()
     return [
         Exposed(
-            id_mark(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
+            id_hmac(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
             float(scores[0, row]), float(p_values[row]), float(corrected[row]),
         )
         for row in order
@@ -311,9 +312,9 @@ def head_distance_of(case: Case) -> float | None:
     """Between the audited head and one fitted from scratch on the retained records; 0 if they are the same."""
     if case.touches_core:
         return None
-    setting, head = case.fitted.setting, case.fitted.head
-    with flat.quietly():
-        scratch = setting.head(setting.features(case.fitted.extractor, case.retained), case.retained)
+    blueprint, head = case.fitted.blueprint, case.fitted.heads
+    with flat_heads.quietly():
+        scratch = blueprint.fit_heads(blueprint.embed(case.fitted.extractor, case.retained), case.retained)
     if not np.array_equal(scratch.classes_, head.classes_):  # a head on influential records may lack a class
         return None
     return distances.head_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
@@ -368,7 +369,7 @@ def assumptions(case: Case) -> list[str]:
 def caveats(case: Case) -> list[str]:
     """What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten."""
     fitted, found = case.fitted, []
-    others = len({mark.hex() for mark in fitted.left} - set(case.receipt.core_marks))
+    others = len({stone.hex() for stone in fitted.left} - set(case.receipt.core_tombstones))
     if others:
         found.append(
             f"the extractor also saw {others:,} core {'record' if others == 1 else 'records'} forgotten by other "

@@ -14,7 +14,7 @@ import hashlib
 from torch import nn
 
 from maxrr.data import Dataset
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.blueprint import Blueprint
 
 
 class ShadowPool:
@@ -34,12 +34,12 @@ class ShadowPool:
     def __len__(self) -> int:
         return len(self._extractors)
 
-    def known(self, setting: Setting, core: Dataset) -> dict[int, nn.Module]:
+    def known(self, blueprint: Blueprint, core: Dataset) -> dict[int, nn.Module]:
         """The extractors that were trained on these core records. Those of other records are dropped.
 
         Parameters
         ----------
-        setting
+        blueprint
             How the model's extractor is trained.
         core
             The core records.
@@ -49,7 +49,7 @@ class ShadowPool:
         dict of int to torch.nn.Module
             Extractors by seed. What a caller adds is kept for the next audit.
         """
-        facts = (core.content_hash(), repr(setting.recipe), str(setting.network), str(setting.given))
+        facts = (core.content_hash(), repr(blueprint.recipe), str(blueprint.network), str(blueprint.given))
         of = hashlib.sha256("\n".join(facts).encode()).hexdigest()
         if of != self._of:
             self._of, self._extractors = of, {}

@@ -29,8 +29,8 @@ from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
-from maxrr.unlearning import MaxRR, flat
-from maxrr.unlearning.setting import numbered
+from maxrr.unlearning import MaxRR, flat_heads
+from maxrr.unlearning.blueprint import numbered
 
 Floats = NDArray[np.float64]
 SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
@@ -132,12 +132,12 @@ class Shadows:
 
     def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
         """Trained on these core records, one for each seed."""
-        setting = self.case.fitted.setting
+        blueprint = self.case.fitted.blueprint
         records = numbered(self.case.everything.select(core))
         pool = self.pool if np.array_equal(core, self.case.core_after) else None  # none that saw the forgotten
-        known = {} if pool is None else pool.known(setting, records)
+        known = {} if pool is None else pool.known(blueprint, records)
         left = [seed for seed in seeds if seed not in known]
-        runs = train_by(setting.recipe, setting.network, records, left, device=self.device, progress=self.progress)
+        runs = train_by(blueprint.recipe, blueprint.network, records, left, device=self.device, progress=self.progress)
         trained = iter(runs) if left else iter(())
         for seed in seeds:
             if seed not in known:
@@ -161,7 +161,7 @@ class Shadows:
             assert whole is not None
             yield BEFORE, replace(self.view(whole, features, everything, rows, test), **probed)
         if any(kind != BEFORE for kind in kinds):
-            with flat.quietly():
+            with flat_heads.quietly():
                 svm = self.fit(features, everything, kept) if whole is None else whole.without(gone)
             view = replace(self.view(svm, features, everything, kept, test), **probed)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
@@ -222,14 +222,14 @@ class Shadows:
 
     def features(self, extractor: nn.Module, records: Dataset) -> Any:
         """Where the solver works: on the device, or in main memory."""
-        found = self.case.fitted.setting.features(extractor, records)
+        found = self.case.fitted.blueprint.embed(extractor, records)
         place = chosen_device(self.device)
         return torch.from_numpy(found).to(place) if place.type == "cuda" else found
 
     def fit(self, features: Any, records: Dataset, rows: NDArray[np.int64]) -> LinearSVM:
         """A head on some of the records."""
-        with flat.quietly():
-            return LinearSVM(C=self.case.fitted.setting.C).fit(features[rows], records.labels[rows])
+        with flat_heads.quietly():
+            return LinearSVM(C=self.case.fitted.blueprint.C).fit(features[rows], records.labels[rows])
 
     # The model in question, and what it is compared with
 
@@ -251,15 +251,15 @@ class Shadows:
         if case.platt == "retained":  # which is what the model does itself
             return View(*(self.wide(model.predict_proba(part), fitted.codes) for part in parts))
         rows, features = fitted.in_order()
-        held = None if case.held_out is None else fitted.setting.features(fitted.extractor, case.held_out)
-        labels, ids = fitted.holdings.labels[rows], fitted.holdings.ids[rows]
-        scaling = self.scaling(fitted.head, rows, features, labels, ids, held)
+        held = None if case.held_out is None else fitted.blueprint.embed(fitted.extractor, case.held_out)
+        labels, ids = fitted.records.labels[rows], fitted.records.ids[rows]
+        scaling = self.scaling(fitted.heads, rows, features, labels, ids, held)
         decisions = (np.asarray(model.decision_function(part)) for part in parts)
         return View(*(self.wide(scaling.probabilities(values), fitted.codes) for values in decisions))
 
     def rebuilt(self) -> dict[str, View]:
         """By the recorded seed: the model before, the one retrained without the records, and one on all the rest."""
-        case, seed = self.case, self.case.fitted.setting.seed
+        case, seed = self.case, self.case.fitted.blueprint.seed
         found = {kind: view for _, kind, view in self.views((BEFORE, RETRAINED), [seed])}
         if not self.kept(seed, ON_ALL):
             ((_, extractor),) = self.extractors(case.retained.ids, [seed])

@@ -132,7 +132,7 @@ def audit(
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
             return
         if not json:
-            show.say(cost(Numbers.of(shadows, bool(handed.core_marks))))
+            show.say(cost(Numbers.of(shadows, bool(handed.core_tombstones))))
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,

@@ -113,7 +113,7 @@ def shapers(
 
     core = np.isin(training.ids, model.core_.ids)
     influential = np.isin(training.ids, model.influential_ids())
-    signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
+    signs = np.where(training.labels[:, None] == model.heads_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
     return core, influential, margins
 

@@ -198,7 +198,7 @@ def bundle(
 ) -> None:
     """Write a file with which whoever holds the records can prove a receipt on another machine: `maxrr prove FILE …`.
 
-    It holds the setting, the model, the features and the key by which forgotten ids are recognised, but no records: it
+    It holds the recipe, the model, the features and the key by which forgotten ids are recognised, but no records: it
     is for auditors, not for the public. Nothing in it is code.
 
     Examples:

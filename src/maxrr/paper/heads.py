@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxrr.svm import Certificate, LinearSVM
 from maxrr.svm.arrays import Array, to_numpy
-from maxrr.unlearning.flat import quietly
+from maxrr.unlearning.flat_heads import quietly
 
 Kind = Literal["one-vs-rest", "one-vs-one"]
 Bools = NDArray[np.bool_]

@@ -9,7 +9,7 @@ __all__ = [
     "Bundle",
     "Exported",
     "Guarantee",
-    "HeadProof",
+    "HeadCertificate",
     "MaxRR",
     "Plan",
     "Receipt",
@@ -29,7 +29,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.proof import Verdict, prove
-    from maxrr.unlearning.receipts import HeadProof, Receipt
+    from maxrr.unlearning.receipts import HeadCertificate, Receipt
 else:  # receipts can be read without PyTorch
     __getattr__ = lazily.names_from(__name__, {
         "actions": ("Action",),
@@ -40,5 +40,5 @@ else:  # receipts can be read without PyTorch
         "model": ("MaxRR",),
         "plans": ("Plan",),
         "proof": ("Verdict", "prove"),
-        "receipts": ("HeadProof", "Receipt"),
+        "receipts": ("HeadCertificate", "Receipt"),
     })  # fmt: skip

@@ -74,11 +74,11 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | ArrayLike | N
     """
     fitted = model._fitted
     check_installed()
-    shape, dtype = fitted.holdings.shape, fitted.holdings.dtype
+    shape, dtype = fitted.records.shape, fitted.records.dtype
     probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
     content, opset = written(fitted)
     try:
-        features = fitted.setting.features(fitted.extractor, unlabelled(probes))
+        features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
     except Exception as error:
         if records is not None:
             raise
@@ -120,7 +120,7 @@ class Classifier(nn.Module):
         self.extractor = traceable(fitted.extractor)
         self.kind = next((weights.dtype for weights in self.extractor.parameters()), torch.float32)
         platt = fitted.platt()
-        numbers = {"weights": fitted.head.coef_.T, "intercepts": fitted.head.intercept_}
+        numbers = {"weights": fitted.heads.coef_.T, "intercepts": fitted.heads.intercept_}
         numbers |= {"a": platt.a, "b": platt.b, "centre": platt.centre, "largest": np.array(LARGEST_SCORE)}
         for name, values in numbers.items():
             self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
@@ -162,7 +162,7 @@ def written(fitted: Fitted) -> tuple[bytes, int]:
     """The ONNX file's bytes, and the version of its operators."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
-    shape, dtype = fitted.holdings.shape, fitted.holdings.dtype
+    shape, dtype = fitted.records.shape, fitted.records.dtype
     graph = Classifier(fitted).eval()
     example = as_tensor(np.zeros((2, *shape), dtype))  # of one record, the number would be taken for fixed
     try:
@@ -250,7 +250,7 @@ def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
 def compared(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
     """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
     scores, probabilities, label = outputs
-    head, platt = fitted.head, fitted.platt()
+    head, platt = fitted.heads, fitted.platt()
     ours = head.decision_function(features)
     off = largest(scores - ours)
     allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(head.coef_.T) + np.abs(head.intercept_))

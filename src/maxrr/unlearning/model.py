@@ -26,20 +26,20 @@ from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import penalty
-from maxrr.unlearning import flat
+from maxrr.unlearning import flat_heads
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
-from maxrr.unlearning.holdings import Holdings, shuffled
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
-from maxrr.unlearning.oblivion import Oblivion
-from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
-from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import Tombstones
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -120,7 +120,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
         recipe = Recipe(self.epochs, self.batch_size, self.lr)
-        setting = Setting(
+        blueprint = Blueprint(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
             self.threads, Environment.here(chosen_device(self.device), self.threads),
             {} if isinstance(self.core, Frozen) else given_weights(self.network), copy.deepcopy(self.core),
@@ -130,22 +130,22 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
-        holdings = Holdings.of(records)
+        held = HeldRecords.of(records)
         clock = [time.perf_counter()]
-        extractor = setting.extractor(records, choice, progress)
+        extractor = blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
-        features = setting.features(extractor, records, progress)
+        features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
-        head = setting.head(features, records)
+        heads = blueprint.fit_heads(features, records)
         clock.append(time.perf_counter())
-        pace = Pace.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(head.certificate_))
-        fitted = Fitted(setting, extractor, head, holdings, choice, labels, key, Oblivion(), pace)
+        durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
+        fitted = Fitted(blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations)
         if before is not None:
             fitted = replace(
-                fitted, oblivion=before.oblivion, receipts=before.receipts, overrides=before.overrides + overrides,
+                fitted, tombstones=before.tombstones, receipts=before.receipts, overrides=before.overrides + overrides,
                 layouts=before.layouts + 1,
             )  # fmt: skip
-        flat.warn(fitted.flat, stacklevel=3)
+        flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted
         return self
 
@@ -186,9 +186,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(fitted.labels[fitted.codes])
 
     @property
-    def head_(self) -> LinearSVM:
+    def heads_(self) -> LinearSVM:
         """The SVM."""
-        return self._fitted.head
+        return self._fitted.heads
 
     @property
     def extractor_(self) -> nn.Module:
@@ -201,9 +201,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.choice
 
     def influential_ids(self) -> NDArray[Any]:
-        """The ids of the records that shape the head, in order. Rows of `head_` stand in an order of their own."""
+        """The ids of the records that shape the head, in order. Rows of `heads_` stand in an order of their own."""
         fitted = self._fitted
-        return np.sort(fitted.holdings.ids[fitted.head.support_])
+        return np.sort(fitted.records.ids[fitted.heads.support_])
 
     @property
     def model_hash_(self) -> str:
@@ -211,9 +211,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.model_hash
 
     @property
-    def manifest_(self) -> str:
+    def content_hash_(self) -> str:
         """Over the retained records: the content hash of a Dataset of these."""
-        return self._fitted.holdings.manifest
+        return self._fitted.records.content_hash
 
     def bundle(self) -> Bundle:
         """What is needed to prove the current state by training again: for whoever runs the model, not the public."""
@@ -345,22 +345,22 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
     """The scores of records that are of the kind that a model was fitted on."""
-    holdings = fitted.holdings
+    known = fitted.records
     array = X.inputs if isinstance(X, Dataset) else np.asarray(X)
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
-    if names is not None and holdings.columns is not None and names != holdings.columns:
+    if names is not None and known.columns is not None and names != known.columns:
         raise DataError(
-            f"the columns are {listed(names)}, but the model was fitted on {listed(holdings.columns)}: bring the same "
+            f"the columns are {listed(names)}, but the model was fitted on {listed(known.columns)}: bring the same "
             "ones in the same order"
         )
-    if array.shape[1:] != holdings.shape:
-        raise DataError(f"the records have shape {array.shape[1:]}, but the model was fitted on {holdings.shape}")
-    if (array.dtype == np.uint8) != (holdings.dtype == np.uint8):
+    if array.shape[1:] != known.shape:
+        raise DataError(f"the records have shape {array.shape[1:]}, but the model was fitted on {known.shape}")
+    if (array.dtype == np.uint8) != (known.dtype == np.uint8):
         kinds = "pixels of 0 to 255 in uint8, which it divides by 255", "floats, which it takes as they are"
-        fitted_on = kinds[0] if holdings.dtype == np.uint8 else kinds[1]
+        fitted_on = kinds[0] if known.dtype == np.uint8 else kinds[1]
         raise DataError(f"the records are {array.dtype}, but the model was fitted on {fitted_on}: bring the same kind")
     records = X if isinstance(X, Dataset) else unlabelled(array)
-    return np.asarray(fitted.head.decision_function(fitted.setting.features(fitted.extractor, records)))
+    return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
 def unlabelled(array: NDArray[Any]) -> Dataset:

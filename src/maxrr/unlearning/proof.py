@@ -34,11 +34,11 @@ from maxrr.nets.run_store import as_array
 from maxrr.parallel.processes import end_with_the_parent, without_the_script
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.unlearning import consistency, facts
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.oblivion import FORGOTTEN, id_mark
 from maxrr.unlearning.receipts import Receipt, rounded_up
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 
 IDENTICAL, WITHIN, DIFFERENT = "identical", "within", "different"  # the second is followed by how much
 SUPERSEDED, NOT_COMPARABLE, PARTLY = "superseded", "not comparable here", "identical in part"
@@ -121,9 +121,9 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
             time.perf_counter() - started,
         )  # fmt: skip
     latest = consistency.is_latest(receipt, bundle)
-    setting = bundle.setting
-    comparable = Environment.here(chosen_device(setting.device), setting.threads) == setting.environment
-    rebuilds = comparable and not setting.frozen and not bundle.left and not bundle.technique
+    blueprint = bundle.blueprint
+    comparable = Environment.here(chosen_device(blueprint.device), blueprint.threads) == blueprint.environment
+    rebuilds = comparable and not blueprint.frozen and not bundle.left and not bundle.technique
     made = in_fresh_process(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
     if rebuilds:
@@ -133,11 +133,11 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
     result, where, largest = compared(expected, made.weights, rooms)
     wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
-    if made.given != dict(setting.given):
+    if made.given != dict(blueprint.given):
         wrong.append("the network brings along other weights than the model's did")
     if made.layers != bundle.layers:
         wrong.append("the network has other layers than the model's")
-    entirely = rebuilds and not setting.given and not bundle.on_influential
+    entirely = rebuilds and not blueprint.given and not bundle.on_influential
     whole = PARTLY if result == IDENTICAL and not entirely else result
     verdict = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
     if result == DIFFERENT:
@@ -152,9 +152,9 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
 
 def check(bundle: Bundle, dataset: Dataset) -> None:
     """Refuse what nothing can be proved with."""
-    if dataset.content_hash() != bundle.manifest:
+    if dataset.content_hash() != bundle.content_hash:
         raise ValueError(
-            "the records are not those that the model retains: their content hash differs from its manifest. Bring "
+            "the records are not those that the model retains: their content hash differs from its content_hash. Bring "
             "every retained record, unchanged, and none of the forgotten ones"
         )
     if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
@@ -169,7 +169,9 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
     if len(bundle.features) != len(bundle.fitted_on) or not np.isin(bundle.fitted_on, dataset.ids).all():
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
-    home = type(bundle.setting.network) if isinstance(bundle.setting.network, nn.Module) else bundle.setting.network
+    home = (
+        type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
+    )
     if "<" in getattr(home, "__qualname__", ""):
         raise ValueError(
             f"the network is made by {home.__qualname__}, which a fresh process cannot import: define it in a module"
@@ -183,14 +185,14 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         return
     yield from consistency.contradictions(receipt)
     yield from consistency.lies(receipt, bundle)
-    forgotten = {mark.id for mark in bundle.marks}
-    held = sum(id_mark(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
+    forgotten = {stone.id for stone in bundle.tombstones}
+    held = sum(id_hmac(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
     if held:
         yield f"{held} of the retained records are among the forgotten ones"
     names = tuple(dataset.class_names[label] for label in np.unique(dataset.labels).tolist())
     if bundle.classes != names:
         yield "the classes of the heads are not those of the records, or in another order"
-    chosen = bundle.setting.core_ids(dataset.ids, bundle.choice.ids)
+    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids)
     if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
     if not bundle.on_influential and not np.array_equal(np.sort(bundle.fitted_on), np.sort(dataset.ids)):
@@ -199,16 +201,16 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
 
 def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
-    setting = bundle.setting
-    home = type(setting.network) if isinstance(setting.network, nn.Module) else setting.network
+    blueprint = bundle.blueprint
+    home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
     importable = getattr(home, "__module__", None) != "__main__"
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
-    given = None if rebuilds else facts.extractor_of(setting, bundle.layers, dict(bundle.extractor))
+    given = None if rebuilds else facts.extractor_of(blueprint, bundle.layers, dict(bundle.extractor))
     stored = None if comparable else bundle.features
     with without_the_script() if importable else nullcontext():
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
-            return pool.submit(rebuild, setting, bundle.choice, dataset, fitted_on, given, stored).result()
+            return pool.submit(rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored).result()
         except BrokenProcessPool as error:
             raise ValueError(
                 "the fresh process ended before it began. If your script defines the network, it is run again there: "
@@ -241,7 +243,7 @@ def not_compared(bundle: Bundle, latest: bool) -> Iterator[str]:
     yield from consistency.NOT_COMPARED
     if not latest:
         yield "the state that the receipt tells of: the model has changed since"
-    named = name_of(bundle.setting.network)
+    named = name_of(bundle.blueprint.network)
     if named is None or not named.our_own:
         yield "what the network's own code does: it was run as it is"
 
@@ -259,7 +261,7 @@ class Made:
 
 
 def rebuild(
-    setting: Setting, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
+    blueprint: Blueprint, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
 ) -> Made:  # fmt: skip
     """In the fresh process: the weights of extractor and head, from the records; of the head alone if one is given.
@@ -267,19 +269,19 @@ def rebuild(
     With stored features it is fitted on those.
     """
     ordered = dataset.in_order()
-    trained = setting.extractor(ordered, choice) if extractor is None else extractor
+    trained = blueprint.train_extractor(ordered, choice) if extractor is None else extractor
     records = ordered if len(fitted_on) == len(ordered) else ordered.select(fitted_on)
-    features = setting.features(trained, records)
+    features = blueprint.embed(trained, records)
     apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
     used = np.asarray(features if stored is None else stored, dtype=np.float64)
-    head = setting.head(used, records)
+    head = blueprint.fit_heads(used, records)
     found: dict[str, NDArray[Any]] = {WEIGHTS: head.coef_, INTERCEPTS: head.intercept_}
     if stored is None:
         found[FEATURES] = hash_of(used)
     if extractor is None:
         found |= arrays(facts.weights_of(trained))
     longest = float(np.max(np.linalg.norm(used, axis=1)))
-    given = {} if setting.frozen else given_weights(setting.network)
+    given = {} if blueprint.frozen else given_weights(blueprint.network)
     return Made(found, head.certificate_, longest, apart, str(trained), given)
 
 

@@ -27,8 +27,8 @@ from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import NetworkMissing, content_of
+from maxrr.workspace import codec, commits, ownership, seen
+from maxrr.workspace.errors import NetworkMissing, content_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
@@ -116,8 +116,8 @@ class Workspace:
             Seconds to wait for another process that works in it.
         """
         place = Path(folder)
-        if not os.path.lexists(place / root.NAME):
-            raise root.missing(place)
+        if not os.path.lexists(place / commits.NAME):
+            raise commits.missing(place)
         workspace = cls(Store(place, read_only=read_only, wait=wait), network)
         try:
             workspace._store.open()
@@ -177,7 +177,7 @@ class Workspace:
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
         network, self._network = self._network, fresh.network
         try:
-            self._commit(after, None, network_facts(after.setting, after.extractor), notes)
+            self._commit(after, None, network_facts(after.blueprint, after.extractor), notes)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network = network  # nothing was committed
@@ -256,7 +256,7 @@ class Workspace:
     def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
         with self._lock, self._at_hand(records) as fitted:
-            bundle, retained = self.bundle(), fitted.holdings.retained()
+            bundle, retained = self.bundle(), fitted.records.retained()
         return prove(receipt, bundle, retained)
 
     def bundle(self) -> Bundle:
@@ -275,7 +275,7 @@ class Workspace:
     def model_with(self, records: Dataset) -> MaxRR:
         """The same with the raw records in it, for what needs these."""
         model = self.model
-        model._state = replace(model._fitted, holdings=model._fitted.holdings.with_records(records))
+        model._state = replace(model._fitted, records=model._fitted.records.with_records(records))
         return model
 
     @property
@@ -284,10 +284,10 @@ class Workspace:
         return self._snapshot()._fitted.model_hash
 
     @property
-    def manifest_(self) -> str:
-        """As `MaxRR.manifest_`."""
+    def content_hash_(self) -> str:
+        """As `MaxRR.content_hash_`."""
         with self._lock:
-            return self._fitted.holdings.manifest
+            return self._fitted.records.content_hash
 
     @property
     def folder(self) -> Path:
@@ -302,7 +302,7 @@ class Workspace:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The names of all classes, by index."""
-        return self._snapshot()._fitted.holdings.class_names
+        return self._snapshot()._fitted.records.class_names
 
     @property
     def head_classes(self) -> tuple[str, ...]:
@@ -326,7 +326,7 @@ class Workspace:
         Before long work: predictions, proofs and what trains or embeds again would raise it later.
         """
         extractor = self._snapshot()._fitted.extractor
-        if isinstance(extractor, contents.Unmade):
+        if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
 
     def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
@@ -336,7 +336,7 @@ class Workspace:
         """
         with self._lock:
             fitted = self._fitted
-            found = fitted.oblivion.returning(fitted.key, records, fitted.holdings.held())
+            found = fitted.tombstones.returning(fitted.key, records, fitted.records.held())
         ids: NDArray[Any] = records.ids[found.by_id | (found.by_values & copies)]
         return ids
 
@@ -344,10 +344,10 @@ class Workspace:
         """How many records are here whose ids were forgotten: none, if all is well."""
         with self._lock:
             fitted = self._fitted
-            return int(fitted.oblivion.knows(fitted.key, fitted.holdings.ids[fitted.holdings.alive]).sum())
+            return int(fitted.tombstones.knows(fitted.key, fitted.records.ids[fitted.records.alive]).sum())
 
     def on_receipt(self, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-        """Which of these ids a receipt names, and as what. Receipts name records by marks under this one's key."""
+        """Which of these ids a receipt names, and as what. Receipts name records by tombstones under this one's key."""
         with self._lock:
             return on_receipt(self._fitted.key, receipt, ids)
 
@@ -450,10 +450,10 @@ class Workspace:
         self._take(self._store.load(network))
 
     def _take(self, fitted: Fitted) -> None:
-        setting = fitted.setting
+        made, recipe = fitted.blueprint, fitted.blueprint.recipe
         model = MaxRR(
-            setting.network, setting.core, C=setting.C, seed=setting.seed, epochs=setting.recipe.epochs,  # type: ignore[arg-type]
-            batch_size=setting.recipe.batch_size, lr=setting.recipe.lr, device=setting.device, threads=setting.threads,
+            made.network, made.core, C=made.C, seed=made.seed, epochs=recipe.epochs,  # type: ignore[arg-type]
+            batch_size=recipe.batch_size, lr=recipe.lr, device=made.device, threads=made.threads,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model
@@ -463,14 +463,14 @@ class Workspace:
         """The state with the raw records in it, as long as the block lasts."""
         fitted = self._fitted
         if records is not None:
-            fitted = replace(fitted, holdings=fitted.holdings.with_records(records))
+            fitted = replace(fitted, records=fitted.records.with_records(records))
         yield fitted
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         """The next state of the same model."""
         assert self._store.root is not None
         facts = self._store.root.facts
-        if after.technique and not contents.same_layers(after.extractor, self._fitted.extractor):
+        if after.technique and not codec.same_layers(after.extractor, self._fitted.extractor):
             raise WorkspaceError(
                 "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
                 "that it was given, with other weights"
@@ -480,7 +480,7 @@ class Workspace:
 
     def _commit(self, after: Fitted, receipt: Receipt | None, network: dict[str, Any], source: dict[str, Any]) -> None:
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
-        kept = replace(after, holdings=after.holdings.without_records())
+        kept = replace(after, records=after.records.without_records())
         kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
         try:
             self._store.commit(kept, receipt, network, source)
@@ -504,12 +504,12 @@ class Workspace:
 
 def counts_of(fitted: Fitted) -> Counts:
     """The records of a model by kind."""
-    alive = fitted.holdings.alive
+    alive = fitted.records.alive
     influential = np.zeros(len(alive), dtype=bool)
-    influential[fitted.head.support_] = True
+    influential[fitted.heads.support_] = True
     shaping = influential & alive & ~fitted.core
     return Counts(
-        int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.oblivion.marks),
+        int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.tombstones.stones),
         list(fitted.head_classes),
     )  # fmt: skip
 
