@@ -28,7 +28,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
         said[line.split()[1]] = done.stdout
     assert re.search(r"guarantee +exact-", said["unlearn"])  # which, depends on the key that was drawn
-    assert "identical" in said["prove"]
+    assert "identical" in said["replay"]
     assert (tmp_path / "ws" / "receipts" / "000001.json").exists()
 
 

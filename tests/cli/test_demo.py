@@ -55,7 +55,7 @@ def test_as_people_run_it(tmp_path: Path) -> None:
     assert min(facts["records"].values()) > 100
     assert [request["guarantee"] for request in facts["requests"]] == GUARANTEES
     assert [request["model_after"] == request["model_trained_again"] for request in facts["requests"]] == [True] * 3
-    assert (facts["same_bytes"], facts["proof"]) == (True, "identical")
+    assert (facts["same_bytes"], facts["replay"]) == (True, "identical")
     assert facts["accuracy"] > 0.9
     assert written(tmp_path / "new" / "demo", but="ws") == FILES
     with Workspace.open(tmp_path / "new" / "demo" / "ws") as workspace:
@@ -70,7 +70,7 @@ def test_as_people_run_it(tmp_path: Path) -> None:
 def test_it_ends_in_the_same_bytes_after_every_request(story: Story) -> None:
     assert [request.receipt.guarantee for request in story.requests] == GUARANTEES
     assert [request.same_bytes for request in story.requests] == [True] * 3
-    assert story.verdict.verdict == "identical"
+    assert story.replay.outcome == "identical"
     assert [[plan.guarantee for plan in request.plans[1:]] for request in story.requests] == [
         [],
         [],
@@ -150,8 +150,8 @@ def test_other_bytes_are_an_error(
 
 
 def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = replace(story.verdict, verdict="different")
-    monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, verdict=verdict))
+    replayed = replace(story.replay, outcome="different")
+    monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, replay=replayed))
     code, shown = ask("--out", str(tmp_path))
     assert code == 1
     assert "says of the last: different." in shown
@@ -169,7 +169,7 @@ def test_a_model_trained_otherwise_has_other_bytes(
         return model_of(training)
 
     monkeypatch.setattr(demo, "model_of", careless)
-    monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
+    monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: story.replay)
     other = demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
     assert trained_on == [1420, 1408, 1396, 1384]
     assert [request.same_bytes for request in other.requests] == [True, False, True]
@@ -180,7 +180,7 @@ def test_the_workspace_of_an_earlier_demo_makes_room(
     story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(demo, "EPOCHS", 4)
-    monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
+    monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: story.replay)
     for _ in range(2):
         demo.check_free(tmp_path)
         demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)

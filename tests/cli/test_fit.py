@@ -168,7 +168,7 @@ def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest
     assert "networks_of_my_own:small" in shell(*retrain, code=1).err
     assert len(shell("predict", "ws", "zero.npy", *mine, "--json").json) == 1
     shell(*retrain, *mine)
-    assert shell("prove", "ws", 1, *mine, "--json").json["verdict"] == "identical"
+    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
     assert shell("status", "ws", "--json").json["requests"] == 1
 
 

@@ -115,4 +115,4 @@ def test_a_workspace_on_the_disk_ends_in_the_same_bytes(some, fitted, tmp_path):
             receipt = workspace.unlearn(ids, core_policy=policy, records=some)
             assert receipt.model_after == model.model_hash_
     with Workspace.open(tmp_path / "ws", read_only=True) as workspace:
-        assert workspace.prove(receipt, some).verdict == "identical"
+        assert workspace.replay(receipt, some).outcome == "identical"

@@ -1,4 +1,4 @@
-"""What receipts, plans and proofs may say: the odd cases."""
+"""What receipts, plans and replays may say: the odd cases."""
 
 import copy
 import sys
@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning.problems import core_of, fresh, kinds, table, table_model
-from tests.unlearning.test_proof import handed_in, here, retrained  # noqa: F401
+from tests.unlearning.test_replaying import handed_in, here, retrained  # noqa: F401
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore
 from maxrr.data import DataError
 from maxrr.nets import MLP
-from maxrr.unlearning import prove
+from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions
 
 CORE = HashCore(0.5, key="house")
@@ -53,7 +53,7 @@ def test_a_class_without_core_records_vanishes(here):  # noqa: F811
     assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", True)
     never = fresh(CORE, data).fit(named.without(gone))
     assert model.model_hash_ == never.model_hash_
-    assert prove(receipt, model.bundle(), named.without(gone))
+    assert replay(receipt, model.bundle(), named.without(gone))
 
 
 def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: F811
@@ -62,8 +62,8 @@ def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: 
     model.unlearn(ids, refit="influential")
     again = model.unlearn(ids, core_policy="keep-extractor")
     assert (again.guarantee, again.bytes_claim) == ("approximate-refit", "nothing")
-    verdict = prove(again, model.bundle(), table().without(ids))
-    assert (verdict.verdict, verdict.contradicted) == ("identical in part", [])
+    replayed = replay(again, model.bundle(), table().without(ids))
+    assert (replayed.outcome, replayed.contradictions) == ("identical in part", [])
 
 
 @pytest.mark.parametrize("by", ["ids", "subjects"])
@@ -76,9 +76,9 @@ def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, polic
     receipt = model.unlearn(**{by: [id_]}, core_policy=policy)
     assert receipt.guarantee == ("exact-retrain" if policy == "retrain" else "approximate-refit")
     assert not list(contradictions(receipt))
-    verdict = prove(receipt, model.bundle(), data.without([id_]))
-    assert verdict.contradicted == []
-    assert bool(verdict) == (policy == "retrain")
+    replayed = replay(receipt, model.bundle(), data.without([id_]))
+    assert replayed.contradictions == []
+    assert bool(replayed) == (policy == "retrain")
 
 
 def test_a_record_cannot_be_replaced_by_itself():
@@ -97,12 +97,12 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):  # noqa: F8
     names = (bundle.classes[1], bundle.classes[0], *bundle.classes[2:])
     swapped = replace(bundle, classes=names)
     swapped = replace(swapped, model_hash=model_hash(swapped.extractor, names, bundle.weights, bundle.intercepts))
-    verdict = prove(*handed_in(receipt, swapped), retained)
-    assert "the classes of the heads are not those of the records, or in another order" in verdict.contradicted
+    replayed = replay(*handed_in(receipt, swapped), retained)
+    assert "the classes of the heads are not those of the records, or in another order" in replayed.contradictions
     ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=FrequencyCore(40)))
-    verdict = prove(*handed_in(receipt, ranked), retained)
-    assert not verdict
-    assert "conditions on the receipt is not what was found" in verdict.contradicted
+    replayed = replay(*handed_in(receipt, ranked), retained)
+    assert not replayed
+    assert "conditions on the receipt is not what was found" in replayed.contradictions
 
 
 def test_buffers_that_are_not_stored_are_given_too():

@@ -10,7 +10,7 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM
-from maxrr.unlearning import prove
+from maxrr.unlearning import replay
 
 
 def with_noise():
@@ -50,13 +50,13 @@ def test_plans_say_why_every_record_is_influential(flat_model):
 
 
 def test_later_requests_do_not_warn_again(flat_model):
-    """Their receipts say it. Proofs do not warn either."""
+    """Their receipts say it. Replays do not warn either."""
     records = with_noise()
     _, influential, _ = kinds(flat_model, records)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         receipt = flat_model.unlearn(influential[:1])
-        assert prove(receipt, flat_model.bundle(), records.without(influential[:1])).verdict == "identical"
+        assert replay(receipt, flat_model.bundle(), records.without(influential[:1])).outcome == "identical"
     assert "1 head has weights of zero" in receipt.reason
 
 

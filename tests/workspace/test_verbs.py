@@ -250,10 +250,10 @@ def test_a_proof_from_the_source(workspace, records):
     core, _, free = kinds(workspace.model)
     first = workspace.unlearn(free[:1])
     receipt = workspace.unlearn(core[:2], core_policy="retrain", records=records)
-    verdict = workspace.prove(receipt, records)
-    assert (verdict.verdict, verdict.proved) == ("identical", "extractor and head")
+    replayed = workspace.replay(receipt, records)
+    assert (replayed.outcome, replayed.made_again) == ("identical", "extractor and heads")
     with pytest.raises(DataError, match="not in this data"):
-        workspace.prove(receipt, records.without(records.ids[:5]))
+        workspace.replay(receipt, records.without(records.ids[:5]))
     assert first.model_after != receipt.model_after
 
 

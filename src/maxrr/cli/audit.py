@@ -11,8 +11,8 @@ from typer import Argument, Option
 from maxrr.cli import show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
 from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
-from maxrr.cli.prove import receipt_of
-from maxrr.cli.run import DONE, FAILED, UNDECIDED, UNPROVED, USAGE, Stop
+from maxrr.cli.replay import receipt_of
+from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.show import is_ours
 from maxrr.cli.workspaces import check_network, importing_from_here, opened, sides
 
@@ -175,7 +175,7 @@ def tell_plan(found: AuditPlan, json: bool) -> None:
     if found.shadows is None:
         show.say(
             "This pilot promises enough power of none of these numbers: the records leave little behind, or it takes "
-            "more models than the pilot has to see it. Where the guarantee is exact, prove the receipt instead."
+            "more models than the pilot has to see it. Where the guarantee is exact, replay the receipt instead."
         )
     else:
         show.say(f"Audit with --shadows {found.shadows}. The audited model was not looked at.")
@@ -185,7 +185,7 @@ def exit_code(verdict: Verdict) -> int:
     """What a script learns of the verdict."""
     from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE
 
-    return {INDISTINGUISHABLE: DONE, FOUND: UNPROVED}.get(verdict.words, UNDECIDED)
+    return {INDISTINGUISHABLE: DONE, FOUND: REFUTED}.get(verdict.words, UNDECIDED)
 
 
 def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:

@@ -62,7 +62,7 @@ def demo(
 
 
 def happen(folder: Path, progress: Progress) -> Story:
-    """Fit a workspace, send a request for each kind of record, each on top of those before it, and prove the last."""
+    """Fit a workspace, send a request for each kind of record, each on top of those before it, and replay the last."""
     import numpy as np
 
     from maxrr.data import load
@@ -86,12 +86,12 @@ def happen(folder: Path, progress: Progress) -> Story:
             ids = training.ids[rows]
             retained = retained.without(ids)
             requests.append(answered(workspace, kind, rows, ids, training, retained, test, progress))
-        progress("proving in a fresh process", 0, 1)
-        verdict = workspace.prove(requests[-1].receipt, training)
-        progress("proving in a fresh process", 1, 1)
+        progress("replaying in a fresh process", 0, 1)
+        replayed = workspace.replay(requests[-1].receipt, training)
+        progress("replaying in a fresh process", 1, 1)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
-        len(test), accuracy, fit_seconds, tuple(requests), verdict,
+        len(test), accuracy, fit_seconds, tuple(requests), replayed,
     )  # fmt: skip
 
 
@@ -228,11 +228,11 @@ def choice(story: Story) -> str:
 
 def ending(story: Story) -> str:
     """What was seen, whether it is what was hoped for or not."""
-    proof = f"A fresh process that trained once more says of the last: {story.verdict.verdict}."
+    last = f"A fresh process that trained once more says of the last: {story.replay.outcome}."
     differing = sum(not request.same_bytes for request in story.requests)
     if differing:
-        return f"After {differing} of {len(story.requests)} requests the bytes are not those of training again. {proof}"
-    return f"After each request the model is, byte for byte, one that never saw the forgotten records. {proof}"
+        return f"After {differing} of {len(story.requests)} requests the bytes are not those of training again. {last}"
+    return f"After each request the model is, byte for byte, one that never saw the forgotten records. {last}"
 
 
 def facts(story: Story, out: Path) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def facts(story: Story, out: Path) -> dict[str, Any]:
             }
             for request in story.requests
         ],
-        "proof": story.verdict.verdict,
+        "replay": story.replay.outcome,
         "same_bytes": story.same_bytes,
         "workspace": str(out / "ws"),
         "report": str(out / "report.html"),

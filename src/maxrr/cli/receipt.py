@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.options import WAIT, Json, Wait
-from maxrr.cli.run import FAILED, UNPROVED, USAGE, Stop
+from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def verify(
     --workspace, that it was handed out there, and that no forgotten record is there again.
 
     Exits with 0 if everything checked is so, and with 4 if something is not. Whether the model is the one that training
-    without the records gives, `maxrr prove` tells. Records are named by tombstones, which only the workspace's key can
+    without the records gives, `maxrr replay` tells. Records are named by tombstones, which only the workspace's key can
     make: so --id needs --workspace.
 
     Examples:
@@ -99,7 +99,7 @@ def verify(
         rows = [(claim, show.Bad(f"no: {why}") if why else "yes") for claim, why in checks.items()]
         show.table(("claim", "holds"), rows)
     if not holds:
-        raise Stop(UNPROVED)
+        raise Stop(REFUTED)
 
 
 def read(path: Path) -> Receipt:

@@ -7,38 +7,34 @@ from maxrr import lazily
 __all__ = [
     "Action",
     "Bundle",
-    "Exported",
     "Guarantee",
     "HeadCertificate",
     "MaxRR",
     "Plan",
     "Receipt",
-    "Verdict",
+    "Replay",
     "contradictions",
-    "export_onnx",
     "network_in",
-    "prove",
+    "replay",
 ]
 
 if typing.TYPE_CHECKING:
     from maxrr.unlearning.actions import Action
     from maxrr.unlearning.bundles import Bundle, network_in
     from maxrr.unlearning.consistency import contradictions
-    from maxrr.unlearning.export import Exported, export_onnx
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.plans import Plan
-    from maxrr.unlearning.proof import Verdict, prove
     from maxrr.unlearning.receipts import HeadCertificate, Receipt
+    from maxrr.unlearning.replaying import Replay, replay
 else:  # receipts can be read without PyTorch
     __getattr__ = lazily.names_from(__name__, {
         "actions": ("Action",),
         "bundles": ("Bundle", "network_in"),
         "consistency": ("contradictions",),
-        "export": ("Exported", "export_onnx"),
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
         "plans": ("Plan",),
-        "proof": ("Verdict", "prove"),
         "receipts": ("HeadCertificate", "Receipt"),
+        "replaying": ("Replay", "replay"),
     })  # fmt: skip

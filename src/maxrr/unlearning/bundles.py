@@ -36,7 +36,7 @@ WEIGHT = "extractor/"  # before the names of the extractor's weights
 class Bundle:
     """Everything about a model but the raw records: how it was made, what it is, and what it has forgotten.
 
-    `maxrr.unlearning.prove` makes it again from the raw records and compares. `save` and `load` keep it in a file.
+    `maxrr.unlearning.replay` makes it again from the raw records and compares. `save` and `load` keep it in a file.
     """
 
     blueprint: Blueprint
@@ -185,7 +185,7 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
     named = facts.named_in(said)
     if network is None and named is not None and named.our_own:
         network = named
-        network()  # now, rather than in the middle of a proof
+        network()  # now, rather than in the middle of a replay
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
         raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")

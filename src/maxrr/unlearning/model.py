@@ -216,7 +216,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.records.content_hash
 
     def bundle(self) -> Bundle:
-        """What is needed to prove the current state by training again: for whoever runs the model, not the public."""
+        """What is needed to replay the current state, by training again: for whoever runs the model, not the public."""
         with self._lock:
             return Bundle.of(self._fitted)
 

@@ -19,7 +19,7 @@ from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
-from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
+from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
@@ -111,7 +111,7 @@ class Workspace:
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
         read_only : bool
-            A snapshot, for predictions, plans and proofs: all is read at once, and nobody is kept out afterwards.
+            A snapshot, for predictions, plans and replays: all is read at once, and nobody is kept out afterwards.
         wait : float
             Seconds to wait for another process that works in it.
         """
@@ -253,11 +253,11 @@ class Workspace:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
             return execute(fitted, make_plan(fitted, request), self._take_over, progress)
 
-    def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
+    def replay(self, receipt: Receipt, records: Dataset) -> Replay:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
         with self._lock, self._at_hand(records) as fitted:
             bundle, retained = self.bundle(), fitted.records.retained()
-        return prove(receipt, bundle, retained)
+        return replay(receipt, bundle, retained)
 
     def bundle(self) -> Bundle:
         """As `MaxRR.bundle`."""
@@ -323,7 +323,7 @@ class Workspace:
     def check_network(self) -> None:
         """Raise `NetworkMissing` if the network is the caller's own code and was not named when opening.
 
-        Before long work: predictions, proofs and what trains or embeds again would raise it later.
+        Before long work: predictions, replays and what trains or embeds again would raise it later.
         """
         extractor = self._snapshot()._fitted.extractor
         if isinstance(extractor, codec.Unmade):

@@ -41,7 +41,23 @@ PROBABILITIES_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written, and the largest differences from the model over the records they were compared on."""
+    """A file that was written, and how it was compared with the model.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    bytes : int
+        Its size.
+    opset : int
+        The version of the ONNX operators in it.
+    model_hash : str
+        Of the model that it was made from, as `MaxRR.model_hash_`; the file names it, too.
+    compared : int
+        On how many records model and file were compared.
+    scores_difference, probabilities_difference : float
+        The largest absolute differences over these records.
+    """
 
     path: Path
     bytes: int
@@ -62,10 +78,16 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | ArrayLike | N
     Parameters
     ----------
     model : MaxRR
-    path : path
-        Replaced in one step, and only after the comparison.
+        The fitted model. That of a workspace is `Workspace.model`.
+    path : str or Path
+        The file. One that is there is replaced in one step, and only after the comparison.
     records : Dataset or array, optional
         What to compare on. Without them some are made up.
+
+    Returns
+    -------
+    Exported
+        The file, and how near it is to the model.
 
     Raises
     ------

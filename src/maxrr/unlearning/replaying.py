@@ -1,8 +1,8 @@
-"""Proof by doing it again: a fresh process trains from the raw retained records, and the bytes are compared.
+"""Replay: a fresh process trains again from the raw retained records, and the bytes are compared.
 
 It gets the recipe, never the features or weights; those of the model are only there to be compared with. What cannot be
-done again is said: an extractor that saw forgotten records cannot come out of the retained ones, so then the proof is
-of the head on that extractor.
+done again is said: an extractor that saw forgotten records cannot come out of the retained ones, so then the replay is
+of the heads on that extractor.
 
 A head whose certificates are decided, the model's and that of the fresh process, must have the same bytes. Where one of
 them is not, both are known only up to the errors that they name, and must not be further apart than these add up to.
@@ -50,73 +50,86 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What came of a proof. It is true if and only if the verdict is "identical".
+class Replay:
+    """What came out of a replay. It is true if and only if the outcome is "identical".
 
     Attributes
     ----------
-    verdict : str
-        "identical": extractor and head have the bytes that the fresh process made from the retained records alone, and
-        all that the receipt says and that can be compared is so. "identical in part": what was made again is, but not
-        all of the model can be made from these records alone; `remains` says why. "within 3.2e-12" (or another number):
-        heads are not decided. "different". "the receipt is false": `contradicted` says where. "superseded":
-        later requests or fits changed the model, and `result` is of its present state. "not comparable here": other
-        hardware, versions or threads, and `result` is of the head alone, from the stored features.
-    proved : str
-        "extractor and head", "head", or "nothing".
-    result : str
-        How equal that is: "identical", "within 3.2e-12" or "different". "within" stands where a head is not decided:
-        every such head's weights (in 2-norm) and bias are as near as the certificates say, which is no more than the
-        number; all else has the same bytes.
-    where : str
-        What differs most, if anything does.
+    outcome : str
+        One of these:
+
+        - "identical": extractor and heads have the bytes that the fresh process made from the retained records alone,
+          and everything on the receipt that can be compared is so.
+        - "identical in part": what was made again has the same bytes, but not all of the model can be made from these
+          records alone; `not_covered` says why.
+        - "within 3.2e-12", or another number: some head is not decided, and `comparison` is the same.
+        - "different": made again from the retained records, it is another model.
+        - "the receipt is false": `contradictions` says where.
+        - "superseded": later requests or fits changed the model, and `comparison` is of its present state.
+        - "not comparable here": other hardware, versions or threads; `comparison` is of the heads alone, from the
+          stored features.
+    made_again : str
+        What the fresh process made, to be compared: "extractor and heads", "heads" or "nothing".
+    comparison : str
+        How near the model is to that: "identical", "within 3.2e-12" (or another number) or "different". "within" stands
+        where a head is not decided: the weights (in 2-norm) and the bias of every such head are as near as its
+        certificates say, which is no further than the number; all else has the same bytes.
+    differs_most : str
+        Which weights differ most from those made again; empty where none do.
     largest_difference : float
-    contradicted : list of str
-        What the receipt, or the bundle, says that is not so.
-    remains : str
-        What the proof does not cover.
+        By how much they differ.
+    contradictions : list of str
+        What the receipt or the bundle says that is not so.
+    not_covered : str
+        What of the model a replay cannot show, and why; empty where it shows all of it.
     not_compared : list of str
-        What the receipt says that nobody could compare.
+        What the receipt says that nobody can compare.
     seconds : float
+        How long the replay took.
     """
 
-    verdict: str
-    proved: str
-    result: str
-    where: str
+    outcome: str
+    made_again: str
+    comparison: str
+    differs_most: str
     largest_difference: float
-    contradicted: list[str]
-    remains: str
+    contradictions: list[str]
+    not_covered: str
     not_compared: list[str]
     seconds: float
 
     def __bool__(self) -> bool:
-        return self.verdict == IDENTICAL
+        return self.outcome == IDENTICAL
 
 
-def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
+def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     """Train again on the retained records in a fresh process, and compare.
 
     Parameters
     ----------
     receipt : Receipt
-        Of the request to prove.
+        Of the request to replay.
     bundle : Bundle
         From `MaxRR.bundle` or `Bundle.load`, of the same model.
     dataset : Dataset
         The raw records that the model has now, and no others.
 
+    Returns
+    -------
+    Replay
+        The outcome, and what it rests on.
+
     Raises
     ------
     ValueError
         The records are not those of the model, the bundle is damaged, its heads are of another canonical form, or
-        their certificates are too wide to prove anything.
+        their certificates are too wide to show anything.
     """
     started = time.perf_counter()
     check(bundle, dataset)
     wrong = list(false_from_the_start(receipt, bundle, dataset))
     if wrong:
-        return Verdict(
+        return Replay(
             FALSE, "nothing", DIFFERENT, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
             time.perf_counter() - started,
         )  # fmt: skip
@@ -131,30 +144,30 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     if comparable:
         expected[FEATURES] = hash_of(bundle.features)
     rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
-    result, where, largest = compared(expected, made.weights, rooms)
+    comparison, where, largest = compared(expected, made.weights, rooms)
     wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
     if made.given != dict(blueprint.given):
         wrong.append("the network brings along other weights than the model's did")
     if made.layers != bundle.layers:
         wrong.append("the network has other layers than the model's")
     entirely = rebuilds and not blueprint.given and not bundle.on_influential
-    whole = PARTLY if result == IDENTICAL and not entirely else result
-    verdict = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
-    if result == DIFFERENT:
-        verdict = DIFFERENT
-    remains = list(filter(None, [*what_remains(bundle), "" if comparable else as_stored(made.apart)]))
-    proved = "extractor and head" if rebuilds else "head"
-    return Verdict(
-        verdict, proved, result, where, largest, wrong, "; ".join(remains), list(not_compared(bundle, latest)),
+    whole = PARTLY if comparison == IDENTICAL and not entirely else comparison
+    outcome = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
+    if comparison == DIFFERENT:
+        outcome = DIFFERENT
+    missing = list(filter(None, [*not_covered(bundle), "" if comparable else as_stored(made.apart)]))
+    made_again = "extractor and heads" if rebuilds else "heads"
+    return Replay(
+        outcome, made_again, comparison, where, largest, wrong, "; ".join(missing), list(not_compared(bundle, latest)),
         time.perf_counter() - started,
     )  # fmt: skip
 
 
 def check(bundle: Bundle, dataset: Dataset) -> None:
-    """Refuse what nothing can be proved with."""
+    """Refuse what cannot be replayed."""
     if dataset.content_hash() != bundle.content_hash:
         raise ValueError(
-            "the records are not those that the model retains: their content hash differs from its content_hash. Bring "
+            "the records are not those that the model retains: their content hash is not the model's. Bring "
             "every retained record, unchanged, and none of the forgotten ones"
         )
     if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
@@ -221,20 +234,20 @@ def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparabl
 
 
 def as_stored(apart: float) -> str:
-    """What it means that the head was proved from features that this machine did not make."""
+    """What it means that the heads were solved from features that this machine did not make."""
     return (
         "the features are the stored ones, because this machine, its versions or threads are not those of the model: "
         f"made here by the stored extractor they differ by at most {apart:.1e} of the largest"
     )
 
 
-def what_remains(bundle: Bundle) -> Iterator[str]:
-    """What doing it again cannot show."""
+def not_covered(bundle: Bundle) -> Iterator[str]:
+    """What a replay cannot show."""
     yield from bundle.conditions
     if bundle.on_influential:
         yield (
-            "the head was fitted on what is left of influential records alone, as this proof did: fitting on all "
-            "retained ones gives another"
+            "the heads were fitted on what is left of influential records alone, as by this replay: fitting on all "
+            "retained ones gives others"
         )
 
 
@@ -264,7 +277,7 @@ def rebuild(
     blueprint: Blueprint, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
 ) -> Made:  # fmt: skip
-    """In the fresh process: the weights of extractor and head, from the records; of the head alone if one is given.
+    """In the fresh process: the weights of extractor and heads, from the records; of the head alone if one is given.
 
     With stored features it is fitted on those.
     """
@@ -306,7 +319,7 @@ def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
         return None
     if not 0.0 <= ours.weight_error * longest + ours.bias_error <= EXACT * ROUNDING:
         raise ValueError(
-            f"the bundle proves nothing: a certificate in it leaves decision values open by more than {EXACT:.0e}, and "
+            f"the bundle shows nothing: a certificate in it leaves decision values open by more than {EXACT:.0e}, and "
             "no such head is exact"
         )
     return ours.weight_error + theirs.weight_error, ours.bias_error + theirs.bias_error
@@ -315,7 +328,7 @@ def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
 def compared(expected: Arrays, found: Arrays, rooms: Sequence[Room] = ()) -> tuple[str, str, float]:
     """How equal two sets of arrays are, where they differ most, and by how much.
 
-    Bytes are compared, but for heads with room; such a head is never called identical, because nothing proves that the
+    Bytes are compared, but for heads with room; such a head is never called identical, because nothing says that the
     exact one has these bytes.
     """
     if expected.keys() != found.keys():
