@@ -215,7 +215,7 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
 
 
 def deciding_of(attacks: Sequence[str]) -> str:
-    """The attack that the verdict is about: said before, whatever comes out."""
+    """The attack that decides. It is fixed before any result is known."""
     return "lira" if "lira" in attacks else attacks[0]
 
 
@@ -249,7 +249,7 @@ def finding(attack: str, evidence: Evidence, scores: Floats) -> Finding:
 
 
 def curve_of(scores: Floats) -> Curve:
-    """Of the first model's records against the same ones in the others."""
+    """The ROC curve of the first model's records against the same records in the other models."""
     mine, theirs = scores[0], scores[1:].ravel()
     drawn = roc(mine, theirs)
     range_ = np.quantile([auc(roc(row, np.delete(scores[1:], number, axis=0).ravel())) for number, row in
@@ -293,7 +293,7 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
 
 
 def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
-    """Of the audited model to retraining, on some of the test records."""
+    """The distances of the audited model to retrained ones, on some of the test records."""
 
     def differ(one: Floats, other: Floats) -> float:
         return distances.disagreement(one.argmax(axis=1), other.argmax(axis=1))

@@ -1,6 +1,6 @@
-"""The paper's attack, `alg:mia`: one threshold on the cross-entropy for everybody, and the probabilities under it.
+"""The paper's attack, `alg:mia`: one threshold on the cross-entropy for all records, and the probabilities under it.
 
-Whoever has a loss below the threshold is called a member, everybody else is 'claimed unlearned'. Which records are the
+A record with a loss below the threshold is called a member, any other is 'claimed unlearned'. Which records are the
 members to compare with is the caller's choice: the retained ones, or, as the paper's appendix does to improve the
 attack on records outside the core, the retained ones less the core.
 
@@ -46,7 +46,7 @@ class Threshold:
         """The threshold with the largest TPR − FPR, of all observed losses and infinity.
 
         Of several that are equally good it takes the lowest, which has the smallest FPR: where the losses tell
-        nothing, nobody of those compared is called a member. Counts are compared, not rounded rates.
+        nothing, none of the compared records is called a member. Counts are compared, not rounded rates.
         """
         members, nonmembers = finite(member_losses, "member losses"), finite(nonmember_losses, "nonmember losses")
         curve = roc(-members, -nonmembers)

@@ -72,7 +72,7 @@ class VoteStore:
         return Votes(packed, gap)
 
     def finish(self) -> None:
-        """Delete the networks that are left, of seeds that nobody asked for again."""
+        """Delete the networks that are left: those of seeds that were not asked for again."""
         for network in self.networks():
             network.unlink()
 

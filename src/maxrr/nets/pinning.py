@@ -19,7 +19,7 @@ _restored = ExitStack()
 
 @contextmanager
 def pinned(number: int) -> Iterator[None]:
-    """Inside, worker threads may call `torch.set_num_threads(number)` for themselves, and nobody uses another number.
+    """Inside, worker threads may call `torch.set_num_threads(number)` for themselves, and none uses another number.
 
     PyTorch computes with oneDNN where it has it, whatever was set before. A thread that is inside does not wait.
     """

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 
-WHITE = 255  # of a pixel in a byte
+WHITE = 255  # the largest value of a pixel in a byte
 
 
 @dataclass(frozen=True)

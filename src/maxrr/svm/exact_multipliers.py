@@ -211,7 +211,7 @@ class Search:
         can_rise = np.array([value < self.unit for value in self.a], dtype=bool)
         can_fall = np.array([value > 0 for value in self.a], dtype=bool)
         if not self.members and self.held_tilt:
-            # Nothing is between its bounds: first somebody has to make up for what is lacking.
+            # No multiplier is between its bounds: first one has to make up for what is lacking.
             toward = -np.sign(self.held_tilt) * self.near.y
             useful = np.where(toward > 0.0, can_rise, can_fall)
             place = int(np.argmin(np.where(useful, np.abs(off), np.inf)))

@@ -26,7 +26,7 @@ from maxrr.svm.problem import Samples
 from maxrr.svm.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
-MOST_NUMBERS = 2**26  # of all these, or the memory of smaller ones would not do
+MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory
 
 Job = tuple[int, AnyArray | ValueError, Bools | None, Guess | None]
 """A run's number, its features or what is wrong with them, its samples, and where its heads are if that is known."""

@@ -148,7 +148,7 @@ def prove(
 def largest_exponent(
     samples: Samples, places: Ints, inside: Ints, polished: Polished, enclosure: Enclosure
 ) -> int | None:  # fmt: skip
-    """The least c with all influential features below 2^c; None if it is open who is influential."""
+    """The least c with all influential features below 2^c; None if it is not yet known which these are."""
     short = polished.shortfall.rounded()
     doubt = (enclosure.radius * samples.lengths[places] + max(-enclosure.low, enclosure.high)) * UP
     if (np.abs(np.abs(short) - TOUCHING) <= doubt + TOUCHING * 2.0**-50).any():

@@ -29,7 +29,7 @@ class RunSamples:
     """All samples of several runs as `minimise` wants them: centred, scaled to lengths of about 1, with a one added."""
 
     X: Tensor  # (runs, n, D)
-    y: Tensor  # (heads of a run, n): the same for all runs, as is who is alive
+    y: Tensor  # (heads of a run, n): the same for all runs, as are the samples that are alive
     alive: Tensor  # (n)
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what was subtracted from the features
@@ -64,7 +64,7 @@ def guess_run(samples: Samples, C: float, classes: list[int]) -> Guess:
 
 
 def guess_runs(samples: Samples, features: list[Tensor], C: float, classes: list[int]) -> list[Guess]:
-    """The same for several runs over the same samples, each with features (n, d)."""
+    """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
     run, heads = prepare(samples, torch.stack(features), classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
     v = find_direction(run, samples, C)

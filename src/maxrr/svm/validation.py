@@ -15,7 +15,7 @@ from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_torch, namespace,
 LONGEST = 1e100
 SMALLEST = 1e-100
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50
-NO_EXPONENT = -10_000  # of zero, and of nothing
+NO_EXPONENT = -10_000  # the exponent of a row of zeros, or of no numbers
 
 
 def penalty(C: object) -> float:

@@ -181,7 +181,7 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
     trial.w = trial.w + step * (proposal.w - trial.w)
     trial.b += step * (proposal.b - trial.b)
     trial.margins = trial.margins + step * change
-    # 3. Narrow the smoothing where the working set told the truth, widen the working set where it did not.
+    # 3. Narrow the smoothing where the working set was right about the other samples, widen it where it was not.
     if proposal.strayed or step < 0.5:
         trial.reach *= 2.0
     else:
