@@ -236,8 +236,8 @@ def same_bytes(story: Story) -> Html:
     replayed, last = story.replay, story.requests[-1].receipt
     said = [
         f"Then a fresh process got the recipe, the names of the core records and the {last.records_after:,} retained "
-        f"images, but no weights, and trained once more. Compared with what it made, after "
-        f"{duration(replayed.seconds)}, {replayed.made_again} are: ",
+        f"images, but no weights, and trained once more. What came of comparing "
+        f"{replayed.made_again}, after {duration(replayed.seconds)}: ",
         tag("strong", f"{replayed.outcome}."),
     ]
     if replayed.differs_most:

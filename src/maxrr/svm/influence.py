@@ -34,7 +34,7 @@ Job = tuple[int, Array | ValueError, Bools | None, Guess | None]
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The solution of a run: which samples shape it, in any of its heads, its proof, and its weights.
+    """The solution of a run: which samples shape it, in any of its heads, its certificates, and its weights.
 
     Weights and biases are (heads × features) and (heads), of the classes that have a head.
     """
