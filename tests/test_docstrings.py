@@ -13,7 +13,7 @@ import pytest
 from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
-ROOMS = ("files", "progress", "parallel", "svm", "data", "nets", "core", "audit")
+ROOMS = ("files", "progress", "parallel", "svm", "data", "nets", "core", "audit", "errors")
 
 RULES = {
     "GL08",  # there is a docstring,

@@ -83,7 +83,7 @@ def make_case(
     gone = forgotten.in_order()
     if fitted.on_influential and platt == "cross-validated":
         raise DataError(
-            "the head stands on influential records alone, and cannot be fitted without some of the others: use "
+            "the heads stand on influential records alone, and cannot be fitted without some of the others: use "
             "another platt than 'cross-validated'"
         )
     if fitted.blueprint.frozen:
