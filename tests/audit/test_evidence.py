@@ -247,14 +247,17 @@ def test_the_finding_is_on_what_the_model_knows(sure, words):
 @pytest.mark.parametrize(
     ("attacks", "decides"), [(ATTACKS, "lira"), (("rmia", "lira"), "lira"), (("loss", "rmia"), "loss")]
 )
-def test_one_attack_decides_whatever_the_others_say(attacks, decides):
+def test_one_attack_decides(attacks, decides):
     """LiRA, or the first: it is settled before anybody looks."""
     found = about(audited_view(4.0), attacks)
     assert (found["finding"].attack, found["finding"].words) == (decides, FOUND)
+
+
+def test_the_others_do_not_change_the_finding():
     view = audited_view(0.0, 5)
-    shouting = replace(view, probe=view.probe + 1e3, relearned=view.relearned + 1e3)
-    assert about(shouting)["attacks"]["probe"]["after"].p_value == 1 / 25
-    assert about(shouting)["finding"] == about(view)["finding"]
+    shouting = about(replace(view, probe=view.probe + 1e3, relearned=view.relearned + 1e3))
+    assert shouting["attacks"]["probe"]["after"].p_value == 1 / 25
+    assert shouting["finding"] == about(view)["finding"]
 
 
 def test_power_is_of_the_models_that_the_question_is_about():

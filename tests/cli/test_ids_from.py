@@ -8,6 +8,7 @@ from tests.cli.shell import Shell
 
 from maxrr.data import load
 
+pytestmark = pytest.mark.usefixtures("here")
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
 FIT = ("--label", "state", "--core", "full", "--epochs", 2)
 

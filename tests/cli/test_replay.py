@@ -21,7 +21,8 @@ def replayed(outcome: str, comparison: str = "identical") -> Replay:
     return Replay(outcome, "extractor and heads", comparison, "", 0.0, [], "", ["when it was"], 1.0)
 
 
-def test_a_proof_of_the_present_state(shell: Shell, answered: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_replay_of_the_present_state(shell: Shell, answered: Path) -> None:
     shell("unlearn", answered, "--ids", kinds(answered)["free"][0], "--yes")
     shown = shell("replay", answered, answered / "receipts" / "000001.json", code=5).out
     assert "superseded" in shown

@@ -119,7 +119,7 @@ def test_a_difference_is_not_hidden(story: Story) -> None:
     assert (text.count("✗ different"), text.count("✓ identical")) == (2, 4)
 
 
-def test_a_failed_proof_is_not_hidden(story: Story) -> None:
+def test_a_failed_replay_is_not_hidden(story: Story) -> None:
     replayed = replace(story.replay, outcome="different", differs_most="head weights", largest_difference=np.inf)
     told = replace(story, replay=replayed)
     assert not told.same_bytes

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from tests.unlearning.problems import core_of, fresh, table
-from tests.unlearning.test_replaying import here, retrained  # noqa: F401
+from tests.unlearning.test_replaying import retrained
 from torch import nn
 
 from maxrr.core import HashCore
@@ -19,7 +19,7 @@ from maxrr.unlearning import Bundle, replay
 CORE = HashCore(0.5, key="house")
 
 
-def test_a_bundle_there_and_back(tmp_path, here):  # noqa: F811
+def test_a_bundle_there_and_back(tmp_path, here):
     receipt, bundle, retained = retrained()
     bundle.save(tmp_path / "b")
     assert (tmp_path / "b").stat().st_mode & 0o077 == 0
@@ -69,7 +69,7 @@ def test_whoever_holds_the_data_proves_it_in_another_process(tmp_path):
     assert done.stdout == "identical\n", done.stderr
 
 
-def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):  # noqa: F811
+def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):
     network = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
     model = fresh(CORE, table(), network).fit(table())
     ids = core_of(model)[:1]
@@ -111,7 +111,7 @@ def said_in_bundle():
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", [], {}, [None], -1, 1e308])
-def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):  # noqa: F811
+def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):
     """Each thing that it says, exchanged: refused, or an outcome other than identical, or what it says was no claim."""
     import safetensors.torch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning.problems import core_of, fresh, kinds, table, table_model
-from tests.unlearning.test_replaying import handed_in, here, retrained  # noqa: F401
+from tests.unlearning.test_replaying import handed_in, retrained
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore
@@ -41,7 +41,7 @@ def test_replacing_the_only_record_of_a_class_keeps_the_class(labels):
     assert (model.model_hash_, model.content_hash_) == (never.model_hash_, never.content_hash_)
 
 
-def test_a_class_without_core_records_vanishes(here):  # noqa: F811
+def test_a_class_without_core_records_vanishes(here):
     """The extractor never knew it, and is the one of a fit on the rest."""
     data = table()
     outside = ~CORE.is_core(data.ids)
@@ -56,7 +56,7 @@ def test_a_class_without_core_records_vanishes(here):  # noqa: F811
     assert replay(receipt, model.bundle(), named.without(gone))
 
 
-def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: F811
+def test_asking_again_does_not_make_an_approximate_answer_exact(here):
     model = table_model()
     ids = kinds(model, table())[1][:1]
     model.unlearn(ids, refit="influential")
@@ -68,7 +68,7 @@ def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: 
 
 @pytest.mark.parametrize("by", ["ids", "subjects"])
 @pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
-def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, policy, here):  # noqa: F811
+def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, policy, here):
     data = replace(table(), subjects=table().ids)  # everybody has one record
     model = fresh(CORE, data).fit(data)
     id_ = core_of(model)[0]
@@ -90,7 +90,7 @@ def test_a_record_cannot_be_replaced_by_itself():
         model.replace(id_, np.zeros(5, dtype=np.uint8), core_policy="keep-extractor")
 
 
-def test_swapped_classes_and_a_core_of_another_kind_are_found(here):  # noqa: F811
+def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     receipt, bundle, retained = retrained()
     from maxrr.unlearning.hashes import model_hash
 

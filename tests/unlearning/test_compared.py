@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.test_replaying import handed_in, here, retrained  # noqa: F401
+from tests.unlearning.test_replaying import handed_in, retrained
 
 from maxrr.core import HashCore
 from maxrr.unlearning import Receipt, replay
@@ -31,7 +31,7 @@ def test_every_field_of_a_receipt_can_be_forged_here():
 
 
 @pytest.mark.parametrize("name", [name for name in FORGERIES if name != "version"])
-def test_a_receipt_with_anything_changed_is_false(name, here):  # noqa: F811
+def test_a_receipt_with_anything_changed_is_false(name, here):
     receipt, bundle, retained = retrained()
     forged = replace(receipt, **{name: FORGERIES[name]})
     replayed = replay(forged, bundle, retained)
@@ -46,7 +46,7 @@ NOBODY_KNOWS = {
 
 
 @pytest.mark.parametrize("name", [name for name in FORGERIES if name not in NOBODY_KNOWS | {"version"}])
-def test_also_where_the_operator_says_that_he_handed_it_out(name, here):  # noqa: F811
+def test_also_where_the_operator_says_that_he_handed_it_out(name, here):
     """What can be known is compared with the model and the data, not with what the operator says of the receipt."""
     receipt, bundle, retained = retrained()
     replayed = replay(*handed_in(receipt, bundle, **{name: FORGERIES[name]}), retained)
@@ -58,7 +58,7 @@ def test_also_where_the_operator_says_that_he_handed_it_out(name, here):  # noqa
         assert replayed.contradictions
 
 
-def test_what_nobody_can_compare_is_said(here):  # noqa: F811
+def test_what_nobody_can_compare_is_said(here):
     receipt, bundle, retained = retrained()
     said = " ".join(replay(receipt, bundle, retained).not_compared)
     assert "who asked, by which policy, and how many of the records were core or influential" in said
@@ -66,7 +66,7 @@ def test_what_nobody_can_compare_is_said(here):  # noqa: F811
     assert "when it was" in said
 
 
-def test_classes_in_another_order_are_found(here):  # noqa: F811
+def test_classes_in_another_order_are_found(here):
     receipt, bundle, retained = retrained()
     heads = [receipt.heads[1], receipt.heads[0], *receipt.heads[2:]]
     replayed = replay(*handed_in(receipt, bundle, heads=heads), retained)
@@ -76,7 +76,7 @@ def test_classes_in_another_order_are_found(here):  # noqa: F811
         replay(receipt, replace(bundle, classes=names), retained)
 
 
-def test_a_core_that_its_rule_does_not_give_is_found(here):  # noqa: F811
+def test_a_core_that_its_rule_does_not_give_is_found(here):
     """An operator who calls a chosen core one by hash."""
     receipt, bundle, retained = retrained()
     choice = replace(bundle.choice, ids=np.sort(retained.ids)[:40])
@@ -84,7 +84,7 @@ def test_a_core_that_its_rule_does_not_give_is_found(here):  # noqa: F811
     assert replayed.contradictions == ["the core is not the one that its rule gives"]
 
 
-def test_forgotten_records_among_the_retained_ones_are_found(here):  # noqa: F811
+def test_forgotten_records_among_the_retained_ones_are_found(here):
     receipt, bundle, retained = retrained()
     from maxrr.unlearning.tombstones import Tombstone, id_hmac
 

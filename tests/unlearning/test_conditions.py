@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
-from tests.unlearning.test_replaying import here  # noqa: F401
 from torch import nn
 
 from maxrr.core import Frozen, HashCore
@@ -43,7 +42,7 @@ def old_weights():
 
 
 @pytest.mark.parametrize("network", [pretrained(), old_weights])
-def test_weights_that_were_given_are_a_condition(network, here):  # noqa: F811
+def test_weights_that_were_given_are_a_condition(network, here):
     model = fresh(CORE, table(), network, lr=1e-300 if network is old_weights else 5e-3).fit(table())
     ids = core_of(model)[:2]
     assert len(model.plan(ids, core_policy="retrain").conditions) == 1
@@ -72,7 +71,7 @@ def test_a_frozen_extractor_is_exact_on_its_owners_word():
     assert "on the word of whoever gave it" in receipt.conditions[0]
 
 
-def test_a_proof_of_a_network_of_the_callers_says_that_its_code_was_run(here):  # noqa: F811
+def test_a_proof_of_a_network_of_the_callers_says_that_its_code_was_run(here):
     model = fresh(CORE, table(), nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))).fit(table())
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
     replayed = replay(receipt, model.bundle(), table().without(core_of(table_model())[:1]))

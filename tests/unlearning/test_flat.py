@@ -49,7 +49,7 @@ def test_plans_say_why_every_record_is_influential(flat_model):
     assert "weights of zero" not in table_model().plan(kinds(table_model(), table())[1][:1]).reason
 
 
-def test_later_requests_do_not_warn_again(flat_model):
+def test_later_requests_do_not_warn_again(flat_model, here):
     """Their receipts say it. Replays do not warn either."""
     records = with_noise()
     _, influential, _ = kinds(flat_model, records)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.cases import THOROUGH
 from tests.unlearning.problems import core_of, everything, fit_again, parts, parts_of, table, table_model, train_again
 
 from maxrr.data import Dataset
@@ -182,7 +183,7 @@ class Frequently(Requests):
     core = "frequency"
 
 
-few = settings(max_examples=6, stateful_step_count=8)
+few = settings(max_examples=16 if THOROUGH else 4, stateful_step_count=8)
 TestHead, TestRetrain, TestFull, TestFrequency = (
     machine.TestCase for machine in (Requests, Retraining, RetrainingAll, Frequently)
 )

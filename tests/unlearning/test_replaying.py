@@ -3,11 +3,11 @@
 import functools
 import subprocess
 import sys
-from concurrent.futures import Future
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from tests.small_networks import Here
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 from maxrr.nets.seeding import begin
@@ -26,25 +26,6 @@ def retrained():
     model = table_model()
     ids = np.concatenate([core_of(model)[:2], kinds(model, table())[1][:2]])
     return model.unlearn(ids, core_policy="retrain"), model.bundle(), table().without(ids)
-
-
-class Here:
-    """In place of a pool of processes: does what it is given at once, in this one."""
-
-    def __init__(self, *_, **__): ...
-
-    def submit(self, function, *arguments):
-        done = Future()
-        done.set_result(function(*arguments))
-        return done
-
-    def shutdown(self, **_): ...
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """Replays without a fresh process, which takes seconds to start; three tests have one."""
-    monkeypatch.setattr("maxrr.unlearning.replaying.ProcessPoolExecutor", Here)
 
 
 def hashed_again(bundle):
@@ -100,7 +81,7 @@ def test_superseded_proves_the_current_state(here):
     assert replay(second, model.bundle(), retained).outcome == "identical"
 
 
-def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said():
+def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said(here):
     model = table_model()
     ids = core_of(model)[:3]
     receipt = model.unlearn(ids, core_policy="keep-extractor")

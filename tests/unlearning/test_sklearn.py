@@ -1,5 +1,7 @@
 """As an estimator among scikit-learn's, on arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -8,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.unlearning.problems import table, table_model
+from tests.unlearning.problems import fresh, table, table_model
 
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import MLP
@@ -93,6 +95,27 @@ def test_two_classes(labels):
     assert receipt.model_after == model._fitted.model_commitment
     assert model.model_hash_ == never.model_hash_
     assert len(receipt.heads) == 1
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_of_a_dataset_class_names_are_predicted(classes):
+    data = table(classes=classes)
+    names = np.array(data.class_names)
+    on_dataset = fresh(HashCore(0.5, key="house"), data).fit(data)
+    on_numbers = clone(on_dataset).fit(data.inputs, data.labels + 7, ids=data.ids)
+    found = on_dataset.predict(data)
+    assert found.dtype.kind == "U"
+    assert np.array_equal(found, names[on_dataset.predict(data.inputs)])
+    assert np.array_equal(on_numbers.predict(data.inputs) - 7, on_dataset.predict(data.inputs))
+    assert np.array_equal(on_numbers.predict(data), on_numbers.predict(data.inputs).astype(str))
+
+
+def test_a_dataset_is_scored_by_the_names_of_its_classes():
+    """Another Dataset may list its classes in another order."""
+    data, model = table(), table_model()
+    other = replace(data, labels=2 - data.labels, class_names=data.class_names[::-1])
+    assert model.score(other) == model.score(data) == np.mean(model.predict(data.inputs) == data.labels)
+    assert model.score(data) > 0.5
 
 
 def test_arrays_and_a_dataset_of_them_are_the_same():

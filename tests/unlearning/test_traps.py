@@ -1,4 +1,4 @@
-"""What others fell into, one test each: see FINDINGS, 'Traps others fell into'."""
+"""What other implementations of unlearning fell into, one test each."""
 
 import copy
 import json

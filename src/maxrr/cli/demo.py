@@ -28,7 +28,7 @@ CORE = 0.3  # of the records: leaves many of every kind
 EPOCHS, LEARNING_RATE = 60, 3e-3
 EACH = 12  # records of each kind to forget
 SOURCE = {"name": "digits", "demo": "yes"}  # what its workspace says of itself
-COST = {"free": "nothing", "influential": "a move of the head", "core": "what the policy says"}
+COST = {"free": "nothing", "influential": "a move of heads", "core": "what the policy says"}
 
 Result = TypeVar("Result")
 
@@ -221,7 +221,7 @@ def choice(story: Story) -> str:
     """Why core records were not answered the cheap way."""
     retrained, cheap = story.requests[-1].plans
     return (
-        f"Core records could also be answered with {cheap.guarantee}: the head moves, and the extractor keeps what it "
+        f"Core records could also be answered with {cheap.guarantee}: the heads move, and the extractor keeps what it "
         f"learned from them. With {retrained.guarantee} the bytes can be compared."
     )
 

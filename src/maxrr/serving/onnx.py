@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
@@ -26,6 +26,7 @@ from maxrr.files import write_atomically
 from maxrr.nets.records import as_tensor, ready
 from maxrr.nets.splitting import Extractor
 from maxrr.svm.calibration import LARGEST_SCORE
+from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.state import Fitted
 
@@ -68,7 +69,7 @@ class Exported:
     probabilities_difference: float
 
 
-def export_onnx(model: MaxRR, path: str | Path, records: Dataset | ArrayLike | None = None) -> Exported:
+def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None = None) -> Exported:
     """Write a fitted model as an ONNX file.
 
     The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Its outputs are
@@ -240,7 +241,7 @@ def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.asarray(normal * scales.reshape(-1, *(1 for _ in shape)), dtype)
 
 
-def as_stored(records: Dataset | ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Records to compare on as an array of the model's type and shape."""
     array = np.asarray(records.inputs if isinstance(records, Dataset) else records)
     if array.shape[1:] != shape or array.dtype != dtype or not len(array):

@@ -418,11 +418,11 @@ def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
     X = np.abs(found.solution.samples.rows(np.flatnonzero(found.solution.samples.alive)))
     largest = np.max(X, axis=0)
-    proved = head.certificate
+    known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"the head of class {label!r} is not solved: its decision values are known only to {proved.error:.1e}, and its "
-        f"objective to {proved.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
+        f"the head of class {label!r} is not solved: its decision values are known only to {known.error:.1e}, and its "
+        f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
         f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
         "are, leave out columns that are combinations of others up to rounding"
     )

@@ -1,4 +1,4 @@
-"""What is done for a head that did not settle: another method, and if that does not end in a proof, bounds."""
+"""What is done for a head that did not settle: another method, and if that does not decide it, bounds."""
 
 import math
 

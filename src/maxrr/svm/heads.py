@@ -172,8 +172,8 @@ def extend_margins(samples: Samples, head: Head) -> Floats:
 
 def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> bool:
     """Whether any of the changed samples shapes the head, or may do so: its margin is not proved to be above 1."""
-    proved = head.certificate
-    bound = margin_error(samples.lengths[changed], head.w, head.b, proved.weight_error, proved.bias_error)
+    known = head.certificate
+    bound = margin_error(samples.lengths[changed], head.w, head.b, known.weight_error, known.bias_error)
     return not bool((margins[changed] > 1.0 + bound + 2.0 * TOUCHING).all())
 
 

@@ -79,7 +79,7 @@ class InsideSum:
 
 @dataclass(frozen=True)
 class Head:
-    """One head, solved: weights, the samples on its margin and inside it, and the proof.
+    """One head, solved: weights, the samples on its margin and inside it, and the certificate.
 
     `margins` holds yᵢ(w·xᵢ + b) for every sample, infinite where a sample was erased; `multipliers` those of the
     samples on the margin (the ones inside have C, the rest 0).

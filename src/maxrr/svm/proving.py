@@ -60,7 +60,7 @@ def propose(
     problem = Near(samples.rows(places), trial.y[places], C, known.total, int(np.sum(trial.y[known.places])))
     try:
         search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
-        polished, enclosure, published = prove(samples, problem, search, places, known.places)
+        polished, enclosure, published = decide(samples, problem, search, places, known.places)
     except (UnpolishedError, OverflowError):
         return None
     a = inside.astype(np.float64)
@@ -116,7 +116,7 @@ def sizes(samples: Samples, margins: Floats, b: float) -> Floats:
     return 1.0 + abs(b) + largest * samples.lengths / (float(np.max(samples.lengths)) or 1.0)
 
 
-def prove(
+def decide(
     samples: Samples, problem: Near, search: Search, places: Ints, inside: Ints
 ) -> tuple[Polished, Enclosure, Published]:
     """Multipliers, enclosure and published numbers, with as many bits as it takes to decide these."""

@@ -16,7 +16,7 @@ from maxrr.svm.problem import Head, Samples
 
 @dataclass(frozen=True)
 class HeadState:
-    """One head: the class it speaks for, its weights, the rows that they came from, and the proof."""
+    """One head: the class it speaks for, its weights, the rows that they came from, and the certificate."""
 
     label: Any
     w: Floats

@@ -9,10 +9,14 @@ __all__ = [
     "Bundle",
     "Guarantee",
     "HeadCertificate",
+    "Ids",
+    "Inputs",
+    "Labels",
     "MaxRR",
     "Plan",
     "Receipt",
     "Replay",
+    "Technique",
     "contradictions",
     "network_in",
     "replay",
@@ -20,6 +24,7 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.unlearning.actions import Action
+    from maxrr.unlearning.aliases import Ids, Inputs, Labels
     from maxrr.unlearning.bundles import Bundle, network_in
     from maxrr.unlearning.consistency import contradictions
     from maxrr.unlearning.guarantees import Guarantee
@@ -27,9 +32,11 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.receipts import HeadCertificate, Receipt
     from maxrr.unlearning.replaying import Replay, replay
+    from maxrr.unlearning.requests import Technique
 else:  # receipts can be read without PyTorch
     __getattr__ = lazily.names_from(__name__, {
         "actions": ("Action",),
+        "aliases": ("Ids", "Inputs", "Labels"),
         "bundles": ("Bundle", "network_in"),
         "consistency": ("contradictions",),
         "guarantees": ("Guarantee",),
@@ -37,4 +44,5 @@ else:  # receipts can be read without PyTorch
         "plans": ("Plan",),
         "receipts": ("HeadCertificate", "Receipt"),
         "replaying": ("Replay", "replay"),
+        "requests": ("Technique",),
     })  # fmt: skip

@@ -45,7 +45,7 @@ class Bundle:
     model_hash: str
     layers: str  # the extractor's, as text
     extractor: Mapping[str, Tensor]  # its weights
-    classes: tuple[str, ...]  # of the head
+    classes: tuple[str, ...]  # of the heads
     weights: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     certificates: tuple[Certificate, ...]  # of the heads
@@ -53,7 +53,7 @@ class Bundle:
     technique: bool  # the extractor was changed by a caller's function
     on_influential: bool
     ids: NDArray[Any]  # of the retained records, in order
-    fitted_on: NDArray[Any]  # of those that the head was fitted on, in order
+    fitted_on: NDArray[Any]  # of those that the heads were fitted on, in order
     features: NDArray[np.float64]  # theirs
     key: bytes
     tombstones: frozenset[Tombstone]  # of forgotten records

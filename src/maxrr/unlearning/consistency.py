@@ -73,7 +73,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     if receipt.guarantee == Guarantee.retrain and receipt.core_left_in_extractor:
         yield "an extractor that was trained again has no forgotten records in it"
     if exact and receipt.refit == INFLUENTIAL and receipt.guarantee == Guarantee.refit:
-        yield "a head on influential records alone is not exact"
+        yield "heads on influential records alone are not exact"
     if receipt.unconditional != (exact and not receipt.conditions):
         yield "it is unconditional if and only if it is exact and names no conditions"
     if receipt.conditions and not exact:
@@ -166,4 +166,4 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         if getattr(receipt, name) != value:
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
-        yield "the guarantee on the receipt is exact, and the head stands on influential records alone"
+        yield "the guarantee on the receipt is exact, and the heads stand on influential records alone"

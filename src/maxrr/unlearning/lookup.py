@@ -4,20 +4,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, listed
 from maxrr.errors import DataError, NotHere
+from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in_place
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 
-def look_up(
-    fitted: Fitted, ids: ArrayLike | None, subjects: ArrayLike | None, core_policy: str | Technique, refit: str
-) -> Request:
+def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, refit: str) -> Request:
     """Rows and kinds of the records that a request names."""
     check_policy(core_policy, refit)
     if (ids is None) == (subjects is None):
@@ -35,13 +34,13 @@ def look_up(
     return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
 
 
-def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
+def keys_of(given: Ids | None, what: str) -> NDArray[Any]:
     """Ids as a request may give them: one or many, also in a column of objects."""
     return check_keys(listed(given), what)
 
 
 def look_up_for_replacing(
-    fitted: Fitted, id_: int | str, inputs: ArrayLike, label: Any, core_policy: str | Technique,
+    fitted: Fitted, id_: int | str, inputs: Inputs, label: int | str | None, core_policy: str | Technique,
     allow_copies: str | None,
 ) -> Request:  # fmt: skip
     """The request to forget one record, with the one that takes its place; without that if there is no such record."""
@@ -57,7 +56,7 @@ def look_up_for_replacing(
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
 
-def rectified(fitted: Fitted, request: Request, inputs: ArrayLike, label: Any) -> Dataset:
+def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str | None) -> Dataset:
     """The record that takes the place of the requested one."""
     records, rows = fitted.records, request.rows
     given = np.asarray(inputs)

@@ -210,7 +210,7 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
         if left:
             said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
         if fitted.on_influential:
-            said += "; the head stands on influential records alone, and is not the one of a fit on all retained ones"
+            said += "; the heads stand on influential records alone, and are not those of a fit on all retained ones"
         return said
     if guarantee is Guarantee.untouched:
         said = "no requested record is core or influential"
@@ -223,14 +223,14 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
     elif core:
         said = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
     elif fitted.on_influential and request.refit == RETAINED:
-        said = "the head stood on influential records alone, and is fitted on all retained ones again"
+        said = "the heads stood on influential records alone, and are fitted on all retained ones again"
     else:
         some = found.influential
         said = f"{of_the_records(some) if some else 'none of the records is'} influential, none is core"
         if fitted.flat:
             said += f" ({flat_heads.counted(len(fitted.flat))})"
     if action is Action.influential:
-        said += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
+        said += "; the heads are fitted on what is left of the last full fit's influential records, not on all retained"
     said = f"{said}: {MEANING[guarantee]}"
     return said if request.added is None else said + shaped(action, request, fitted)
 
@@ -240,8 +240,8 @@ def shaped(action: Action, request: Request, fitted: Fitted) -> str:
     if action is Action.retrain and fitted.blueprint.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
     if fitted.blueprint.decides_each and not len(request.core_rows):
-        return "; the new record shapes the head alone"
-    return "; the new record shapes the head, and the extractor not before the next fit"
+        return "; the new record shapes the heads alone"
+    return "; the new record shapes the heads, and the extractor not before the next fit"
 
 
 def of_the_records(count: int) -> str:

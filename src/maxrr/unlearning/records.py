@@ -1,6 +1,6 @@
 """What a model holds of its records, beside what the extractor makes of them.
 
-Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the head's
+Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the heads'
 samples) keeps its place, and forgetting costs no copy of the others.
 """
 

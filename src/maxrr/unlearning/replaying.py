@@ -277,7 +277,7 @@ def rebuild(
     blueprint: Blueprint, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
 ) -> Made:  # fmt: skip
-    """In the fresh process: the weights of extractor and heads, from the records; of the head alone if one is given.
+    """In the fresh process: the weights of extractor and heads, from the records; of the heads alone if one is given.
 
     With stored features it is fitted on those.
     """

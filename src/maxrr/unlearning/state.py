@@ -43,14 +43,14 @@ class Fitted:
     key: bytes
     tombstones: Tombstones
     durations: Durations
-    on_influential: bool = False  # the head was fitted on influential records alone, and holds no others
+    on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # the tombstones of forgotten core records that the extractor was trained on
     technique: bool = False  # the extractor is the work of a caller's function
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     layouts: int = 0  # how often the records were given other rows
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
-    codes: Ints = field(init=False)  # the classes that the head tells apart, by number
+    codes: Ints = field(init=False)  # the classes that the heads tell apart, by number
 
     def __post_init__(self) -> None:
         # Now, and not when asked: whoever still predicts with this state after the next has erased its records gets
@@ -70,7 +70,7 @@ class Fitted:
 
     @property
     def nothing_remains(self) -> bool:
-        """Whether extractor and head are those of the retained records alone, on whatever conditions."""
+        """Whether extractor and heads are those of the retained records alone, on whatever conditions."""
         return not (self.left or self.technique or self.on_influential)
 
     @property
@@ -88,7 +88,7 @@ class Fitted:
 
     @once
     def head_classes(self) -> tuple[str, ...]:
-        """The names of the classes that the head tells apart."""
+        """The names of the classes that the heads tell apart."""
         return tuple(self.records.class_names[label] for label in self.codes)
 
     @once
@@ -113,7 +113,7 @@ class Fitted:
 
     @once
     def model_hash(self) -> str:
-        """Over extractor and head."""
+        """Over extractor and heads."""
         return model_hash(self.extractor.state_dict(), self.head_classes, self.heads.coef_, self.heads.intercept_)
 
     @once
@@ -143,7 +143,7 @@ class Fitted:
         return self.derived["platt"]
 
     def in_order(self) -> tuple[Ints, NDArray[np.float64]]:
-        """The rows that the head holds and their features, in the order of the records' ids."""
+        """The rows that the heads hold and their features, in the order of the records' ids."""
         rows, features = self.heads.held_
         order = np.argsort(self.records.ids[rows], kind="stable")
         return (rows, features) if np.array_equal(order, np.arange(len(rows))) else (rows[order], features[order])

@@ -28,7 +28,7 @@ class Status:
     records, core, influential, free : int
         Records that are there; of these, core ones, influential ones that are not core, and the others.
     classes : list of str
-        That the head tells apart.
+        That the heads tell apart.
     requests, forgotten : int
         Requests carried out, and records that they forgot.
     held_about_forgotten : str
@@ -38,7 +38,7 @@ class Status:
     heads, decided, bytes_claim : int, int, str
         How many heads there are, how many of them are decided, and what that lets one claim, as on a receipt.
     conditions : list of str
-        What exactness is conditional on; `unconditional` where there are none, and the head stands on all records.
+        What exactness is conditional on; `unconditional` where there are none, and the heads stand on all records.
     overrides : list of dict
         Where values of forgotten records were let in under other ids: when, how many, and why.
     bytes : int
@@ -69,7 +69,7 @@ class Status:
 
 
 class Counts(NamedTuple):
-    """How many records there are of each kind, and the classes that the head tells apart."""
+    """How many records there are of each kind, and the classes that the heads tell apart."""
 
     records: int
     core: int

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from maxrr.data import Dataset
@@ -20,6 +20,7 @@ from maxrr.errors import WorkspaceError
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
+from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
@@ -184,11 +185,11 @@ class Workspace:
             raise
         return self
 
-    def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
-        """As `MaxRR.predict`."""
+    def predict(self, X: Dataset | Inputs) -> NDArray[Any]:
+        """As `MaxRR.predict`: class names for a Dataset."""
         return self._snapshot().predict(X)
 
-    def predict_proba(self, X: Dataset | ArrayLike, *, records: Dataset | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Dataset | Inputs, *, records: Dataset | None = None) -> NDArray[np.float64]:
         """As `MaxRR.predict_proba`. After `refit="influential"` it needs the raw records, once."""
         model = self._snapshot()
         if "platt" not in model._fitted.derived:
@@ -198,18 +199,18 @@ class Workspace:
                     model._fitted.derived["platt"] = fitted.platt()
         return model.predict_proba(X)
 
-    def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
+    def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """As `MaxRR.decision_function`."""
         return self._snapshot().decision_function(X)
 
-    def score(self, X: Dataset | ArrayLike, y: ArrayLike | None = None) -> float:
+    def score(self, X: Dataset | Inputs, y: Labels | None = None) -> float:
         """As `MaxRR.score`."""
         return self._snapshot().score(X, y)
 
     # Forgetting
 
     def plan(
-        self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan`."""
@@ -217,7 +218,7 @@ class Workspace:
             return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
     def plan_replace(
-        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan_replace`."""
@@ -230,21 +231,21 @@ class Workspace:
             return execute(fitted, plan, self._take_over, progress)
 
     def unlearn(
-        self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
 
         `records` are the raw ones that the model was fitted on. They are needed where the extractor is made again, and
-        to fit the head on all retained records after it was fitted on influential ones alone.
+        to fit the heads on all retained records after they were fitted on influential ones alone.
         """
         with self._writing(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
             return execute(fitted, plan, self._take_over, progress)
 
     def replace(
-        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
@@ -317,7 +318,7 @@ class Workspace:
 
     @property
     def needs_records(self) -> bool:
-        """Whether probabilities need the raw records: the head was fitted on influential ones alone."""
+        """Whether probabilities need the raw records: the heads were fitted on influential ones alone."""
         return self._snapshot()._fitted.on_influential
 
     def check_network(self) -> None:
