@@ -80,7 +80,7 @@ def stacks():
     """Networks under vmap, with our kernels and in a loop without them."""
     from torch.func import functional_call, stack_module_state, vmap
 
-    from maxrr.nets.convolving import ManyConvolutions
+    from maxrr.nets.many_convolutions import ManyConvolutions
 
     calls = Calls()
     covered = {
@@ -132,7 +132,7 @@ def shared():
     """One set of images for all networks, one set of weights for all, and networks along another axis."""
     from torch.func import vmap
 
-    from maxrr.nets.convolving import ManyConvolutions
+    from maxrr.nets.many_convolutions import ManyConvolutions
 
     calls = Calls()
     torch.manual_seed(0)
