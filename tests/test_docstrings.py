@@ -15,8 +15,8 @@ from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
 ROOMS = (
-    "files", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace", "serving",
-    "report", "errors",
+    "errors", "files", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace",
+    "serving", "report",
 )  # fmt: skip
 
 RULES = {

@@ -133,10 +133,10 @@ def test_says_what_was_done(plain):
 
 def test_names_records_by_their_marks_only(plain):
     now, found = plain
-    assert {one.mark for one in found.exposed} == set(now.receipt.tombstones)
+    assert {one.tombstone for one in found.exposed} == set(now.receipt.tombstones)
     classes = {id_hmac(now.model._fitted.key, int(id_)).hex(): TRAINING.class_names[label]
                for id_, label in zip(now.forgotten.ids, now.forgotten.labels, strict=True)}  # fmt: skip
-    assert {one.mark: one.class_name for one in found.exposed} == classes
+    assert {one.tombstone: one.class_name for one in found.exposed} == classes
     text = found.to_json()
     assert not [id_ for id_ in now.forgotten.ids if str(id_) in text]
     assert now.model._fitted.key.hex() not in text

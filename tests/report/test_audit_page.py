@@ -85,7 +85,7 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
         f"the 95 % interval of this share is {percent(finding.chance[0])} to {percent(finding.chance[1])}",
         f"of models that kept them in all parts, {finding.at_most}",
         f"{finding.power.flagged} of 4",
-        *(one.mark[:12] for one in audited.exposed),
+        *(one.tombstone[:12] for one in audited.exposed),
         *(f"{beside.value:.3g}" for beside in audited.distances.values()),
         f"{percent(found.exposed_in_retrained, 1)}, from {percent(found.exposed_range[0], 1)}",
         *(f"{text[0].upper()}{text[1:]}." for text in audited.assumed),

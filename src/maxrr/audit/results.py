@@ -9,7 +9,12 @@ from maxrr.audit.findings import Finding, Power
 from maxrr.files import parse_json
 
 VERSION = 4
-RENAMED = {"verdict": "finding", "findings": "attacks", "head_distance": "heads_distance"}  # since version 3
+RENAMED = {
+    "verdict": "finding",
+    "findings": "attacks",
+    "head_distance": "heads_distance",
+    "mark": "tombstone",
+}  # fmt: skip (since version 3)
 
 Pair = tuple[float, float]
 
@@ -72,8 +77,8 @@ class Exposed:
 
     Attributes
     ----------
-    mark
-        Its mark on the receipt.
+    tombstone
+        Its tombstone on the receipt.
     class_name
         Its class.
     score
@@ -84,7 +89,7 @@ class Exposed:
         How often a retrained model has any record that stands out as far, at most.
     """
 
-    mark: str
+    tombstone: str
     class_name: str
     score: float
     p_value: float
@@ -246,10 +251,9 @@ class AuditReport:
         facts = parse_json(text)
         if not isinstance(facts, dict) or facts.get("version") not in (3, VERSION):
             raise ValueError(f"this is no report of an audit, or one of another version than 3 or {VERSION}")
-        if facts["version"] == 3:
-            facts = {RENAMED.get(name, name): value for name, value in facts.items()} | {"version": VERSION}
         facts.pop("words", None)
         try:
+            facts = renamed(facts) if facts["version"] == 3 else facts
             return cls(**facts | read_parts(facts))
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ValueError(
@@ -263,6 +267,13 @@ class AuditReport:
             f"record{'s' * (self.records != 1)}; of models that kept {'them' if self.records != 1 else 'it'}, "
             f"{found.power} are found"
         )
+
+
+def renamed(facts: dict[str, Any]) -> dict[str, Any]:
+    """A report of version 3 in the words of this one."""
+    exposed = [{RENAMED.get(name, name): value for name, value in one.items()} for one in facts.get("exposed") or []]
+    now = {RENAMED.get(name, name): value for name, value in facts.items()}
+    return now | {"version": VERSION, "exposed": exposed}
 
 
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
