@@ -16,7 +16,7 @@ import maxrr.audit
 from maxrr.audit import AuditReport, auditing
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
-from maxrr.data.sides import is_test
+from maxrr.data.train_test import is_test
 from maxrr.report import is_report
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace

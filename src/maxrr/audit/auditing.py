@@ -19,11 +19,11 @@ from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
 from maxrr.audit.findings import Power, decide, is_found, rank_of_first, rounding
-from maxrr.audit.numbers import LEAST, Numbers
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others, Targeted
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
+from maxrr.audit.shadow_counts import LEAST, ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
 from maxrr.data import Dataset
@@ -102,18 +102,18 @@ def audit(
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
-    numbers = Numbers.of(shadows, case.touches_core)
+    counts = ShadowCounts.of(shadows, case.touches_core)
     with scratch_space(folder, digest(case, device)) as place:
         maker = Shadows(case, device, place, progress, pool)
-        views = numbers.make(maker, progress)
+        views = counts.make(maker, progress)
         targets = {"after": maker.own(model), **maker.rebuilt()}
-        numbers.tell(progress, numbers.networks)
+        counts.tell(progress, counts.networks)
         found = judged(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
-        records=len(case.forgotten), core_touched=case.touches_core, with_records=numbers.with_records,
-        retrained=numbers.retrained, **found,
+        records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
+        retrained=counts.retrained, **found,
         heads_distance=heads_distance_of(case),
         assumed=assumptions(case), caveats=caveats(case), environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,

@@ -18,7 +18,7 @@ from maxrr.cli.workspaces import check_network, importing_from_here, opened, sid
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
-    from maxrr.audit.numbers import Numbers
+    from maxrr.audit.shadow_counts import ShadowCounts
     from maxrr.unlearning import Receipt
 
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
@@ -110,7 +110,7 @@ def audit(
     """
     from maxrr.audit import audit as audit_
     from maxrr.audit import check_options, plan_audit
-    from maxrr.audit.numbers import Numbers
+    from maxrr.audit.shadow_counts import ShadowCounts
 
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
@@ -132,7 +132,7 @@ def audit(
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
             return
         if not json:
-            show.say(cost(Numbers.of(shadows, bool(handed.core_tombstones))))
+            show.say(cost(ShadowCounts.of(shadows, bool(handed.core_tombstones))))
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
@@ -149,11 +149,11 @@ def audit(
         raise Stop(code)
 
 
-def cost(numbers: Numbers) -> str:
+def cost(counts: ShadowCounts) -> str:
     """What is going to be done, before it is."""
     return (
-        f"Training {numbers.networks} networks: {numbers.with_records} with the records, {numbers.retrained} without, "
-        f"and {numbers.networks - numbers.with_records - numbers.retrained} again with the recorded seed."
+        f"Training {counts.networks} networks: {counts.with_records} with the records, {counts.retrained} without, "
+        f"and {counts.networks - counts.with_records - counts.retrained} again with the recorded seed."
     )
 
 
