@@ -24,10 +24,13 @@ class WorkspaceError(MaxRRError, ValueError):
 class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
     """A request that is not carried out as it is. Nothing was changed. Ask for one of `plans`, or for something else.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        Why the request is refused, and what to do instead.
     plans : tuple of maxrr.unlearning.Plan
-        What could be asked for instead, one plan each; none where no other policy or refit would help.
+        What could be asked for instead, one plan each; none where no other policy or refit would help. The exception
+        has them as an attribute of the same name.
     """
 
     def __init__(self, message: str, plans: tuple[typing.Any, ...] = ()) -> None:
@@ -36,7 +39,15 @@ class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
 
 
 class NotHere(Refused, DataError):  # noqa: N818
-    """A request for records or people that the model does not hold. Check their ids."""
+    """A request for records or people that the model does not hold. Check their ids.
+
+    Parameters
+    ----------
+    message : str
+        Which ids or people are not there.
+    plans : tuple of maxrr.unlearning.Plan
+        As in `Refused`: always empty, because no other policy finds a record that is not there.
+    """
 
 
 class Stale(MaxRRError, ValueError):  # noqa: N818
