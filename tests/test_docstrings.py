@@ -4,6 +4,7 @@ Checked by numpydoc's own rules, and for dataclasses field by field.
 """
 
 import dataclasses
+import enum
 import importlib
 import inspect
 import re
@@ -14,8 +15,8 @@ from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
 ROOMS = (
-    "files", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace", "serving", "report",
-    "errors",
+    "files", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace", "serving",
+    "report", "errors",
 )  # fmt: skip
 
 RULES = {
@@ -89,9 +90,11 @@ def says_where(thing: object) -> bool:
 
 
 def fields_of(thing: object) -> list[str]:
-    """The fields of a dataclass or of a named tuple."""
+    """The fields of a dataclass or of a named tuple, or the members of an enum."""
     if not inspect.isclass(thing):
         return []
+    if issubclass(thing, enum.Enum):  # nobody makes one: its parameters are those of the metaclass
+        return list(thing.__members__)
     if dataclasses.is_dataclass(thing):
         return [field.name for field in dataclasses.fields(thing) if not field.name.startswith("_")]
     return list(getattr(thing, "_fields", ()))
