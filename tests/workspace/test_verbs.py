@@ -508,7 +508,7 @@ class OwnHash(HashCore):
 def test_a_core_of_somebodys_own_class_can_be_opened_again(tmp_path, records):
     Workspace.create(tmp_path / "ws", fresh(OwnHash(0.5, key="k"), records), records).close()
     with Workspace.open(tmp_path / "ws") as workspace:
-        assert "in a way of the caller's own" in workspace.status().conditions[0]
+        assert "the caller's own code chose the core" in workspace.status().conditions[0]
 
 
 def test_an_interruption_while_clearing_up_is_known(folder, records, monkeypatch):
