@@ -14,10 +14,10 @@ from tools.fill_reproduction import LOSSES, OWN, PAGE, ROOT, accuracies, control
 from maxrr.cli.fit import core_of
 from maxrr.core import MiddleCore
 from maxrr.paper import PARTS
+from maxrr.paper.cells import count_verdicts
 from maxrr.paper.comparison import POINTS, RELATIVE, half_interval, spread
 from maxrr.paper.core_choice import SIZES
 from maxrr.paper.core_rule import SHARES, TEN_POINTS, chosen, leads, objections
-from maxrr.paper.counting import verdicts
 from maxrr.paper.published import published, table
 from maxrr.paper.sensitivity import ROWS
 
@@ -233,7 +233,7 @@ def test_what_the_paper_says_of_its_table_beside_ours() -> None:
 
 
 def test_within_a_point_the_table_hardly_tells_the_kinds_apart() -> None:
-    found = [verdicts([result(f"{name}/table")], "equivalence") for name in ("paper", "svc")]
+    found = [count_verdicts([result(f"{name}/table")], "equivalence") for name in ("paper", "svc")]
     assert sum(found[0].values()) == sum(found[1].values()) == 19
     rest, one = (counts["equivalent"] for counts in found)
     assert (

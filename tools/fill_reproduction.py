@@ -20,10 +20,9 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from maxrr.paper import confidence, published
-from maxrr.paper.counting import groups
-from maxrr.paper.figures.names import readable
-from maxrr.paper.figures.verdicts import MARKS
+from maxrr.paper.cells import MARKS, groups
 from maxrr.paper.markdown import markdown_grid, markdown_lines
+from maxrr.paper.names import readable
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"

@@ -18,7 +18,7 @@ from tests.paper.samples import results as papers_size
 
 from maxrr.cli import reproduce, show
 from maxrr.paper import PARTS, PROFILES, STUDIES
-from maxrr.paper.figures.names import readable
+from maxrr.paper.names import readable
 from maxrr.progress import Progress
 
 NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "array_api_compat", "onnxruntime", "pandas")

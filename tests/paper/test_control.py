@@ -63,5 +63,5 @@ def test_it_goes_on_after_each_request(lab, measured, tmp_path, monkeypatch):
 
     monkeypatch.setattr("maxrr.paper.control.answered", stop)
     with pytest.raises(KeyboardInterrupt):
-        STUDIES["control"](other)
+        STUDIES["control"].measure(other)
     assert set(results.read()["cells"]) == {"core20k, MaxRR", "core20k, perfect"}

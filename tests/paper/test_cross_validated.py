@@ -7,7 +7,8 @@ from tests.paper.test_verification import claimed_unlearned
 
 from maxrr.audit.threshold import folds_of
 from maxrr.paper.confidence import coupled
-from maxrr.paper.cross_validated import FOLDS, cross_validated
+from maxrr.paper.cross_validated import FOLDS
+from maxrr.paper.cross_validated import measure as cross_validated
 from maxrr.paper.heads import pairs
 from maxrr.paper.verification import METHODS
 from maxrr.svm import LinearSVM, fit_platt

@@ -98,7 +98,7 @@ def test_refits_by_hand(lab, measured):
 
 def test_only_heads_that_can_be_moved_are_timed_as_moved(lab, tmp_path):
     pairwise = with_ranking(tiny_lab(tmp_path, heads="one-vs-one"), lab.ranking)
-    for ways in PARTS["refit"](pairwise)["seconds"].values():
+    for ways in PARTS["refit"].measure(pairwise)["seconds"].values():
         assert set(ways) == {"all retained", "remaining support vectors"}
 
 
@@ -208,9 +208,9 @@ def test_an_interrupted_study_is_in_nobodys_way(lab, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        STUDIES["frontier"](with_ranking(tiny_lab(tmp_path, progress=interrupt, trials=2), lab.ranking))
+        STUDIES["frontier"].measure(with_ranking(tiny_lab(tmp_path, progress=interrupt, trials=2), lab.ranking))
     assert any(tmp_path.rglob("run-*"))
-    found = STUDIES["ranking-length"](with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
+    found = STUDIES["ranking-length"].measure(with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
     assert found["runs"] == 2
 
 
@@ -221,9 +221,9 @@ def test_networks_are_not_trained_again_where_heads_were_interrupted(lab, measur
     with monkeypatch.context() as patch:
         patch.setattr(Lab, "heads", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            PARTS["coverage"](with_ranking(tiny_lab(tmp_path), lab.ranking))
+            PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
     with monkeypatch.context() as patch:
         patch.setattr("maxrr.nets.runs_cpu.fit", lambda *_: pytest.fail("it was trained again"))
-        found = PARTS["coverage"](with_ranking(tiny_lab(tmp_path), lab.ranking))
+        found = PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
     assert repeatable(found) == repeatable(measured["coverage"])
     assert list(tmp_path.rglob("run-*")) == []

@@ -18,10 +18,11 @@ from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
 from maxrr.nets.records import WHITE
-from maxrr.paper import comparison, published
-from maxrr.paper.comparison import Cell, compared
+from maxrr.paper import published
+from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.heads import Bools, Kind
 from maxrr.paper.lab import Features, Lab
+from maxrr.paper.parts import Kind as CellKind
 from maxrr.paper.results import Json
 
 
@@ -99,12 +100,12 @@ def readings(lab: Lab) -> list[Reading]:
     ]
 
 
-def choices(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Every reading beside the paper."""
     results = lab.results("choices")
     cells = {}
     for reading in readings(lab):
-        found = results.piece(reading.name, lambda reading=reading: measured(lab, reading))  # type: ignore[misc]
+        found = results.piece(reading.name, lambda reading=reading: measure_reading(lab, reading))  # type: ignore[misc]
         row = beside_the_paper(found, lab.comparable)
         cells[reading.name] = {quantity: cell.to_json() for quantity, cell in row.items()}
     return results.finish({
@@ -117,7 +118,7 @@ def beside_the_paper(found: Json, comparable: bool) -> dict[str, Cell]:
     papers, table = published.published(), published.table()
     support = papers["support_vector_histogram"]["derived"]["mean_support_per_run"]
     covered = papers["coverage"]["union_of_support_and_core20k"]
-    rows: dict[str, tuple[float, comparison.Kind]] = {
+    rows: dict[str, tuple[float, CellKind]] = {
         "accuracy": (float(np.mean(list(table["No"].values()))), "accuracy"),
         "support vectors a run": (support, "count"),
         "SVM on the top 10k": (table["SVM"]["nontop10k"], "accuracy"),
@@ -126,10 +127,10 @@ def beside_the_paper(found: Json, comparable: bool) -> dict[str, Cell]:
         "FE on the top 20k": (table["FE"]["nontop20k"], "accuracy"),
         "core or influential": (covered, "count"),
     }
-    return {name: compared(found[name], paper if comparable else None, kind) for name, (paper, kind) in rows.items()}
+    return {name: compare(found[name], kind, paper if comparable else None) for name, (paper, kind) in rows.items()}
 
 
-def measured(lab: Lab, reading: Reading) -> Json:
+def measure_reading(lab: Lab, reading: Reading) -> Json:
     """Everything that depends on the reading."""
     runs, kind = lab.profile.trials, reading.heads
     seeds, others = lab.seeds(runs), ranking_seeds(lab.seed, runs)

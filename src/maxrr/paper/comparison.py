@@ -23,8 +23,8 @@ from typing import Any, Literal
 from scipy.special import ndtri, stdtrit
 
 from maxrr.paper import published
+from maxrr.paper.parts import Kind
 
-Kind = Literal["accuracy", "count", "share"]
 Verdict = Literal["agrees", "near", "differs"]
 Equivalence = Literal["equivalent", "different", "open"]
 
@@ -40,11 +40,14 @@ class Cell:
 
     Attributes
     ----------
+    kind
+        What kind of number it is; it decides how the cell is compared and printed.
     mean, stderr
     paper, difference, verdict, equivalence
         None where the paper has nothing to say.
     """
 
+    kind: Kind
     mean: float
     stderr: float | None
     paper: float | None
@@ -57,24 +60,25 @@ class Cell:
         return asdict(self)
 
 
-def compared(values: Sequence[float], paper: float | None = None, kind: Kind = "accuracy", times: int = 1) -> Cell:
-    """The mean of our runs beside the paper's number.
+def compare(values: Sequence[float], kind: Kind, paper: float | None = None, times: int = 1) -> Cell:
+    """Put the mean of our runs beside the paper's number.
 
     If the paper measured it several times, its number is the mean, and the error smaller by the root of how often.
 
-    >>> compared([0.90, 0.91, 0.89], 0.8971).verdict, compared([9_000.0], 10_745.3, "count").verdict
+    >>> compare([0.90, 0.91, 0.89], "accuracy", 0.8971).verdict, compare([9_000.0], "count", 10_745.3).verdict
     ('agrees', 'differs')
-    >>> compared([0.75, 0.89], 0.7572).verdict, compared([0.75, 0.89], 0.7572).equivalence
+    >>> uncertain = compare([0.75, 0.89], "accuracy", 0.7572)
+    >>> uncertain.verdict, uncertain.equivalence
     ('agrees', 'open')
     """
     mean = statistics.fmean(values)
     stderr = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
     if paper is None:
-        return Cell(mean, stderr, None, None, None, None)
+        return Cell(kind, mean, stderr, None, None, None, None)
     theirs, difference = error(paper, kind) / math.sqrt(times), mean - paper
     reach = half_interval(stderr, len(values)) if stderr is not None else half_interval(theirs)
     found = equivalence(difference, reach, margin(paper, kind))
-    return Cell(mean, stderr, paper, difference, verdict(difference, theirs, stderr), found)
+    return Cell(kind, mean, stderr, paper, difference, verdict(difference, theirs, stderr), found)
 
 
 def verdict(difference: float, theirs: float, ours: float | None) -> Verdict:

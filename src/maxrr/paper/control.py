@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from maxrr.paper.comparison import MARGINS, Cell, compared, equivalence, half_interval
+from maxrr.paper.comparison import MARGINS, Cell, compare, equivalence, half_interval
 from maxrr.paper.confidence import USUAL, losses
 from maxrr.paper.heads import Bools, Floats, Head
 from maxrr.paper.lab import Features, Lab
@@ -35,7 +35,7 @@ RUNS = 8  # enough for a difference, paired by run, and so many models of both m
 BEFORE, MORE = "before", "claimed more after"
 
 
-def control(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Who is claimed unlearned before and after, and how well that tells them apart; finished after each request."""
     results, runs = lab.results("control"), min(RUNS, lab.profile.few)
     before = results.piece(BEFORE, lambda: judged_before(lab, runs))
@@ -62,10 +62,10 @@ def apart(before: Sequence[float], after: Sequence[float]) -> dict[str, Cell]:
     """
     both = list(zip(before, after, strict=True))
     return {
-        "claimed before": compared(before),
-        "claimed after": compared(after),
-        MORE: compared([late - early for early, late in both]),
-        "told apart": compared([(late + 1.0 - early) / 2.0 for early, late in both]),
+        "claimed before": compare(before, "share"),
+        "claimed after": compare(after, "share"),
+        MORE: compare([late - early for early, late in both], "share"),
+        "told apart": compare([(late + 1.0 - early) / 2.0 for early, late in both], "share"),
     }
 
 

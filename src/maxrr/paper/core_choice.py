@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from maxrr.core import FrequencyCore
 from maxrr.nets.seeding import stream
-from maxrr.paper.comparison import compared
 from maxrr.paper.core_rule import LIBRARYS, MIDDLE, SHARES, Found, chosen, leads, middle_name, objections
-from maxrr.paper.frontier import told
+from maxrr.paper.frontier import compare_core, describe_core
 from maxrr.paper.lab import WORK, Lab
 from maxrr.paper.results import Json
 from maxrr.paper.selectors import Selector, forgetting, frequency, hashed, mixed
@@ -85,7 +84,7 @@ def seed_of(lab: Lab, stage: int) -> int:
     return int(stream(lab.seed, STREAM, stage).generate_state(1, np.uint64)[0])
 
 
-def core_choice(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Choose on the validation records, unless that was done on the profile's own data; report on the test records."""
     results, stages = lab.results(PART), Stages.of(lab)
     records, at_home = len(stages.choosing.training), results.path.stem == PART
@@ -95,7 +94,7 @@ def core_choice(lab: Lab) -> Json:
     validation = {
         words: results.piece(
             f"validation, {words}",
-            lambda k=k: measured(stages.choosing, stages.cores(candidates(), k), f"validation-{k}"),  # type: ignore[misc]
+            lambda k=k: measure_cores(stages.choosing, stages.cores(candidates(), k), f"validation-{k}"),  # type: ignore[misc]
         )
         for words, k in sizes.items()
         if at_home
@@ -104,7 +103,7 @@ def core_choice(lab: Lab) -> Json:
     reported = {
         words: results.piece(
             f"test, {words}",
-            lambda words=words, k=k: measured(  # type: ignore[misc]
+            lambda words=words, k=k: measure_cores(  # type: ignore[misc]
                 stages.reporting, stages.cores(contenders(choice, words), k), f"test-{k}"
             ),
         )
@@ -151,7 +150,7 @@ def counted(lab: Lab) -> Json:
     return {"count_by_number_of_runs": counts.tolist()}
 
 
-def measured(lab: Lab, cores: Mapping[str, Ids], piece: str) -> Json:
+def measure_cores(lab: Lab, cores: Mapping[str, Ids], piece: str) -> Json:
     """Accuracy and costs of models with each of these cores, the same seeds for all."""
     seeds = lab.seeds(lab.profile.trials)
     features = lab.embedded(extractors_on(lab, list(cores.values()), seeds, piece))
@@ -159,7 +158,7 @@ def measured(lab: Lab, cores: Mapping[str, Ids], piece: str) -> Json:
     found = {}
     for number, (name, core) in enumerate(cores.items()):
         own = slice(number * len(seeds), (number + 1) * len(seeds))
-        found[name] = told(lab, core, features[own], heads[own])
+        found[name] = describe_core(lab, core, features[own], heads[own])
     return found
 
 
@@ -189,7 +188,7 @@ def said(choice: Json, against: list[str], at_home: bool) -> list[str]:
 def rows(found: Mapping[str, Found], sizes: Mapping[str, int]) -> dict[str, Json]:
     """A row a core, a column a quantity."""
     return {
-        f"{name}, {sizes[size]:,}": {quantity: compared(values).to_json() for quantity, values in of.items()}
+        f"{name}, {sizes[size]:,}": {quantity: cell.to_json() for quantity, cell in compare_core(of).items()}
         for size, cores in found.items()
         for name, of in cores.items()
     }
@@ -199,8 +198,8 @@ def points(found: Mapping[str, Found], sizes: Mapping[str, int]) -> list[Json]:
     """The same for the figure."""
     return [
         {
-            "selector": name, "k": sizes[size], "stderr": compared(of["accuracy"]).stderr,
-            **{quantity: compared(values).mean for quantity, values in of.items()},
+            "selector": name, "k": sizes[size], "stderr": compare_core(of)["accuracy"].stderr,
+            **{quantity: cell.mean for quantity, cell in compare_core(of).items()},
         }
         for size, cores in found.items()
         for name, of in cores.items()

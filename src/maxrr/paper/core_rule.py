@@ -33,7 +33,7 @@ LEVEL = 0.05  # of a corrected p-value
 POINT, HALF_A_POINT, TEN_POINTS = 0.01, 0.005, 0.1
 
 Found = Mapping[str, Json]
-"""What `frontier.told` says of each core, by its name: for every quantity the values of all seeds."""
+"""What `frontier.describe_core` says of each core, by its name: for every quantity the values of all seeds."""
 
 
 def middle_name(share: float) -> str:

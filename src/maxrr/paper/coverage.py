@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
 
 
-def coverage(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The kinds of records in models whose extractor saw the core, and their accuracy."""
     results = lab.results("coverage")
     found = results.piece("core", lambda: counted(lab))
@@ -16,11 +16,11 @@ def coverage(lab: Lab) -> Json:
     core = lab.profile.large
     covered = [core + outside for outside in found["influential_outside"]]
     cells = {
-        "core or influential": compared(covered, paper, "count"),
+        "core or influential": compare(covered, "count", paper),
         # The paper's number less its core: 20,000 of 20,500 would agree by themselves.
-        "influential, not core": compared(found["influential_outside"], paper and paper - core, "count"),
-        "core, not influential": compared(found["core_only"]),
-        "free": compared([len(lab.training) - count for count in covered]),
+        "influential, not core": compare(found["influential_outside"], "count", paper and paper - core),
+        "core, not influential": compare(found["core_only"], "count"),
+        "free": compare([len(lab.training) - count for count in covered], "count"),
     }
     return results.finish({
         "part": "coverage", "title": "Who is not forgotten for free", "runs": lab.profile.few, "core": core,

@@ -34,20 +34,20 @@ REQUEST = "core20k"
 FOLDS = 5
 
 
-def cross_validated(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Both ends of the histograms, and the agreement of verdicts, beside the paper's."""
     results = lab.results("cross-validated")
     found = results.piece(REQUEST, lambda: tally({method: claims(lab, method) for method in METHODS}))
     figure = published.published()[FIGURES[REQUEST]]
-    compare = lab.comparable and lab.profile.few == figure["runs"]
+    comparable = lab.comparable and lab.profile.few == figure["runs"]
     cells: dict[str, Json] = {}
     for method in METHODS:
         counts = found["claimed"][method]
-        paper = list(figure["fraction_by_runs_claimed_unlearned"][method.lower()].values()) if compare else None
+        paper = list(figure["fraction_by_runs_claimed_unlearned"][method.lower()].values()) if comparable else None
         row = ends([count / sum(counts) for count in counts], paper)
         cells[method] = {column: cell.to_json() for column, cell in row.items()}
     shares = {reading: at_least(found[reading]) for reading in READINGS}
-    cells["both"] = points(shares, published.agreement(REQUEST) if compare else {})
+    cells["both"] = points(shares, published.agreement(REQUEST) if comparable else {})
     return results.finish({
         "part": "cross-validated", "title": "Platt scaling by cross-validation", "runs": lab.profile.few,
         "cells": cells,

@@ -12,19 +12,20 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
-from maxrr.paper.sensitivity import sensitivity, support
+from maxrr.paper.sensitivity import measure as measure_sensitivity
+from maxrr.paper.sensitivity import support
 from maxrr.paper.table import masks_without, unlearned
 
 ROWS = ("SVM", "FE+SVM", "FE")
 IDLE, RANDOM = "not influential", "random"
 
 
-def matched(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Accuracies and their differences, paired by run: the largest request first, and finished after each piece."""
-    results, theirs = lab.results("matched"), sensitivity(lab)["pieces"]
+    results, theirs = lab.results("matched"), measure_sensitivity(lab)["pieces"]
     cells: dict[str, Json] = {}
     content: Json = {}
     for fraction in sorted(lab.profile.fractions, reverse=True):
@@ -46,10 +47,10 @@ def matched(lab: Lab) -> Json:
 
 def beside(ours: Sequence[float], others: dict[str, list[float]]) -> Json:
     """Accuracies after support vectors are forgotten, after others are, and what they differ by."""
-    cells = {who: compared(values).to_json() for who, values in {"support vectors": ours, **others}.items()}
+    cells = {who: compare(values, "accuracy").to_json() for who, values in {"support vectors": ours, **others}.items()}
     for who, values in others.items():
         differences = [one - other for one, other in zip(ours, values, strict=True)]
-        cells[f"support vectors less {who}"] = {**compared(differences).to_json(), "signed": True}
+        cells[f"support vectors less {who}"] = {**compare(differences, "accuracy").to_json(), "signed": True}
     return cells
 
 

@@ -15,10 +15,10 @@ from maxrr.paper.verification import Scenario, answered, scenario, tallied
 REQUEST = "core2k"
 
 
-def members(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The agreement of verdicts for each choice."""
     results = lab.results("members")
-    found = results.piece(REQUEST, lambda: measured(lab))
+    found = results.piece(REQUEST, lambda: attack_with_each(lab))
     comparable = lab.comparable and lab.profile.few == published.published()["agreement"]["runs"]
     paper = published.agreement(REQUEST) if comparable else {}
     cells = {
@@ -29,7 +29,7 @@ def members(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def measured(lab: Lab) -> Json:
+def attack_with_each(lab: Lab) -> Json:
     """The same models, attacked with thresholds of each kind."""
     request, core = scenario(lab, REQUEST), lab.mask(lab.top(lab.profile.large))
     models = answered(lab, lab.seeds(lab.profile.few), request)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.results import Json
 from maxrr.paper.solving import SOLVE
@@ -22,12 +22,12 @@ FRACTIONS = (0.01, 0.1, 0.5)  # of the support vectors, at random
 TIMED = 3  # runs; seconds vary little
 
 
-def refit(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Accuracies and seconds of the three ways."""
     results = lab.results("refit")
     found = results.piece("refits", lambda: answered(lab))
     cells = {
-        name: {way: compared(values).to_json() for way, values in accuracies.items()}
+        name: {way: compare(values, "accuracy").to_json() for way, values in accuracies.items()}
         for name, accuracies in found["accuracy"].items()
     }
     return results.finish({

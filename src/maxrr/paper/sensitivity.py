@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.published import published
@@ -19,7 +19,7 @@ from maxrr.paper.table import masks_without, unlearned
 ROWS = {"No": "none", "SVM": "SVM", "FE+SVM": "FE+SVM", "FE": "FE"}  # the table's rows by the paper's words
 
 
-def sensitivity(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The table's rows for each fraction."""
     results, seeds = lab.results("sensitivity"), lab.seeds(lab.profile.few)
     before = results.piece("full", lambda: from_full_extractors(lab, seeds, lab.profile.fractions))
@@ -34,7 +34,7 @@ def sensitivity(lab: Lab) -> Json:
         forgotten[share] = found["forgotten"]
         for row, paper in ROWS.items():
             values = before["No"] if row == "No" else before[name] if row == "SVM" else found[row]
-            cells[row][share] = compared(values, papers[paper] if lab.comparable else None).to_json()
+            cells[row][share] = compare(values, "accuracy", papers[paper] if lab.comparable else None).to_json()
     return results.finish({
         "part": "sensitivity", "title": "Unlearning random support vectors", "runs": lab.profile.few, "cells": cells,
         "once": {"No": next(iter(cells["No"].values()))}, "forgotten": forgotten,

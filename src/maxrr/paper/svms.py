@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from maxrr.paper import published
-from maxrr.paper.comparison import Cell, compared
+from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.confidence import USUAL
 from maxrr.paper.heads import Kind
 from maxrr.paper.lab import Lab
@@ -22,7 +22,7 @@ USUAL_PENALTY = 1.0
 REQUEST = "core20k"
 
 
-def svms(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Every SVM beside the paper."""
     results = lab.results("svms")
     counted = results.piece("penalties", lambda: penalised(lab))
@@ -35,14 +35,14 @@ def svms(lab: Lab) -> Json:
         for C in PENALTIES:
             found = counted[kind][f"{C:g}"]
             cells[name(kind, C)] = {
-                "accuracy": compared(found["accuracy"], accuracy if lab.comparable else None),
-                "support vectors a run": compared(found["support"], support if lab.comparable else None, "count"),
+                "accuracy": compare(found["accuracy"], "accuracy", accuracy if lab.comparable else None),
+                "support vectors a run": compare(found["support"], "count", support if lab.comparable else None),
             }
         for method in METHODS:
             counts = claims[kind]["claimed"][method]
-            compare = lab.comparable and len(counts) == figure["runs"] + 1
+            comparable = lab.comparable and len(counts) == figure["runs"] + 1
             paper = figure["fraction_by_runs_claimed_unlearned"][method.lower()][str(figure["runs"])]
-            share = compared([counts[-1] / sum(counts)], paper if compare else None, "share")
+            share = compare([counts[-1] / sum(counts)], "share", paper if comparable else None)
             cells[name(kind, USUAL_PENALTY)][f"claimed in all runs, {method}"] = share
     return results.finish({
         "part": "svms", "title": "The same networks under other SVMs", "runs": lab.profile.trials,

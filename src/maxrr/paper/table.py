@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.paper import published
-from maxrr.paper.comparison import Cell, compared
+from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
@@ -21,7 +21,7 @@ ROWS = ("No", "SVM", "FE+SVM", "FE")
 COLUMNS = ("top10k", "top10k+random10k", "nontop10k", "top20k", "top20k+random10k", "nontop20k")
 
 
-def table(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """All cells. A piece is a column, but for what needs the extractors that saw everything."""
     results, seeds = lab.results("table"), lab.seeds(lab.profile.runs)
     kept = results.piece("No and SVM", lambda: from_full_extractors(lab, seeds))
@@ -35,7 +35,9 @@ def table(lab: Lab) -> Json:
         "part": "table", "title": "Accuracy after unlearning", "runs": lab.profile.runs, "data": lab.profile.data,
         "cells": {
             row: {
-                column: compared(values[row][column], papers[row][column] if lab.comparable else None).to_json()
+                column: compare(
+                    values[row][column], "accuracy", papers[row][column] if lab.comparable else None
+                ).to_json()
                 for column in COLUMNS
             }
             for row in ROWS
@@ -46,7 +48,7 @@ def table(lab: Lab) -> Json:
 
 def before(values: Sequence[float], papers: Sequence[float]) -> Cell:
     """The row 'No' is one number: ours once, and the mean of the paper's, which measured it for each column anew."""
-    return compared(values, fmean(papers), times=len(papers)) if papers else compared(values)
+    return compare(values, "accuracy", fmean(papers) if papers else None, max(1, len(papers)))
 
 
 def forgotten(lab: Lab, column: str, runs: int) -> list[NDArray[Any]]:

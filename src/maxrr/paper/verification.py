@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.audit.threshold import Threshold
-from maxrr.paper.comparison import Cell, compared
+from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.confidence import OF_KIND, USUAL, Variant, losses
 from maxrr.paper.heads import Bools, Floats, Head, Kind
 from maxrr.paper.lab import Features, Lab
@@ -51,7 +51,7 @@ def scenario(lab: Lab, name: str) -> Scenario:
     return Scenario(name, forgotten, members)
 
 
-def measured(lab: Lab) -> dict[str, Json]:
+def collect_verdicts(lab: Lab) -> dict[str, Json]:
     """For each scenario accuracies, and for each way to probabilities the counts of verdicts; measured once."""
     results, seeds = lab.results("verification"), lab.seeds(lab.profile.few)
     return {
@@ -60,11 +60,11 @@ def measured(lab: Lab) -> dict[str, Json]:
     }
 
 
-def verification(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Accuracies, and how many records are claimed unlearned in how many runs."""
     cells: dict[str, dict[str, Json]] = {}
     curves: dict[str, Json] = {}
-    found = measured(lab)
+    found = collect_verdicts(lab)
     for name in SCENARIOS:
         paper = published().get(FIGURES.get(name, "")) if lab.comparable else None
         curves[name] = {}
@@ -75,10 +75,10 @@ def verification(lab: Lab) -> Json:
                 by_runs = paper["fraction_by_runs_claimed_unlearned"][method.lower()]
                 theirs = [by_runs[str(runs)] for runs in range(paper["runs"] + 1)]
             accuracy = paper["accuracy"][method.lower()] if paper else None
-            row = {"accuracy": compared(found[name]["accuracy"][method], accuracy)}
+            row = {"accuracy": compare(found[name]["accuracy"][method], "accuracy", accuracy)}
             row |= ends(shares, theirs if len(shares) == len(theirs or ()) else None)
             if theirs is not None and len(shares) == len(theirs):
-                row["share in other columns than the paper's"] = compared([apart(shares, theirs)])
+                row["share in other columns than the paper's"] = compare([apart(shares, theirs)], "share")
             cells[f"{name}, {method}"] = {column: cell.to_json() for column, cell in row.items()}
             curves[name][method] = {"ours": shares, "paper": theirs}
     return lab.results("verification").finish({
@@ -90,13 +90,13 @@ def verification(lab: Lab) -> Json:
 def variants(lab: Lab, found: Json) -> Json:
     """What becomes of the paper's first figure with other ways to probabilities."""
     paper = published()[FIGURES["core20k"]]["fraction_by_runs_claimed_unlearned"]
-    compare = lab.comparable and lab.profile.few == published()[FIGURES["core20k"]]["runs"]
+    comparable = lab.comparable and lab.profile.few == published()[FIGURES["core20k"]]["runs"]
     return {
         variant: {
             f"{column}, {method}": cell.to_json()
             for method in METHODS
             for column, cell in ends(
-                claimed(found, method, variant), list(paper[method.lower()].values()) if compare else None
+                claimed(found, method, variant), list(paper[method.lower()].values()) if comparable else None
             ).items()
         }
         for variant in OF_KIND[lab.profile.heads]
@@ -121,8 +121,8 @@ def apart(shares: Sequence[float], theirs: Sequence[float]) -> float:
 def ends(shares: Sequence[float], theirs: Sequence[float] | None) -> dict[str, Cell]:
     """Both ends of a histogram, where the paper's has most of its records."""
     return {
-        "claimed in all runs": compared([shares[-1]], theirs[-1] if theirs else None, "share"),
-        "claimed in none": compared([shares[0]], theirs[0] if theirs else None, "share"),
+        "claimed in all runs": compare([shares[-1]], "share", theirs[-1] if theirs else None),
+        "claimed in none": compare([shares[0]], "share", theirs[0] if theirs else None),
     }
 
 

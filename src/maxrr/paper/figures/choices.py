@@ -5,8 +5,9 @@ from textwrap import fill
 
 from matplotlib.figure import Figure
 
-from maxrr.paper.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, rows, sheet
-from maxrr.paper.figures.names import Json, readable
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, few_ticks, handle, interval, rows, sheet
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 ACROSS = 4  # panels beside each other
 NAME = 24  # letters in a line
@@ -15,7 +16,7 @@ TICKS = {1: 6, 2: 4, 3: 3, 4: 3}  # below it, the same
 LINE = 0.18  # inches
 
 
-def choices(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """Our mean for each reading, and the paper's number as a line across them."""
     cells = content["cells"]
     quantities = list(dict.fromkeys(quantity for row in cells.values() for quantity in row))
@@ -43,5 +44,5 @@ def choices(content: Json) -> Figure:
         axes.set_visible(False)
     handles = [handle("ours, ± 2 standard errors", OURS, linestyle="none")]
     handles += [handle("the paper's", PAPERS, marker=None)] if has_paper else []
-    headed(figure, content, handles)
+    add_heading(figure, content, handles)
     return figure

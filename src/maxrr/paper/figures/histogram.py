@@ -7,14 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from maxrr.paper.figures.look import OURS, PAPERS, handle, headed, remark, sheet
-from maxrr.paper.figures.names import Json
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, handle, remark, sheet
+from maxrr.paper.parts import Json
 
 LINE = {**OURS, "marker": None}
 DASHES = {**PAPERS, "marker": None, "linestyle": (0, (3, 1)), "zorder": 4}
 
 
-def histogram(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """A step a number of runs; the paper's, too, if it had as many runs."""
     runs = np.arange(1, len(content["count_by_number_of_runs"]) + 1)
     ours = [content["count_by_number_of_runs"][str(number)] for number in runs]
@@ -38,7 +38,7 @@ def histogram(content: Json) -> Figure:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.minorticks_off()
-    headed(figure, content, handles, columns=1)
+    add_heading(figure, content, handles, columns=1)
     return figure
 
 

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from maxrr.paper.figures.names import Json, heading
+from maxrr.paper.names import heading
+from maxrr.paper.parts import Json
 
 LARGE = 1000.0  # from here on a number on an axis is a count
 WIDTH = 8.0  # inches: at 800 pixels a point of type is 1.4 pixels
@@ -81,7 +82,7 @@ def sheet(height: float) -> Figure:
     return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
-def headed(figure: Figure, content: Json, handles: Sequence[Artist] = (), columns: int = 3) -> None:
+def add_heading(figure: Figure, content: Json, handles: Sequence[Artist] = (), columns: int = 3) -> None:
     """The heading and below it what the marks mean, above all axes: covers nothing."""
     figure.legend(
         handles=handles, loc="outside upper left", title=heading(content), title_fontproperties={"weight": "bold"},

@@ -5,8 +5,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from maxrr.paper.figures.labels import apart
-from maxrr.paper.figures.look import INK, PAPERS, QUIET, SERIES, error_bar, handle, headed, sheet
-from maxrr.paper.figures.names import Json, readable
+from maxrr.paper.figures.look import INK, PAPERS, QUIET, SERIES, add_heading, error_bar, handle, sheet
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 LEVEL = "No"  # unlearns nothing: no share to depend on
 GAP = 0.062  # between labels, of the height of the axes
@@ -14,7 +15,7 @@ AROUND = 0.06  # the shares, of all support vectors
 SHIFT = 0.006  # between lines, so that their error bars stay apart
 
 
-def sensitivity(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """A line for what the records are unlearned from, and the paper's numbers as levels."""
     cells = content["cells"]
     shares = [float(name.rstrip("%")) / 100.0 for name in cells[LEVEL]]
@@ -42,7 +43,7 @@ def sensitivity(content: Json) -> Figure:
     if any(paper is not None for paper in papers.values()):
         handles.append(handle("the paper's (share unknown)", PAPERS, marker=None))
     handles.append(error_bar("± 2 standard errors"))
-    headed(figure, content, handles)
+    add_heading(figure, content, handles)
     return figure
 
 

@@ -5,17 +5,19 @@ import statistics
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from maxrr.paper.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, remark, rows, sheet, wider
-from maxrr.paper.figures.names import Json, readable
-from maxrr.paper.figures.verdicts import KEY, SIGNS
+from maxrr.paper.cells import SIGNS
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, few_ticks, handle, interval, remark, rows, sheet, wider
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 WIDER = 3.0  # times the usual range: a panel beyond it gets a scale of its own
 MARGIN = 0.08  # of a range, to either side
 SHIFT = 0.13  # of ours down and of the paper's up, so that no error bar hides another
+KEY = ", ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items())
 SAME = "No"  # unlearns nothing: its columns measure the same thing
 
 
-def table(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """Panels share one scale, but for those that would squeeze all others."""
     cells = content["cells"]
     names = list(next(iter(cells.values())))
@@ -41,7 +43,7 @@ def table(content: Json) -> Figure:
     handles = [handle("ours, ± 2 standard errors", OURS, linestyle="none")]
     if error is not None:
         handles += [handle("the paper's, ± 2 assumed standard errors", PAPERS, linestyle="none"), remark(KEY)]
-    headed(figure, content, handles, columns=2)
+    add_heading(figure, content, handles, columns=2)
     return figure
 
 

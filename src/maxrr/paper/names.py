@@ -1,10 +1,8 @@
 """The short names in result files, as people read them, with the sizes that a profile really has."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-Json = Mapping[str, Any]
+from maxrr.paper.parts import Json
 
 DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "adult": "Adult"}
 USUAL = "one-vs-rest"
