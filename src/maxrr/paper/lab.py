@@ -1,6 +1,5 @@
 """What every experiment needs: records, seeds, the ranking, trained extractors, solved heads."""
 
-import copy
 import hashlib
 import io
 import json
@@ -24,8 +23,8 @@ from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split
-from maxrr.nets.embedding import BLOCKS, full_precision
-from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.nets.embedding import embed_on_device
+from maxrr.nets.records import as_tensor, chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.paper import published
@@ -203,7 +202,8 @@ class Lab:
         """All records as an extractor sees them."""
         if self.device.type == "cpu":
             return Features(*(embed(extractor, side, device=self.device) for side in (self.training, self.test)))
-        return Features(*(embed_there(extractor, side) for side in self.on_device))
+        sides = zip(self.on_device, (self.training, self.test), strict=True)
+        return Features(*(embed_on_device(extractor, inputs, side.ids) for inputs, side in sides))
 
     @cached_property
     def after_the_core(self) -> list[Features]:
@@ -273,13 +273,3 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}): delete it, and it is measured again") from error
-
-
-def embed_there(extractor: torch.nn.Module, records: Tensor) -> Tensor:
-    """As `embed`, for records that are on a device already: a hundred networks look at them, one after the other."""
-    network = copy.deepcopy(extractor).to(records.device).eval()
-    kind = next(network.parameters()).dtype
-    with torch.inference_mode(), full_precision():
-        starts = range(0, len(records), BLOCKS["cuda"])
-        blocks = [network(ready(records[at : at + BLOCKS["cuda"]], kind)).flatten(1) for at in starts]
-    return torch.cat(blocks).clone()  # a tensor like any other, outside of that mode

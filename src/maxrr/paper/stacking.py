@@ -16,12 +16,13 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.nets import stacked
+from maxrr.nets.embedding import embed_on_device
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import records
 from maxrr.nets.runs_cuda import AT_ONCE
 from maxrr.nets.seeding import begin
 from maxrr.paper.heads import Bools
-from maxrr.paper.lab import Lab, embed_there
+from maxrr.paper.lab import Lab
 
 Networks = list[torch.nn.Module]
 Look = Callable[[int, Networks], None]
@@ -81,8 +82,8 @@ def right_at(lab: Lab, seeds: Sequence[int], looks: Sequence[int]) -> list[Bools
 
     def look(epoch: int, networks: Networks) -> None:
         if epoch in looks:
-            scores = (embed_there(network, lab.on_device[0]).argmax(1).cpu().numpy() for network in networks)
-            found.append(np.stack([given == lab.training.labels for given in scores]))
+            scores = (embed_on_device(network, lab.on_device[0], lab.training.ids) for network in networks)
+            found.append(np.stack([given.argmax(1).cpu().numpy() == lab.training.labels for given in scores]))
 
     together(lab, seeds, recipe=replace(lab.profile.recipe, epochs=max(looks)), look=look)
     return found
