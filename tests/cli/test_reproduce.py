@@ -141,7 +141,7 @@ def test_an_interrupted_run_goes_on(
 def test_what_is_there_is_shown_and_not_measured(
     shell: Shell, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("maxrr.paper.lab.Lab.extractors", lambda *_, **__: pytest.fail("it was measured"))
+    monkeypatch.setattr("maxrr.paper.lab.Lab.train", lambda *_, **__: pytest.fail("it was measured"))
     cells = contents(undisturbed / "smoke")["sensitivity"]["cells"]
     before = files(undisturbed)
     shown = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed).out

@@ -230,7 +230,7 @@ def ranking_length(rng: np.random.Generator) -> Json:
 
 def choices(rng: np.random.Generator) -> Json:
     readings = (
-        "ours", "a sigmoid a class, fitted on all training records", "softmax of the scores, without any fit",
+        "ours", "one sigmoid per class, fitted on all training records", "softmax of the scores, without any fit",
         "the core is among the members", "weight decay 5e-4, as in the text of the appendix",
         "mean and deviation of the pixels normalised to zero and one",
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 The paper counts 'in how many of the 20 runs both strategies lead to the same classification'. That is one reading. But
 its own histograms allow no such agreement between runs that have nothing but the records in common. So there is another
-reading: that the *numbers* of runs in which a record is claimed unlearned, one a strategy, differ by no more than so
+reading: that the *numbers* of runs in which a record is claimed unlearned by each strategy differ by no more than so
 many.
 """
 

@@ -11,7 +11,7 @@ from maxrr.paper.results import Json
 def measure(lab: Lab) -> Json:
     """The kinds of records in models whose extractor saw the core, and their accuracy."""
     results = lab.results("coverage")
-    found = results.piece("core", lambda: counted(lab))
+    found = results.piece("core", lambda: count_kinds(lab))
     paper = published()["coverage"]["union_of_support_and_core20k"] if lab.comparable else None
     core = lab.profile.large
     covered = [core + outside for outside in found["influential_outside"]]
@@ -28,11 +28,11 @@ def measure(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def counted(lab: Lab) -> Json:
+def count_kinds(lab: Lab) -> Json:
     """For each model the records that are influential outside the core, and core without influence."""
     core, features = lab.mask(lab.top(lab.profile.large)), lab.after_the_core
     outside, core_only = [], []
-    for head in lab.heads(features, [None] * len(features)):
-        outside.append(float(np.sum(head.influential & ~core)))
-        core_only.append(float(np.sum(core & ~head.influential)))
+    for heads in lab.fit_heads(features, [None] * len(features)):
+        outside.append(float(np.sum(heads.influential & ~core)))
+        core_only.append(float(np.sum(core & ~heads.influential)))
     return {"influential_outside": outside, "core_only": core_only}

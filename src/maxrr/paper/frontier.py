@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from maxrr.core import FrequencyCore
 from maxrr.paper.comparison import Cell, compare
-from maxrr.paper.heads import Head
+from maxrr.paper.heads import Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.results import Json
 from maxrr.paper.selectors import FEW, SELECTORS, Selector
@@ -52,18 +52,18 @@ def selectors(lab: Lab) -> dict[str, Selector]:
 def measure_core(lab: Lab, core: NDArray[Any], piece: str) -> Json:
     """Of models whose extractor saw this core: accuracy, and shares of all records by what forgetting them takes."""
     seeds = lab.seeds(lab.profile.trials)
-    features = lab.embedded(lab.extractors(seeds, lab.training.select(np.sort(core)), piece=piece))
-    return describe_core(lab, core, features, list(lab.heads(features, [None] * len(seeds))))
+    features = lab.embed(lab.train(seeds, lab.training.select(np.sort(core)), piece=piece))
+    return describe_core(lab, core, features, list(lab.fit_heads(features, [None] * len(seeds))))
 
 
-def describe_core(lab: Lab, core: NDArray[Any], features: Sequence[Features], heads: Sequence[Head]) -> Json:
+def describe_core(lab: Lab, core: NDArray[Any], features: Sequence[Features], solved: Sequence[Heads]) -> Json:
     """The same of models that are there: what their extractors give, and their heads."""
     in_core = lab.mask(core)
-    exact = [float(np.mean(head.influential & ~in_core)) for head in heads]
+    exact = [float(np.mean(heads.influential & ~in_core)) for heads in solved]
     share = float(in_core.mean())
     return {
-        "accuracy": lab.correct(features, heads),
+        "accuracy": lab.accuracies(features, solved),
         "free": [1.0 - share - one for one in exact],
         "exact": exact,
-        "approximate": [share] * len(heads),
+        "approximate": [share] * len(solved),
     }

@@ -11,7 +11,7 @@ from maxrr.paper.results import Json
 def measure(lab: Lab) -> Json:
     """Count them, in as many runs as the profile has."""
     results = lab.results("histogram")
-    found = results.piece("ranking", lambda: counted(lab))
+    found = results.piece("ranking", lambda: count_by_runs(lab))
     by_runs = np.array(found["count_by_number_of_runs"])
     theirs = published()["support_vector_histogram"]
     papers = theirs["derived"] if lab.comparable else {}
@@ -29,7 +29,7 @@ def measure(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def counted(lab: Lab) -> Json:
+def count_by_runs(lab: Lab) -> Json:
     """Records by the number of runs in which they are influential, from none to all; and influential records a run."""
     ranking = lab.ranking
     a_run = [int(np.unpackbits(row, count=len(ranking.ids)).sum()) for row in ranking.votes]

@@ -27,14 +27,14 @@ def markdown_grid(content: Json) -> str:
     ]  # fmt: skip
     for name, row in cells.items():
         told = [
-            shown(row[column], kind_of(row[column], column, content)) if column in row else MISSING
+            show_cell(row[column], kind_of(row[column], column, content)) if column in row else MISSING
             for column in columns
         ]
         lines.append(f"| {readable(name, content)} | {' | '.join(told)} |")
     return "\n".join(lines)
 
 
-def shown(cell: Json, kind: Kind) -> str:
+def show_cell(cell: Json, kind: Kind) -> str:
     """A cell in one or two lines."""
     ours, paper, difference, verdict = cell_text(cell, kind)
     return ours if cell["paper"] is None else f"{ours}<br>{paper} ({difference}) {SIGNS[verdict]} {mark(cell)}".rstrip()

@@ -17,7 +17,7 @@ from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
 from maxrr.paper.sensitivity import measure as measure_sensitivity
 from maxrr.paper.sensitivity import support
-from maxrr.paper.table import masks_without, unlearned
+from maxrr.paper.table import masks_without, train_without
 
 ROWS = ("SVM", "FE+SVM", "FE")
 IDLE, RANDOM = "not influential", "random"
@@ -33,7 +33,7 @@ def measure(lab: Lab) -> Json:
         count = theirs[name]["forgotten"]
         share = f"{count / fmean(theirs['support']['records']):.0%}"
         for who in (IDLE, RANDOM):
-            measure = partial(without, lab, who, count, fraction, theirs["full"]["No"])
+            measure = partial(measure_without, lab, who, count, fraction, theirs["full"]["No"])
             others[who] = results.piece(f"{name}, {who}", measure)
             for row in ROWS:
                 ours = theirs["full"][name] if row == "SVM" else theirs[name][row]
@@ -54,16 +54,16 @@ def beside(ours: Sequence[float], others: dict[str, list[float]]) -> Json:
     return cells
 
 
-def without(lab: Lab, who: str, count: int, fraction: float, before: list[float]) -> Json:
-    """Accuracies without as many others, from the head, the extractor, or both; nothing where there are too few."""
+def measure_without(lab: Lab, who: str, count: int, fraction: float, before: list[float]) -> Json:
+    """Accuracies without as many others, from the heads, the extractor, or both; nothing where there are too few."""
     seeds = lab.seeds(lab.profile.few)
     pools = among(lab, who, seeds)
     if min(map(len, pools)) < count:
         return {}
     purpose = round(100 * fraction), 1 + (who == RANDOM)  # others than the sensitivity's draws
     gone = [lab.draw(ids, count, run, *purpose) for run, ids in enumerate(pools)]
-    svm = lab.accuracies(lab.after_everything, masks_without(lab, gone)) if who == RANDOM else before
-    return {"SVM": svm, **unlearned(lab, seeds, gone, f"matched-{fraction:.2f}-{who}")}
+    svm = lab.fit_and_test(lab.after_everything, masks_without(lab, gone)) if who == RANDOM else before
+    return {"SVM": svm, **train_without(lab, seeds, gone, f"matched-{fraction:.2f}-{who}")}
 
 
 def among(lab: Lab, who: str, seeds: Sequence[int]) -> list[NDArray[np.int64]]:

@@ -11,7 +11,7 @@ from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
-from maxrr.paper.sensitivity import ROWS, from_full_extractors, from_new_extractors, support
+from maxrr.paper.sensitivity import ROWS, measure_with_full_extractors, measure_with_new_extractors, support
 from maxrr.paper.sensitivity import measure as measure_sensitivity
 
 
@@ -20,30 +20,30 @@ def measure(lab: Lab) -> Json:
     few, fraction = lab.profile.few, max(lab.profile.fractions)
     seeds, name = lab.seeds(max(lab.profile.ranked, few)), f"{fraction:.0%}"
     first = measure_sensitivity(lab)["pieces"]
-    own = joined(first["full"], first["support"], first[name], name)
+    own = join(first["full"], first["support"], first[name], name)
     for start in range(few, len(seeds), few):
         some = seeds[start : start + few]
         piece = f"runs {start + 1} to {start + len(some)}"
         lab.results("more-runs").piece(piece, partial(measure_group, lab, some, start, fraction))
-        finished(lab, own)
-    return finished(lab, own)
+        finish(lab, own)
+    return finish(lab, own)
 
 
 def measure_group(lab: Lab, seeds: Sequence[int], start: int, fraction: float) -> Json:
     """A group, whose first run has this number."""
     group, name = f"-from-{start}", f"{fraction:.0%}"
-    full = from_full_extractors(lab, seeds, [fraction], start, group)
+    full = measure_with_full_extractors(lab, seeds, [fraction], start, group)
     size = {"records": support(lab, seeds, (), group).sum(1).tolist()}
-    return joined(full, size, from_new_extractors(lab, seeds, fraction, start, group), name)
+    return join(full, size, measure_with_new_extractors(lab, seeds, fraction, start, group), name)
 
 
-def joined(full: Json, size: Json, new: Json, name: str) -> Json:
+def join(full: Json, size: Json, new: Json, name: str) -> Json:
     """The rows of a group, and how many records its runs had to forget of how many."""
     rows = {"No": full["No"], "SVM": full[name], "FE+SVM": new["FE+SVM"], "FE": new["FE"]}
     return {**rows, "forgotten": new["forgotten"], "support": size["records"]}
 
 
-def finished(lab: Lab, first: Json) -> Json:
+def finish(lab: Lab, first: Json) -> Json:
     """All groups that are there, beside the paper's."""
     results = lab.results("more-runs")
     there = results.read()

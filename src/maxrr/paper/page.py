@@ -104,7 +104,7 @@ def summary(results: Mapping[str, Json]) -> Html:
         for reading, cells in groups(content).items():
             found = Counter(cell["verdict"] for cell in cells)
             told = [str(found[verdict]) if found[verdict] else MISSING for verdict in (*SIGNS, None)]
-            title = ", ".join(filter(None, (titled(part, content), reading)))
+            title = ", ".join(filter(None, (title_of(part, content), reading)))
             rows.append((title, str(content.get("runs", MISSING)), *told))
     headings = ("part", "runs", *(f"{sign} {verdict}" for verdict, sign in SIGNS.items()), "not in the paper")
     return section(
@@ -114,7 +114,7 @@ def summary(results: Mapping[str, Json]) -> Html:
     )
 
 
-def titled(part: str, content: Json) -> str:
+def title_of(part: str, content: Json) -> str:
     """The title of a part; with its data, where the part is named after them."""
     data = str(profile(content).get("data", ""))
     title = str(content.get("title", part))
@@ -128,7 +128,7 @@ def part_section(part: str, content: Json, svg: str | None) -> Html:
     """Its figure, and a table of its numbers."""
     about = part_of(content)
     lead, caption = about.elsewhere.get(str(profile(content).get("data")), (about.lead, about.caption))
-    title = titled(part, content)
+    title = title_of(part, content)
     drawn = [drawing(title, caption, svg)] if svg else []
     numbers = [tag("div", numbers_of(content, title), class_="cells")] if content.get("cells") else []
     return section(title, lead, *drawn, *numbers)
@@ -156,7 +156,7 @@ def numbers_of(content: Json, title: str) -> Html:
         (
             readable(name, content),
             *(
-                shown(row[column], kind_of(row[column], column, content)) if column in row else MISSING
+                show_cell(row[column], kind_of(row[column], column, content)) if column in row else MISSING
                 for column in columns
             ),
         )
@@ -165,7 +165,7 @@ def numbers_of(content: Json, title: str) -> Html:
     return table(("", *(readable(column, content) for column in columns)), grid, title)
 
 
-def shown(cell: Json, kind: Kind) -> Html:
+def show_cell(cell: Json, kind: Kind) -> Html:
     """A cell of a table, a line for each of its parts; ours alone where the paper has nothing."""
     ours, paper, difference, verdict = cell_text(cell, kind)
     lines = [tag("span", ours, class_="ours")]

@@ -144,8 +144,8 @@ TABLE: Mapping[str, Part] = {
         module="svms", drawing="choices.draw", beyond=True, alternatives=True, kind="share",
         columns={"accuracy": "accuracy", "support vectors a run": "count"},
         asks="the same networks under other SVMs",
-        lead="The same networks under other SVMs: an SVM a class or a pair of classes, with three penalties C. What "
-        "changes is the SVM's doing, not the training's.",
+        lead="The same networks under other SVMs: one SVM per class or per pair of classes, with three penalties C. "
+        "What changes is the SVM's doing, not the training's.",
         caption=f"{OURS} Dashed: the paper's.",
     ),
     "frontier": Part(

@@ -45,12 +45,12 @@ def measure_length(lab: Lab, runs: int) -> Json:
     first, rest = some_runs(lab.ranking, slice(runs)), some_runs(lab.ranking, slice(runs, None))
     sizes = (lab.profile.small, lab.profile.large)
     return {
-        "shared": {str(k): shared(first.top(k), lab.top(k)) for k in sizes},
-        "others": {str(k): shared(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
+        "shared": {str(k): overlap(first.top(k), lab.top(k)) for k in sizes},
+        "others": {str(k): overlap(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
         **measure_core(lab, first.top(lab.profile.large), f"length-{runs}"),
     }
 
 
-def shared(one: NDArray[Any], other: NDArray[Any]) -> float:
+def overlap(one: NDArray[Any], other: NDArray[Any]) -> float:
     """The share of one that is in the other."""
     return float(np.isin(one, other).mean())

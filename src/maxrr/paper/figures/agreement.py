@@ -1,4 +1,4 @@
-"""How often MaxRR and perfect retraining get one verdict: a panel a request."""
+"""How often MaxRR and perfect retraining get one verdict: one panel per request."""
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter

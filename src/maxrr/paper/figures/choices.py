@@ -1,4 +1,4 @@
-"""What the paper leaves open, read one way and another: a panel a quantity, a row a reading."""
+"""What the paper leaves open, read one way and another: one panel per quantity, one row per reading."""
 
 from math import ceil
 from textwrap import fill

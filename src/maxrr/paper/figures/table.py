@@ -1,4 +1,4 @@
-"""Accuracy after unlearning six sets of records: a panel a set, in it a row for what it is unlearned from."""
+"""Accuracy after unlearning six sets of records: one panel per set, in it a row for what it is unlearned from."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""In how many runs a forgotten record is claimed unlearned: a row a request, a column a method."""
+"""In how many runs a forgotten record is claimed unlearned: one row per request, one column per method."""
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
