@@ -5,7 +5,7 @@ import pytest
 from tests.paper.problems import RECORDS, TINY, embedded
 
 from maxrr.paper.matched import IDLE, RANDOM, among, beside, measure_without
-from maxrr.paper.sensitivity import draw_requests, support
+from maxrr.paper.sensitivity import draw_requests, find_support
 from maxrr.svm import LinearSVM
 
 COUNT = 3
@@ -14,7 +14,7 @@ COUNT = 3
 @pytest.fixture(scope="module")
 def marks(lab, measured):
     """The support vectors of each run, as the sensitivity study kept them."""
-    return support(lab, lab.seeds(TINY.few), ())
+    return find_support(lab, lab.seeds(TINY.few), ())
 
 
 def test_who_may_be_forgotten(lab, marks):

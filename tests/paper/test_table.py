@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.paper.problems import RECORDS, TINY, embedded
 
-from maxrr.paper.sensitivity import draw_requests, support
+from maxrr.paper.sensitivity import draw_requests, find_support
 from maxrr.paper.table import COLUMNS, ROWS, draw_forgotten, masks_without
 from maxrr.svm import LinearSVM
 
@@ -72,7 +72,7 @@ def test_cells_are_those_of_models_made_by_hand(lab, measured, gone, column):
 @pytest.fixture(scope="module")
 def marks(lab, measured):
     """The support vectors of each run, as the study kept them."""
-    return support(lab, lab.seeds(TINY.few), ())
+    return find_support(lab, lab.seeds(TINY.few), ())
 
 
 def test_support_vectors_are_those_of_the_runs_own_model(lab, marks):

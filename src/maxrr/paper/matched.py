@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
+from maxrr.paper.sensitivity import find_support
 from maxrr.paper.sensitivity import measure as measure_sensitivity
-from maxrr.paper.sensitivity import support
 from maxrr.paper.table import masks_without, train_without
 
 ROWS = ("SVM", "FE+SVM", "FE")
@@ -70,4 +70,4 @@ def among(lab: Lab, who: str, seeds: Sequence[int]) -> list[NDArray[np.int64]]:
     """The ids that each run may forget."""
     if who == RANDOM:
         return [lab.training.ids] * len(seeds)
-    return [lab.training.ids[~votes] for votes in support(lab, seeds, lab.after_everything)]
+    return [lab.training.ids[~votes] for votes in find_support(lab, seeds, lab.after_everything)]

@@ -11,7 +11,7 @@ from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
-from maxrr.paper.sensitivity import ROWS, measure_with_full_extractors, measure_with_new_extractors, support
+from maxrr.paper.sensitivity import ROWS, find_support, measure_with_full_extractors, measure_with_new_extractors
 from maxrr.paper.sensitivity import measure as measure_sensitivity
 
 
@@ -33,7 +33,7 @@ def measure_group(lab: Lab, seeds: Sequence[int], start: int, fraction: float) -
     """A group, whose first run has this number."""
     group, name = f"-from-{start}", f"{fraction:.0%}"
     full = measure_with_full_extractors(lab, seeds, [fraction], start, group)
-    size = {"records": support(lab, seeds, (), group).sum(1).tolist()}
+    size = {"records": find_support(lab, seeds, (), group).sum(1).tolist()}
     return join(full, size, measure_with_new_extractors(lab, seeds, fraction, start, group), name)
 
 

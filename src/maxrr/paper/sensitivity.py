@@ -23,7 +23,7 @@ def measure(lab: Lab) -> Json:
     """The table's rows for each fraction."""
     results, seeds = lab.results("sensitivity"), lab.seeds(lab.profile.few)
     before = results.piece("full", lambda: measure_with_full_extractors(lab, seeds, lab.profile.fractions))
-    size = results.piece("support", lambda: {"records": support(lab, seeds, ()).sum(1).tolist()})["records"]
+    size = results.piece("support", lambda: {"records": find_support(lab, seeds, ()).sum(1).tolist()})["records"]
     papers = published()["sensitivity"]["accuracy"]
     cells: dict[str, Json] = {row: {} for row in ROWS}
     forgotten = {}
@@ -41,7 +41,7 @@ def measure(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def support(lab: Lab, seeds: Sequence[int], features: Sequence[Features], group: str = "") -> Bools:
+def find_support(lab: Lab, seeds: Sequence[int], features: Sequence[Features], group: str = "") -> Bools:
     """The support vectors of the models that saw everything, (runs × records); kept, under the name of a group."""
 
     def measure() -> Bools:
@@ -80,5 +80,5 @@ def measure_with_new_extractors(
     lab: Lab, seeds: Sequence[int], fraction: float, first: int = 0, group: str = ""
 ) -> Json:
     """Extractors trained without the records, under heads with and without them."""
-    gone = draw_requests(lab, support(lab, seeds, (), group), fraction, first)
+    gone = draw_requests(lab, find_support(lab, seeds, (), group), fraction, first)
     return {"forgotten": len(gone[0]), **train_without(lab, seeds, gone, f"sensitivity-{fraction:.2f}{group}")}

@@ -10,11 +10,11 @@ from maxrr.paper.figures.look import (
     QUIET,
     SERIES,
     add_heading,
+    draw_interval,
     error_bar,
     few_ticks,
     handle,
-    interval,
-    rows,
+    name_rows,
     sheet,
 )
 from maxrr.paper.names import readable
@@ -54,14 +54,14 @@ def draw_beside(content: Json, panels: Sequence[Panel]) -> Figure:
     words = dict.fromkeys(word for _, quantities, _ in panels for word in quantities if word != ALONE)
     styles = {ALONE: {"color": INK, "marker": "x"}, **dict(zip(words, SERIES, strict=False))}
     for axes, (title, quantities, nothing) in zip(grid.flat, panels, strict=True):
-        rows(axes, [fill(readable(name, content), NAME) for name in cells])
+        name_rows(axes, [fill(readable(name, content), NAME) for name in cells])
         if nothing is not None:
             axes.axvline(nothing, color=QUIET, linewidth=0.9, zorder=1)
         for number, (word, quantity) in enumerate(quantities.items()):
             shift = SHIFT * (number - (len(quantities) - 1) / 2.0)
             for place, row in enumerate(cells.values()):
                 if quantity in row:
-                    interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place + shift, styles[word])
+                    draw_interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place + shift, styles[word])
         axes.margins(x=0.08)
         axes.set_title(title)
         few_ticks(axes, 5)

@@ -5,7 +5,7 @@ from textwrap import fill
 
 from matplotlib.figure import Figure
 
-from maxrr.paper.figures.look import OURS, PAPERS, add_heading, few_ticks, handle, interval, rows, sheet
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, draw_interval, few_ticks, handle, name_rows, sheet
 from maxrr.paper.names import readable
 from maxrr.paper.parts import Json
 
@@ -29,10 +29,10 @@ def draw(content: Json) -> Figure:
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
     has_paper = False
     for axes, quantity, title in zip(grid.flat, quantities, titles, strict=False):
-        rows(axes, names)
+        name_rows(axes, names)
         for place, row in enumerate(cells.values()):
             if quantity in row:
-                interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place, OURS)
+                draw_interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place, OURS)
         papers = [row[quantity]["paper"] for row in cells.values() if quantity in row]
         for paper in sorted({paper for paper in papers if paper is not None}):
             axes.axvline(paper, **{**PAPERS, "marker": None})

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from maxrr.paper.figures.labels import place
-from maxrr.paper.figures.look import SERIES, add_heading, error_bar, few_ticks, handle, sheet, wider
+from maxrr.paper.figures.look import SERIES, add_heading, error_bar, few_ticks, handle, shade, sheet
 from maxrr.paper.names import short
 from maxrr.paper.parts import Json
 
@@ -50,7 +50,7 @@ def scale(column: list[Axes], edge: float | None) -> None:
     if edge is not None:
         column[0].set_xlim(-0.06 * edge, 1.06 * edge)
         for axes in column:
-            wider(axes)
+            shade(axes)
     few_ticks(column[-1], 6 if edge is None else 3)
     column[-1].xaxis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
     column[-1].set_xlabel("share of the records that are forgotten for free" if edge is None else "on a wider scale")

@@ -20,13 +20,13 @@ def draw(content: Json) -> Figure:
     ours = [content["count_by_number_of_runs"][str(number)] for number in runs]
     figure = sheet(4.4)
     axes = figure.subplots()
-    steps(axes, ours, LINE)
+    draw_steps(axes, ours, LINE)
     handles = [handle(f"ours: {ends(ours)}", LINE)]
     paper = content["paper"]
     theirs: list[int] = []
     if paper is not None and len(paper) == len(ours):
         theirs = [paper[str(number)] for number in runs]
-        steps(axes, theirs, DASHES)
+        draw_steps(axes, theirs, DASHES)
         handles.append(handle(f"the paper's: {ends(theirs)}", DASHES))
     elif paper is not None:
         handles.append(remark(f"The paper's is over {len(paper)} runs, and not drawn."))
@@ -42,7 +42,7 @@ def draw(content: Json) -> Figure:
     return figure
 
 
-def steps(axes: Axes, counts: list[int], style: dict[str, Any]) -> None:
+def draw_steps(axes: Axes, counts: list[int], style: dict[str, Any]) -> None:
     """A line with a step for each count, around its number; without an area, which a log scale would cut anywhere."""
     axes.plot(np.arange(len(counts) + 1) + 0.5, [*counts, counts[-1]], drawstyle="steps-post", **style)
 

@@ -105,13 +105,13 @@ def error_bar(label: str) -> Line2D:
     return handle(label, {"color": QUIET, "marker": "|", "markersize": 11, "linestyle": "none"})
 
 
-def interval(axes: Axes, mean: float, stderr: float | None, row: float, style: dict[str, Any]) -> None:
+def draw_interval(axes: Axes, mean: float, stderr: float | None, row: float, style: dict[str, Any]) -> None:
     """A mean with two standard errors to either side, on a row; a single run has none."""
     reach = None if stderr is None else 2.0 * stderr
     axes.errorbar([mean], [row], xerr=reach, capsize=2.5, **{**style, "linestyle": "none"})
 
 
-def rows(axes: Axes, labels: Sequence[str]) -> None:
+def name_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Named rows, the first on top, with a faint line along each."""
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
@@ -120,7 +120,7 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.grid(axis="y")
 
 
-def wider(axes: Axes) -> None:
+def shade(axes: Axes) -> None:
     """Another background, for a scale that is not the neighbours'."""
     axes.set_facecolor(SHADE)
     axes.tick_params(grid_color="white")

@@ -5,7 +5,7 @@ import statistics
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from maxrr.paper.figures.look import QUIET, SERIES, add_heading, few_ticks, handle, interval, rows, sheet
+from maxrr.paper.figures.look import QUIET, SERIES, add_heading, draw_interval, few_ticks, handle, name_rows, sheet
 from maxrr.paper.names import readable
 from maxrr.paper.parts import Json
 
@@ -34,13 +34,13 @@ def draw(content: Json) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     for place, request in enumerate(cells):
         for way, cell in cells[request].items():
-            interval(left, cell["mean"], cell["stderr"], place + LANES[way], STYLES[way])
+            draw_interval(left, cell["mean"], cell["stderr"], place + LANES[way], STYLES[way])
         for way, times in seconds[request].items():
             row = place + LANES[way]
             right.plot(times, [row] * len(times), **{**STYLES[way], **EACH})
             right.plot([statistics.median(times)], [row], **STYLES[way])
     for axes in (left, right):
-        rows(axes, [readable(request, content).replace("of the ", "of the\n") for request in cells])
+        name_rows(axes, [readable(request, content).replace("of the ", "of the\n") for request in cells])
     few_ticks(left, 5)
     left.set(title=f"mean of {content['runs']} models, ± 2 standard errors", xlabel="accuracy")
     timed = next(iter(seconds.values()))  # without 'moved' where heads are of pairs

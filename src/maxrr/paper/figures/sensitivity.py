@@ -39,7 +39,7 @@ def draw(content: Json) -> Figure:
     axes.set_xlim(min(shares) - AROUND, max(shares) + AROUND)
     axes.margins(y=0.08)
     papers = {row: next(iter(by_share.values()))["paper"] for row, by_share in cells.items()}
-    levels(axes, {readable(row, content): paper for row, paper in papers.items() if paper is not None})
+    draw_levels(axes, {readable(row, content): paper for row, paper in papers.items() if paper is not None})
     if any(paper is not None for paper in papers.values()):
         handles.append(handle("the paper's (share unknown)", PAPERS, marker=None))
     handles.append(error_bar("± 2 standard errors"))
@@ -47,7 +47,7 @@ def draw(content: Json) -> Figure:
     return figure
 
 
-def levels(axes: Axes, papers: dict[str, float]) -> None:
+def draw_levels(axes: Axes, papers: dict[str, float]) -> None:
     """Dashed lines with their names at the right edge, which stay apart however near the lines are."""
     for value in papers.values():
         axes.axhline(value, **{**PAPERS, "marker": None})
