@@ -2,12 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types unit long cuda bench docs fashion-mnist format clean
+.PHONY: demo test lint types unit package long cuda bench docs fashion-mnist format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, write demo/report.html
 	$(BIN)/maxrr demo --out demo/
 
-test: lint types unit ## everything that must hold before a change lands
+test: lint types unit package ## everything that must hold before a change lands
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -19,8 +19,22 @@ types: .venv/dev.stamp
 unit: .venv/dev.stamp fashion-mnist
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
+package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel installed
+	rm -rf build/package
+	$(BIN)/python -m build --outdir build/package/dist
+	$(PYTHON) -m venv build/package/empty
+	build/package/empty/bin/python -m pip install --no-compile build/package/dist/*.whl
+	mkdir build/package/elsewhere
+	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr --version
+	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr demo --out demo/
+
+# What tries more cases in `make long`, see tests/cases.py.
+THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_machine.py tests/cli/test_afterwards.py \
+	tests/workspace/test_disk.py tests/workspace/test_machine.py tests/workspace/test_recovery.py
+
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
+	MAXRR_THOROUGH=1 $(BIN)/python -m pytest $(THOROUGHLY)
 
 cuda: .venv/dev.stamp ## what can only be seen on a GPU
 	$(BIN)/python -m pytest tests/cuda
@@ -45,9 +59,9 @@ format: .venv/dev.stamp
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# `test: lint types unit` is an order, and installing twice at once is never wanted.
+# `test: lint types unit package` is an order, and installing twice at once is never wanted.
 .NOTPARALLEL:
 
 .venv/runtime.stamp: pyproject.toml

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from maxrr.audit.auditing import in_their_place
 from maxrr.audit.evidence import Evidence, Labels, Seen
+from maxrr.audit.findings import is_found
 from maxrr.audit.probing import margins, membership
 from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.audit.shadows import View
-from maxrr.audit.verdicts import is_found
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
 from maxrr.paper.heads import Heads

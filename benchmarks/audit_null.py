@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 from maxrr.audit.auditing import in_their_place, labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import Evidence, Seen
+from maxrr.audit.findings import is_found, rank_of_first
 from maxrr.audit.numbers import Numbers
 from maxrr.audit.roc import interval
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
-from maxrr.audit.verdicts import is_found, rank_of_first
 from maxrr.core import Choice, FullCore, HashCore, rank
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, Recipe

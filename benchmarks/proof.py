@@ -1,4 +1,4 @@
-"""What the proof of a head costs: `python benchmarks/proof.py [--out FILE]`.
+"""What deciding the bytes of a head costs: `python benchmarks/proof.py [--out FILE]`.
 
 Its share of a fit on 54,000 × 84 features, and polishing, enclosing and rounding one head by the number of features,
 with nearly as many samples on the margin. One core; the floor is one product of the samples on the margin with
@@ -21,9 +21,9 @@ import features
 from maxrr.svm import FlatHeadWarning, LinearSVM, finish, working_set
 from maxrr.svm.basis import Near
 from maxrr.svm.enclosure import enclose, publish
-from maxrr.svm.finish import BITS
-from maxrr.svm.fixed import Fixed
-from maxrr.svm.polish import Search
+from maxrr.svm.exact_multipliers import Search
+from maxrr.svm.fixed_point import Fixed
+from maxrr.svm.proving import BITS
 from svm import circumstances
 
 SIZES = ((80, 84), (330, 384), (650, 768))
@@ -31,7 +31,7 @@ REPEATS = 5
 
 
 def share_of_a_fit() -> dict[str, float]:
-    """Seconds of a fit on one core, and of the proofs in it."""
+    """Seconds of a fit on one core, and of deciding the bytes in it."""
     X, y = features.load(None, None)
     X, y = X[y != 6], y[y != 6]  # without the class whose head has no weights
     spent = 0.0
@@ -90,7 +90,7 @@ def main(out: Annotated[Path | None, typer.Option(help="Save the numbers here.")
             str(row["on margin"]), str(row["features"]), f"{1e3 * row['seconds']:.0f}",
             f"{row['seconds'] / row['floor']:.0f}",
         )  # fmt: skip
-    Console().print(f"fit {share['fit']:.2f} s on one core, proofs {100 * share['share']:.1f} % of it", table)
+    Console().print(f"fit {share['fit']:.2f} s on one core, deciding {100 * share['share']:.1f} % of it", table)
     if out:
         out.write_text(json.dumps({**circumstances(), "fit": share, "heads": rows}, indent=1) + "\n")
 

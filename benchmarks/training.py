@@ -156,7 +156,7 @@ def on_cuda(training: Dataset, test: Dataset, epochs: int, runs: int) -> dict[st
         "step_milliseconds": step_profile(training, runs),
         "embed_and_svm_seconds": ranked,
         "of_these_embedding": embedded[0],
-        "worst_gap": max(proof.relative_gap for influence in found for proof in influence.certificates),
+        "worst_gap": max(known.relative_gap for influence in found for known in influence.certificates),
         "influential_a_run": float(np.mean([influence.mask.sum() for influence in found])),
         "influential_ever": int((marks > 0).sum()),
         "influential_always": int((marks == runs).sum()),

@@ -36,10 +36,10 @@ def timed(work: Any) -> tuple[float, Any]:
 
 def kinds(model: MaxRR) -> dict[str, Any]:
     """The ids of the records that are there, by what it costs to forget them."""
-    holdings = model._fitted.holdings
+    holdings = model._fitted.records
     core = np.isin(holdings.ids, model.core_.ids)
     influential = np.zeros(len(core), dtype=bool)
-    influential[model.head_.support_] = True
+    influential[model.heads_.support_] = True
     masks = {"free": ~core & ~influential, "exact": ~core & influential, "core": core}
     return {kind: holdings.ids[mask & holdings.alive] for kind, mask in masks.items()}
 
@@ -60,11 +60,11 @@ def main() -> None:
     accuracy = model.score(test)
     # Training again, once: what every request would cost without MaxRR, the ranking not counted.
     state = model._fitted
-    records = state.holdings.retained()
+    records = state.records.retained()
 
     def train_again() -> None:
-        extractor = state.setting.extractor(records, state.choice)
-        state.setting.head(state.setting.features(extractor, records), records)
+        extractor = state.blueprint.train_extractor(records, state.choice)
+        state.blueprint.fit_heads(state.blueprint.embed(extractor, records), records)
 
     again, _ = timed(train_again)
     rows: dict[str, Any] = {}
@@ -77,7 +77,7 @@ def main() -> None:
         ids = rng.choice(kinds(model)[kind], count, replace=False)
         planning, plan = timed(lambda ids=ids: model.plan(ids, core_policy="keep-extractor"))
         seconds, receipt = timed(lambda ids=ids: model.unlearn(ids, core_policy="keep-extractor"))
-        work = model.head_.work_
+        work = model.heads_.work_
         rows[name] = {
             "guarantee": receipt.guarantee, "plan_seconds": planning, "seconds": seconds, "ratio": again / seconds,
             "asked": ASKED.get(name), "passes": work.passes if plan.heads else 0, "bytes": receipt.bytes_claim,

@@ -48,7 +48,7 @@ def main() -> None:
             in_memory = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"))
             in_memory._state = Workspace.open(copied(place, Path(folder)))._fitted
             rows = {name: measure(workspace, in_memory, *kind) for name, kind in KINDS.items()}
-            _, features = workspace.model.head_.held_
+            _, features = workspace.model.heads_.held_
             size = workspace.status().bytes
         saving = median(seconds(lambda: save(Path(folder) / "all.npy", features.astype(np.float32))) for _ in range(5))
         flushes = rows["exact-untouched, 1"]["fsyncs"]
@@ -87,9 +87,9 @@ def ids_of(workspace: Workspace, kind: str) -> Any:
     """The ids of the records that are there and of this kind."""
     state = workspace._fitted
     influential = np.zeros(len(state.core), dtype=bool)
-    influential[state.head.support_] = True
-    wanted = ~state.core & state.holdings.alive & (influential if kind == "exact" else ~influential)
-    return state.holdings.ids[wanted]
+    influential[state.heads.support_] = True
+    wanted = ~state.core & state.records.alive & (influential if kind == "exact" else ~influential)
+    return state.records.ids[wanted]
 
 
 class counted:  # noqa: N801 used like a function

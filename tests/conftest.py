@@ -2,14 +2,16 @@
 
 import os
 import tempfile
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("others", deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+settings.load_profile("others" if THOROUGH else "same")
 
 # Before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -20,3 +22,17 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="maxrr-state-")  # nobody
 def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen of workspaces in one test is not known in another, which may have an older copy."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests stay together, and all of `tests/paper`, which share what is measured there once."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/paper" if nodeid.startswith("tests/paper/") else super()._split_scope(nodeid)
+
+    return Together(config, log)

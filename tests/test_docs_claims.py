@@ -62,7 +62,7 @@ def test_opening_runs_nobodys_code(folder: Path) -> None:
 
 
 def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
-    said("README.md", "Whoever holds the data can check that.")
+    said("README.md", "Anybody who holds the data can check that.")
     said("docs/concepts.md", "`model.bundle().save(file)`")
     said("docs/concepts.md", "no raw records and no code")
     with Workspace.open(folder, network=make) as workspace:
@@ -76,13 +76,16 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
 def test_rows_name_nobody_by_their_neighbours(folder: Path) -> None:
     said("docs/workspace.md", "in an order that only the key knows")
     with Workspace.open(folder) as workspace:
-        ids = workspace._fitted.holdings.ids
+        ids = workspace._fitted.records.ids
     held = ids[ids > 0]
     assert sorted(held.tolist()) != held.tolist()
 
 
 def test_nothing_on_a_receipt_is_a_hash_without_the_key(folder: Path) -> None:
-    said("docs/concepts.md", "Whoever has the data set but not the key cannot try out which record a receipt is about.")
+    said(
+        "docs/concepts.md",
+        "Somebody who has the dataset but not the key cannot try out which record a receipt is about.",
+    )
     text = (folder / "receipts" / "000001.json").read_text(encoding="utf-8")
     for id_ in (501, 502, 503):
         assert records().without([id_]).content_hash() not in text

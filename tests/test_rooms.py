@@ -19,6 +19,7 @@ ROOMS = (
     "unlearning",
     "audit",
     "workspace",
+    "serving",
     "report",
     "paper",
     "service",

@@ -6,7 +6,7 @@ from maxrr import lazily
 
 __all__ = ["LinearSVM", "MaxRR", "__version__"]
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 if typing.TYPE_CHECKING:
     from maxrr.svm import LinearSVM

@@ -24,10 +24,17 @@ class WorkspaceError(MaxRRError, ValueError):
 class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
     """A request that is not carried out as it is. Nothing was changed. Ask for one of `plans`, or for something else.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        Why it was refused, and what to do.
     plans : tuple of maxrr.unlearning.Plan
         What could be asked for instead, one plan each; none where no other policy or refit would help.
+
+    Attributes
+    ----------
+    plans
+        As they were given.
     """
 
     def __init__(self, message: str, plans: tuple[typing.Any, ...] = ()) -> None:
@@ -36,7 +43,13 @@ class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
 
 
 class NotHere(Refused, DataError):  # noqa: N818
-    """A request for records or people that the model does not hold. Check their ids."""
+    """A request for records or people that the model does not hold. Check their ids.
+
+    Parameters
+    ----------
+    message, plans
+        As in `Refused`.
+    """
 
 
 class Stale(MaxRRError, ValueError):  # noqa: N818

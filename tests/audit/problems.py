@@ -11,8 +11,8 @@ from tests.unlearning.problems import fresh, table
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import Evidence, Seen
+from maxrr.audit.findings import decide
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View, shadow_seeds
-from maxrr.audit.verdicts import decide
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP, split, train
@@ -99,15 +99,15 @@ def core(kind="hash"):
 def keeping_secretly(now, times):
     """The same request, but the extractor was trained on the forgotten records after all, each so many times."""
     state = now.model._fitted
-    retained = state.holdings.retained()
+    retained = state.records.retained()
     seen = with_rows_of(retained.select(now.model.core_.ids), repeated(now.forgotten, times))
-    recipe = state.setting.recipe
+    recipe = state.blueprint.recipe
     run = train(
-        state.setting.network, seen, state.setting.seed, epochs=recipe.epochs,
+        state.blueprint.network, seen, state.blueprint.seed, epochs=recipe.epochs,
         batch_size=recipe.batch_size, lr=recipe.lr, device="cpu", threads=1,
     )  # fmt: skip
     extractor = split(run.network)[0]
-    head = state.setting.head(state.setting.features(extractor, retained), retained)
+    head = state.blueprint.fit_heads(state.blueprint.embed(extractor, retained), retained)
     model = copy.deepcopy(now.model)
     model._state = replace(state, extractor=extractor, head=head, derived={})
     return replace(now, model=model)
@@ -151,13 +151,13 @@ def constant(labels):
     return View(*parts, np.zeros(len(labels.forgotten)), np.zeros(len(labels.forgotten)))
 
 
-# Verdicts on many models, for less than an audit of each takes
+# Findings on many models, for less than an audit of each takes
 
 
 def shadows_of(now, had=6, retrained=24):
     """Shadow models of a request, as an audit makes them, and their maker."""
     case = make_case(*now)
-    maker, seed = Shadows(case, "cpu", None, None), case.fitted.setting.seed
+    maker, seed = Shadows(case, "cpu", None, None), case.fitted.blueprint.seed
     remembering = KEPT if case.touches_core else BEFORE
     views = {
         kind: [view for _, _, view in maker.views((kind,), shadow_seeds(seed, count, purpose))]
@@ -171,7 +171,7 @@ def evidence_of(remembering, retrained, labels):
     return Evidence(*([Seen.of(view, labels) for view in views] for views in (remembering, retrained)))
 
 
-def verdict_on(view, evidence, labels):
+def finding_on(view, evidence, labels):
     """By the rule of the audit, but for its power."""
     found = evidence.statistics("lira", evidence.scores("lira", Seen.of(view, labels)))
     return decide("lira", found, [found], [found])

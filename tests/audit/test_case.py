@@ -22,7 +22,7 @@ from maxrr.audit import audit, shadows
 from maxrr.audit.case import make_case
 from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
-from maxrr.unlearning.oblivion import REPLACED, id_mark
+from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 IDS = core()[[2, 4, 6]]
 
@@ -142,7 +142,7 @@ def test_a_record_that_was_replaced():
     model, id_ = copy.deepcopy(fitted()), int(core()[0])
     old = TRAINING.select([id_])
     receipt = model.replace(id_, old.inputs[0] + 1, core_policy="keep-extractor")
-    assert receipt.record_marks == [id_mark(model._fitted.key, id_, REPLACED).hex()]
+    assert receipt.tombstones == [id_hmac(model._fitted.key, id_, REPLACED).hex()]
     refused(model, receipt, old, TEST, "replaced")
 
 

@@ -242,5 +242,5 @@ def test_the_model_is_left_as_it_was():
     audit(*now, shadows=FEW)
     assert now.model._state is state
     assert now.model.model_hash_ == before.model_hash_
-    assert now.model.manifest_ == before.manifest_
+    assert now.model.content_hash_ == before.content_hash_
     assert now.model.predict_proba(TEST).tobytes() == before.predict_proba(TEST).tobytes()

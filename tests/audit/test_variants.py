@@ -42,7 +42,7 @@ def test_held_out_probabilities_are_of_the_test_records_that_no_attack_sees():
     model, _, _ = heads()
     case = make_case(*now(), platt="held-out")
     assert not np.intersect1d(case.test.ids, case.held_out.ids).size
-    scaling = fit_platt(model.decision_function(case.held_out), case.held_out.labels, model.head_.classes_)
+    scaling = fit_platt(model.decision_function(case.held_out), case.held_out.labels, model.heads_.classes_)
     expected = scaling.probabilities(model.decision_function(case.test))
     np.testing.assert_allclose(Shadows(case, "cpu", None, None).own(model).test, expected, rtol=0, atol=1e-12)
 
@@ -55,7 +55,7 @@ def test_cross_validated_probabilities_are_those_of_heads_that_did_not_see_the_f
         inside = folds == fold
         svm = LinearSVM(C=model.C).fit(features[~inside], retained.labels[~inside])
         apart[inside] = svm.decision_function(features[inside])
-    scaling = fit_platt(apart, retained.labels, model.head_.classes_)
+    scaling = fit_platt(apart, retained.labels, model.heads_.classes_)
     case = make_case(*now(), platt="cross-validated")
     expected = scaling.probabilities(model.decision_function(case.test))
     np.testing.assert_allclose(Shadows(case, "cpu", None, None).own(model).test, expected, rtol=0, atol=1e-9)
@@ -72,14 +72,14 @@ def test_without_the_core_no_member_is_core():
 
 def test_variants_reach_the_report_and_wrong_names_do_not():
     plain, other = (audit(*now(), shadows=FEW, device="cpu", **options) for options in ({}, {"platt": "held-out"}))
-    assert plain.head_distance == other.head_distance == 0.0
-    assert plain.findings["threshold"]["after"] != other.findings["threshold"]["after"]
+    assert plain.heads_distance == other.heads_distance == 0.0
+    assert plain.attacks["threshold"]["after"] != other.attacks["threshold"]["after"]
     with pytest.raises(ValueError, match="one of retained, held-out, cross-validated; not on 'test'"):
         audit(*now(), shadows=FEW, device="cpu", platt="test")
 
 
 def test_core_records_leave_no_head_to_compare():
-    assert audit(*now(core()[:3]), shadows=FEW, device="cpu").head_distance is None
+    assert audit(*now(core()[:3]), shadows=FEW, device="cpu").heads_distance is None
 
 
 def test_shadow_views_follow_the_variant():

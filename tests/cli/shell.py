@@ -43,8 +43,8 @@ def kinds(folder: Path) -> dict[str, list[Any]]:
     """The ids of the records that are there, by kind."""
     with Workspace.open(folder, read_only=True) as workspace:
         fitted = workspace._fitted
-        ids, alive, core = fitted.holdings.ids, fitted.holdings.alive, fitted.core
-        influential = np.isin(np.arange(len(ids)), fitted.head.support_) & ~core
+        ids, alive, core = fitted.records.ids, fitted.records.alive, fitted.core
+        influential = np.isin(np.arange(len(ids)), fitted.heads.support_) & ~core
         return {
             "core": ids[core & alive].tolist(),
             "influential": ids[influential & alive].tolist(),

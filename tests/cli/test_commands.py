@@ -1,5 +1,7 @@
 """Every command has help with its options and examples; wrong usage and failures end as they should."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,21 @@ def test_a_fault_shows_where_it_is(debug: tuple[str, ...], monkeypatch: pytest.M
         app([*debug, "data", "get", "digits"])
 
 
+FAULT = """
+import maxrr.data
+from maxrr.cli import app
+
+def fault(name, report):
+    record = "Anna" + " Meier"
+    raise TypeError("ours")
+
+maxrr.data.fetch = fault
+app(["data", "get", "digits"])
+"""
+
+
 def test_tracebacks_show_no_local_variables() -> None:
     """They may be the records that somebody asked to have forgotten."""
-    assert not app.pretty_exceptions_enable
+    done = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, encoding="utf-8")
+    assert done.stderr.splitlines()[-1] == "TypeError: ours"
+    assert "Anna Meier" not in done.stderr

@@ -3,21 +3,32 @@
 import contextlib
 import io
 import json
+import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.cli.terminal import maxrr
 
 from maxrr.cli import app, demo
 from maxrr.data import Dataset
+from maxrr.progress import Progress
 from maxrr.report import Story, is_report
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.workspace import Workspace
 
 GUARANTEES = ["exact-untouched", "exact-refit", "exact-retrain"]
 FILES = ["report.html"]  # beside the workspace
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a demo."""
+
+    story: Story
+    folder: Path
+    out: str
+    err: str
 
 
 def ask(*arguments: str) -> tuple[object, str]:
@@ -33,11 +44,28 @@ def written(folder: Path, but: str = "") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """A demo in this process, with less training than people see."""
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A demo for programs in this process, with less training than people see: those run `make demo`."""
+    happen, stories, folder = demo.happen, [], tmp_path_factory.mktemp("ran") / "new" / "demo"
+
+    def noted(folder: Path, progress: Progress) -> Story:
+        stories.append(happen(folder, progress))
+        return stories[0]
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as shown:
+        patch.setattr(demo, "EPOCHS", 20)
+        patch.setattr(demo, "happen", noted)
+        code, out = ask("--json", "--out", str(folder))
+    assert code == 0
+    return Ran(stories[0], folder, out, shown.getvalue())
+
+
+@pytest.fixture(scope="module")
+def story(ran: Ran) -> Iterator[Story]:
+    """Its story; whatever comes later has as little training."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "EPOCHS", 20)
-        yield demo.happen(tmp_path_factory.mktemp("demo") / "ws", lambda what, done, total, **numbers: None)
+        yield ran.story
 
 
 @pytest.fixture
@@ -47,20 +75,18 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     return story
 
 
-def test_as_people_run_it(tmp_path: Path) -> None:
-    done = maxrr("demo", "--json", "--out", str(tmp_path / "new" / "demo"))
-    assert done.returncode == 0
-    facts = json.loads(done.stdout)
+def test_what_programs_read(ran: Ran) -> None:
+    facts = json.loads(ran.out)
     assert sum(facts["records"].values()) == 1420
     assert min(facts["records"].values()) > 100
     assert [request["guarantee"] for request in facts["requests"]] == GUARANTEES
     assert [request["model_after"] == request["model_trained_again"] for request in facts["requests"]] == [True] * 3
-    assert (facts["same_bytes"], facts["proof"]) == (True, "identical")
+    assert (facts["same_bytes"], facts["replay"]) == (True, "identical")
     assert facts["accuracy"] > 0.9
-    assert written(tmp_path / "new" / "demo", but="ws") == FILES
-    with Workspace.open(tmp_path / "new" / "demo" / "ws") as workspace:
+    assert written(ran.folder, but="ws") == FILES
+    with Workspace.open(ran.folder / "ws", read_only=True) as workspace:
         assert (workspace.status().forgotten, workspace.model_hash_) == (36, facts["requests"][-1]["model_after"])
-    assert "training again without 12 free" in done.stderr
+    assert "training again without 12 free" in ran.err
     for request in facts["requests"]:
         receipt = Receipt.from_json(Path(request["receipt"]).read_text(encoding="utf-8"))
         assert receipt.guarantee == request["guarantee"]
@@ -70,7 +96,7 @@ def test_as_people_run_it(tmp_path: Path) -> None:
 def test_it_ends_in_the_same_bytes_after_every_request(story: Story) -> None:
     assert [request.receipt.guarantee for request in story.requests] == GUARANTEES
     assert [request.same_bytes for request in story.requests] == [True] * 3
-    assert story.verdict.verdict == "identical"
+    assert story.replay.outcome == "identical"
     assert [[plan.guarantee for plan in request.plans[1:]] for request in story.requests] == [
         [],
         [],
@@ -150,8 +176,8 @@ def test_other_bytes_are_an_error(
 
 
 def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = replace(story.verdict, verdict="different")
-    monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, verdict=verdict))
+    replayed = replace(story.replay, outcome="different")
+    monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, replay=replayed))
     code, shown = ask("--out", str(tmp_path))
     assert code == 1
     assert "says of the last: different." in shown
@@ -169,7 +195,7 @@ def test_a_model_trained_otherwise_has_other_bytes(
         return model_of(training)
 
     monkeypatch.setattr(demo, "model_of", careless)
-    monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
+    monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: story.replay)
     other = demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
     assert trained_on == [1420, 1408, 1396, 1384]
     assert [request.same_bytes for request in other.requests] == [True, False, True]
@@ -177,12 +203,12 @@ def test_a_model_trained_otherwise_has_other_bytes(
 
 
 def test_the_workspace_of_an_earlier_demo_makes_room(
-    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
+    shutil.copytree(ran.folder / "ws", tmp_path / "ws")
     monkeypatch.setattr(demo, "EPOCHS", 4)
-    monkeypatch.setattr("maxrr.workspace.workspace.prove", lambda receipt, bundle, dataset: story.verdict)
-    for _ in range(2):
-        demo.check_free(tmp_path)
-        demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
+    monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: ran.story.replay)
+    demo.check_free(tmp_path)
+    demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
     with Workspace.open(tmp_path / "ws") as workspace:
-        assert workspace.status().requests == 3
+        assert (workspace.status().requests, workspace.model_hash_ == ran.story.requests[-1].model) == (3, False)

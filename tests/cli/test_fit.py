@@ -168,7 +168,11 @@ def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest
     assert "networks_of_my_own:small" in shell(*retrain, code=1).err
     assert len(shell("predict", "ws", "zero.npy", *mine, "--json").json) == 1
     shell(*retrain, *mine)
-    assert shell("prove", "ws", 1, *mine, "--json").json["verdict"] == "identical"
+    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
+    shell("bundle", "ws", "b", *mine)
+    elsewhere = ("replay", "--receipt", "ws/receipts/000001.json", "--bundle", "b", "--data", "digits")
+    assert "networks_of_my_own:small makes: name it with --network" in shell(*elsewhere, code=1).err
+    assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
     assert shell("status", "ws", "--json").json["requests"] == 1
 
 

@@ -17,7 +17,7 @@ from maxrr.cli.show import is_ours
 COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "receipt show": lambda ws, file: ("receipt", "show", file),
     "receipt verify": lambda ws, file: ("receipt", "verify", file),
-    "prove": lambda ws, file: ("prove", ws, file),
+    "replay": lambda ws, file: ("replay", ws, file),
     "plan": lambda ws, file: ("plan", ws, "--ids-file", file),
     "predict": lambda ws, file: ("predict", ws, file),
     "replace --npy": lambda ws, file: ("replace", ws, "v1", "--npy", file, "--yes"),

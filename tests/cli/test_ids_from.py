@@ -8,6 +8,7 @@ from tests.cli.shell import Shell
 
 from maxrr.data import load
 
+pytestmark = pytest.mark.usefixtures("here")
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
 FIT = ("--label", "state", "--core", "full", "--epochs", 2)
 
@@ -38,7 +39,7 @@ def test_later_commands_read_the_same_ids(shell: Shell, unnamed: Path, tmp_path:
     left = [line for line in LINES if [float(text) for text in line.split(",")[1:]] != pytest.approx(value.tolist())]
     assert len(left) == 59
     unnamed.write_text("\n".join(["state,age,weight", *left]))
-    assert shell("prove", ws, 1, "--json").json["holds"]
+    assert shell("replay", ws, 1, "--json").json["holds"]
     again = shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws, "--json").json
     assert again["records"] == len(training) - 1
     unnamed.write_text("\n".join(["state,age,weight", *LINES]))  # somebody brings it back
@@ -49,7 +50,7 @@ def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -
     shell("fit", unnamed, *FIT, "--ids-from", "rows", "--out", tmp_path / "ws")
     source = shell("status", tmp_path / "ws", "--json").json["source"]
     assert (source["ids_from"], source["label"]) == ("rows", "state")
-    assert shell("prove", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
+    assert shell("replay", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
 
 
 def test_ids_that_are_there(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
@@ -114,11 +115,11 @@ def test_ids_that_become_integers_are_still_the_same(shell: Shell, tmp_path: Pat
     shell("fit", path, *FIT, "--out", ws)
     shell("unlearn", ws, "--ids", "1,x59", "--policy", "retrain", "--yes")
     path.write_text(named(list(map(str, range(59)))))
-    assert shell("prove", ws, 1, "--json").json["holds"]
+    assert shell("replay", ws, 1, "--json").json["holds"]
     refused = shell("fit", path, *FIT, "--out", ws, code=3)
     assert "1 of the records were forgotten" in refused.err
     shell("fit", path, *FIT, "--out", ws, "--skip-forgotten")
-    assert "holds" in shell("prove", ws, 1, "--json").out
+    assert "holds" in shell("replay", ws, 1, "--json").out
 
 
 def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) -> None:
@@ -137,5 +138,5 @@ def test_columns_that_change_places(shell: Shell, tmp_path: Path) -> None:
     shell("fit", path, *FIT, "--out", ws)
     shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
     path.write_text(named(list(map(str, range(60))), swapped=True))
-    assert shell("prove", ws, 1, "--json").json["holds"]
+    assert shell("replay", ws, 1, "--json").json["holds"]
     assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err

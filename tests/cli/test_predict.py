@@ -20,7 +20,7 @@ def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) 
     np.save(tmp_path / "some.npy", records)
     np.savez(tmp_path / "some.npz", X=records[:, 0], y=np.zeros(5))
     with Workspace.open(fitted_digits, read_only=True) as workspace:
-        expected = [str(label) for label in workspace.predict(records)]
+        expected = workspace.predict(test.select(test.ids[:5])).tolist()
         probabilities = workspace.predict_proba(records).max(axis=1)
     for file in ("some.npy", "some.npz"):
         found = shell("predict", fitted_digits, tmp_path / file, "--json").json
@@ -36,7 +36,7 @@ def test_images(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     for path, record in zip(paths, test.inputs, strict=False):
         Image.fromarray((record[0] * 255).astype(np.uint8)).save(path)
     with Workspace.open(fitted_digits, read_only=True) as workspace:
-        expected = [str(label) for label in workspace.predict(test.inputs[:2])]
+        expected = workspace.predict(test.select(test.ids[:2])).tolist()
     shown = shell("predict", fitted_digits, *paths).out.splitlines()
     assert [tuple(line.split()[:2]) for line in shown[2:]] == list(zip(map(str, paths), expected, strict=True))
 

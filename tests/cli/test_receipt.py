@@ -23,7 +23,7 @@ def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:
     receipt = Receipt.from_json(path.read_text(encoding="utf-8"))
     shown = shell("receipt", "show", path).out
     assert [
-        word for word in ("approximate-refit", receipt.model_after, receipt.manifest_after) if word not in shown
+        word for word in ("approximate-refit", receipt.model_after, receipt.commitment_after) if word not in shown
     ] == []
     assert shell("receipt", "show", path, "--json").json == json.loads(path.read_text(encoding="utf-8"))
 
@@ -39,11 +39,11 @@ def test_whether_a_record_is_on_a_receipt(shell: Shell, digits: Path) -> None:
     shell("unlearn", digits, "--ids", one, "--yes")
     verify = ("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits)
     shell(*verify, "--id", one)
-    assert "its mark is not on the receipt" in shell(*verify, "--id", other, code=4).out
+    assert "its tombstone is not on the receipt" in shell(*verify, "--id", other, code=4).out
     assert "--workspace" in shell(*verify[:3], "--id", one, code=2).err
 
 
-HEAD = {"class_mark": "0" * 64, "decided": True, "error": 1e-15}
+HEAD = {"class_hmac": "0" * 64, "decided": True, "error": 1e-15}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ HEAD = {"class_mark": "0" * 64, "decided": True, "error": 1e-15}
     [
         ({"guarantee": "perfect"}, "'perfect'"),
         ({"requested": 5}, "add up"),
-        ({"record_marks": []}, "0 marks for 1"),
+        ({"tombstones": []}, "0 tombstones for 1"),
         ({"records_after": 1}, "1419 fewer"),
         ({"model_after": "abc"}, "64 hexadecimal digits"),
         ({"guarantee": "exact-untouched"}, "untouched"),

@@ -45,7 +45,7 @@ def test_a_core_record_trained_again_without(shell: Shell, digits: Path, correct
     receipt = shell("replace", digits, one, "--image", corrected, "--policy", "retrain", "--yes", "--json").json
     assert receipt["guarantee"] == "exact-retrain"
     # The source still has the record as it was, and the model no longer has that one.
-    assert "1 of the 1,420 records" in shell("prove", digits, 1, code=1).err
+    assert "1 of the 1,420 records" in shell("replay", digits, 1, code=1).err
 
 
 @pytest.mark.parametrize(

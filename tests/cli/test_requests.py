@@ -29,7 +29,7 @@ def test_a_file_of_ids(
     path.write_bytes(content)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
     plan = shell("plan", fitted_digits, "--ids-file", path if how == "file" else "-", "--json").json
-    assert (plan["requested"], plan["neither"]) == (2, 2)
+    assert (plan["requested"], plan["free"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

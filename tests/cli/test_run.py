@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from maxrr.cli.run import REFUSED, UNPROVED, Stop, reported
+from maxrr.cli.run import REFUSED, REFUTED, Stop, reported
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from maxrr.cli.run import REFUSED, UNPROVED, Stop, reported
         (KeyboardInterrupt(), 130, "Error: interrupted\n"),
         (KeyboardInterrupt("nothing was changed"), 130, "Error: interrupted: nothing was changed\n"),
         (Stop(REFUSED, "no"), 3, "Error: no\n"),
-        (Stop(UNPROVED), 4, ""),
+        (Stop(REFUTED), 4, ""),
         (SystemExit(3), 3, ""),
     ],
 )

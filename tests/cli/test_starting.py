@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell, kinds
 
-SLOW = {"torch", "sklearn", "scipy", "pandas", "matplotlib", "PIL", "onnxruntime"}
+SLOW = {"torch", "sklearn", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "onnxruntime"}
 ARRAYS = {"numpy", "safetensors"}
 CODE = """
 import atexit, sys

@@ -32,7 +32,7 @@ def test_status(shell: Shell, answered: Path) -> None:
 
 
 def test_a_damaged_file_is_named(shell: Shell, answered: Path) -> None:
-    (path,) = answered.glob("head-*.safetensors")
+    (path,) = answered.glob("heads-*.safetensors")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     ended = shell("status", answered, code=1)
     assert path.name in ended.err

@@ -15,7 +15,7 @@ from tests.core.problems import RECIPE, SEEDS, C, network, records, same
 from maxrr.core import rank, ranking
 from maxrr.core import votes as stored
 from maxrr.nets import MLP, Recipe, runs_cpu, train
-from maxrr.nets.run_store import Runs, kind_of
+from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.seeding import begin
 from maxrr.svm import Certificate, Influence
 
@@ -67,7 +67,7 @@ def go(folder, seeds=SEEDS, **change):
 
 def finished(folder, seeds):
     """Trained, and killed before anything was marked."""
-    runs = Runs(folder, {**kind_of(begin(network(), 0), records(), RECIPE), "C": C})
+    runs = RunStore(folder, {**kind_of(begin(network(), 0), records(), RECIPE), "C": C})
     for seed in seeds:
         runs.add(train(network(), records(), seed, device="cpu", **dataclasses.asdict(RECIPE)))
 

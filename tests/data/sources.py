@@ -101,12 +101,12 @@ def datasets(draw, min_size=1, max_size=12):
     shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, max_side=3))
     dtype = draw(FEATURES)
     elements = {"allow_nan": False, "allow_infinity": False} if dtype is not np.uint8 else None
-    features = draw(hnp.arrays(dtype, (count, *shape), elements=elements))
+    inputs = draw(hnp.arrays(dtype, (count, *shape), elements=elements))
     class_names = tuple(draw(st.lists(st.text(max_size=3), min_size=1, max_size=3, unique=True)))
     labels = draw(st.lists(st.integers(0, len(class_names) - 1), min_size=count, max_size=count))
     ids = draw(st.lists(draw(KEYS), min_size=count, max_size=count, unique=True))
     subjects = draw(st.none() | st.lists(draw(KEYS), min_size=count, max_size=count))
-    return Dataset(features, np.array(labels, dtype=np.int64), class_names, keys(ids), subjects and keys(subjects))
+    return Dataset(inputs, np.array(labels, dtype=np.int64), class_names, keys(ids), subjects and keys(subjects))
 
 
 # NumPy drops zero characters at the end of a string.

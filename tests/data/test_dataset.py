@@ -17,8 +17,8 @@ def rows_of(data):
     """Every record in full, by id."""
     subjects = [None] * len(data) if data.subjects is None else data.subjects.tolist()
     names = [data.class_names[label] for label in data.labels]
-    features = [record.tobytes() for record in data.inputs]
-    return dict(zip(data.ids.tolist(), zip(features, names, subjects, strict=True), strict=True))
+    inputs = [record.tobytes() for record in data.inputs]
+    return dict(zip(data.ids.tolist(), zip(inputs, names, subjects, strict=True), strict=True))
 
 
 @drawn
@@ -74,11 +74,11 @@ def test_ids_are_a_copy_that_cannot_be_changed():
         data.ids[0] = 99
 
 
-def test_features_are_not_copied(tmp_path):
-    features = np.memmap(tmp_path / "features", dtype=np.float32, mode="w+", shape=(5, 2))
-    data = Dataset(features, np.zeros(5, dtype=int), ("a",), np.arange(5))
-    assert data.inputs is features
-    assert data.in_order().inputs is features
+def test_inputs_are_not_copied(tmp_path):
+    inputs = np.memmap(tmp_path / "inputs", dtype=np.float32, mode="w+", shape=(5, 2))
+    data = Dataset(inputs, np.zeros(5, dtype=int), ("a",), np.arange(5))
+    assert data.inputs is inputs
+    assert data.in_order().inputs is inputs
     in_memory = replace(data, inputs=np.zeros((5, 2), dtype=np.float32))
     assert data.content_hash() == in_memory.content_hash()
 
@@ -121,7 +121,7 @@ def test_unknown_subjects_are_named():
         data.of_subjects([1])
 
 
-GOOD = {"features": X, "labels": [0, 1, 0], "class_names": ("a", "b"), "ids": [1, 2, 3]}
+GOOD = {"inputs": X, "labels": [0, 1, 0], "class_names": ("a", "b"), "ids": [1, 2, 3]}
 BAD = {
     "repeated ids": ({"ids": [7, 8, 7]}, "unique, but these repeat: 7"),
     "repeated strings": ({"ids": ["x", "x", "x"]}, "these repeat: 'x'"),
@@ -139,12 +139,12 @@ BAD = {
     "repeated classes": ({"class_names": ("a", "a")}, "different strings"),
     "classes that are no strings": ({"class_names": (0, 1)}, "different strings"),
     "no classes": ({"class_names": ()}, "outside the 0 classes"),
-    "NaN": ({"features": np.where(X == 3.0, np.nan, X)}, "record 2 has NaN or infinity"),
-    "infinity": ({"features": np.where(X == 4.0, -np.inf, X).astype(np.float32)}, "record 3 has NaN or infinity"),
-    "integers": ({"features": X.astype(np.int64)}, "uint8 .* not int64"),
-    "another byte order": ({"features": X.astype(">f4")}, "not >f4"),
-    "one dimension": ({"features": X[:, 0]}, "shape"),
-    "no numbers": ({"features": X[:, :0]}, "at least one number a record"),
+    "NaN": ({"inputs": np.where(X == 3.0, np.nan, X)}, "record 2 has NaN or infinity"),
+    "infinity": ({"inputs": np.where(X == 4.0, -np.inf, X).astype(np.float32)}, "record 3 has NaN or infinity"),
+    "integers": ({"inputs": X.astype(np.int64)}, "uint8 .* not int64"),
+    "another byte order": ({"inputs": X.astype(">f4")}, "not >f4"),
+    "one dimension": ({"inputs": X[:, 0]}, "shape"),
+    "no numbers": ({"inputs": X[:, :0]}, "at least one number a record"),
     "too few subjects": ({"subjects": [1, 2]}, "3 records, but 2 subject ids"),
     "fractional subjects": ({"subjects": [0.5, 1.0, 2.0]}, "subject ids must be all integers"),
 }
@@ -160,10 +160,10 @@ def test_bad_records(case):
 def test_nan_is_found_in_any_block(monkeypatch):
     monkeypatch.setattr(checks, "BLOCK_BYTES", 48)  # three records
     for row in range(10):
-        features = np.zeros((10, 2))
-        features[row, 1] = np.nan
+        inputs = np.zeros((10, 2))
+        inputs[row, 1] = np.nan
         with pytest.raises(DataError, match=f"record 'r{row}' has NaN"):
-            Dataset(features, [0] * 10, ("a",), [f"r{number}" for number in range(10)])
+            Dataset(inputs, [0] * 10, ("a",), [f"r{number}" for number in range(10)])
 
 
 def test_columns_keep_their_names():

@@ -15,9 +15,9 @@ RECORDS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0
 
 def made(records, first, with_subjects, dtype=np.uint8):
     pixels, labels, people = np.array(records, dtype=np.int64).reshape(-1, 3).T
-    features = np.stack([pixels, pixels], axis=1).astype(dtype)
+    inputs = np.stack([pixels, pixels], axis=1).astype(dtype)
     ids = np.arange(first, first + len(records))
-    return Dataset(features, labels, ("a", "b", "c"), ids, people if with_subjects else None, f"from {first}")
+    return Dataset(inputs, labels, ("a", "b", "c"), ids, people if with_subjects else None, f"from {first}")
 
 
 @drawn

@@ -39,11 +39,11 @@ def test_any_change_of_a_record_changes_its_hash_alone(data, draw):
     row = draw.draw(st.integers(0, len(data) - 1))
     kind = draw.draw(st.sampled_from(["byte", "label", "id", "subject"]))
     if kind == "byte":
-        features = data.inputs.copy()
-        flat = features[row : row + 1].reshape(-1).view(np.uint8)
+        inputs = data.inputs.copy()
+        flat = inputs[row : row + 1].reshape(-1).view(np.uint8)
         flat[draw.draw(st.integers(0, len(flat) - 1))] ^= np.uint8(1 << draw.draw(st.integers(0, 7)))
-        assume(np.isfinite(features).all())
-        other = replace(data, inputs=features)
+        assume(np.isfinite(inputs).all())
+        other = replace(data, inputs=inputs)
     elif kind == "label":
         assume(len(data.class_names) > 1)
         labels = data.labels.copy()
@@ -76,8 +76,8 @@ def test_a_class_name_is_part_of_the_content_if_the_class_has_records(data, draw
     assert replace(data, class_names=(*data.class_names, "one more")).content_hash() == data.content_hash()
 
 
-def one(features, ids=(1,), subjects=None, class_names=("a",)):
-    return Dataset(np.asarray(features), [0], class_names, ids, subjects)
+def one(inputs, ids=(1,), subjects=None, class_names=("a",)):
+    return Dataset(np.asarray(inputs), [0], class_names, ids, subjects)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_parts_cannot_be_taken_for_each_other(left, right):
 
 
 def test_neither_layout_nor_name_nor_block_size_matters(monkeypatch):
-    features = np.arange(48.0).reshape(4, 3, 4)
-    data = Dataset(features, [0, 1, 0, 1], ("a", "b"), [5, 6, 7, 8])
+    inputs = np.arange(48.0).reshape(4, 3, 4)
+    data = Dataset(inputs, [0, 1, 0, 1], ("a", "b"), [5, 6, 7, 8])
     expected = data.content_hash()
-    assert replace(data, inputs=np.asfortranarray(features), name="elsewhere").content_hash() == expected
+    assert replace(data, inputs=np.asfortranarray(inputs), name="elsewhere").content_hash() == expected
     assert replace(data, ids=np.array([5, 6, 7, 8], dtype=np.uint16)).content_hash() == expected
     monkeypatch.setattr(checks, "BLOCK_BYTES", 1)
     assert data.content_hash() == expected

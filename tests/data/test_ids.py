@@ -26,7 +26,7 @@ def archive(tmp_path, **arrays):
 
 
 def by_id(source, **options):
-    """The features of every record, by id."""
+    """The inputs of every record, by id."""
     return {
         id_: record.tolist()
         for side in load(source, **options)
@@ -145,7 +145,7 @@ def test_ids_that_numpy_would_change_are_refused(make):
     for field in ("ids", "subjects"):
         with pytest.raises(DataError, match=NUL):
             Dataset(
-                **{"features": X[:2], "labels": [0, 1], "class_names": ("a", "b"), "ids": [1, 2]}
+                **{"inputs": X[:2], "labels": [0, 1], "class_names": ("a", "b"), "ids": [1, 2]}
                 | {field: make(["A\0", "B"])}
             )
     with pytest.raises(DataError, match=NUL):

@@ -160,7 +160,7 @@ def gif():
         (bomb(100_000, 100_000), "cannot be read as an image: Image size (10000000000 pixels) exceeds limit"),
         (bomb(10_000, 10_000), "cannot be read as an image: Image size (100000000 pixels) exceeds limit"),
         (bomb(4, 5), "cannot be read as an image: "),
-        (deep(), "has more than 8 bits a pixel"),
+        (deep(), "has more than 8 bits per pixel"),
     ],
 )
 def test_an_unreadable_file_is_named(tmp_path, content, expected):

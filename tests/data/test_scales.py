@@ -10,9 +10,9 @@ RNG = np.random.default_rng(0)
 EVEN = RNG.normal(size=(200, 3)).astype(np.float32)
 
 
-def table(features, columns=("age", "share", "income")):
-    count = len(features)
-    return Dataset(features, np.zeros(count, dtype=int), ("a",), np.arange(count), columns=columns)
+def table(inputs, columns=("age", "share", "income")):
+    count = len(inputs)
+    return Dataset(inputs, np.zeros(count, dtype=int), ("a",), np.arange(count), columns=columns)
 
 
 def test_columns_alike_are_not_mentioned():

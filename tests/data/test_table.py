@@ -1,4 +1,4 @@
-"""CSV files: cells become features, labels, ids and subjects; a bad cell is named with its line and column."""
+"""CSV files: cells become inputs, labels, ids and subjects; a bad cell is named with its line and column."""
 
 import csv
 
@@ -104,7 +104,7 @@ BAD = {
     "no label column": ("class,x\na,1\n", "no column 'label': its first line names 'class', 'x'"),
     "another separator": ("label;x\na;1\n", "no column 'label': its first line names 'label;x'"),
     "a column twice": ("label,x,x\na,1,2\n", "names a column twice"),
-    "no features": ("label,id\na,1\n", "has no inputs"),
+    "no inputs": ("label,id\na,1\n", "has no inputs"),
     "no records": ("label,x\n\n", "has a header, but no records"),
     "an empty file": ("", "no column 'label': its first line names nothing"),
     "repeated ids": ("label,x,id\na,1,7\na,2,7\n", "unique, but these repeat: 7"),

@@ -37,9 +37,9 @@ def check(model, extractor, retained):
     expected = extractor.state_dict()
     assert all(value.numpy().tobytes() == expected[name].numpy().tobytes()
                for name, value in model.extractor_.state_dict().items())  # fmt: skip
-    assert model.head_.coef_.tobytes() == head.coef_.tobytes()
-    assert model.head_.intercept_.tobytes() == head.intercept_.tobytes()
-    assert model.manifest_ == retained.content_hash()
+    assert model.heads_.coef_.tobytes() == head.coef_.tobytes()
+    assert model.heads_.intercept_.tobytes() == head.intercept_.tobytes()
+    assert model.content_hash_ == retained.content_hash()
 
 
 def trained(records, core_ids, epochs=EPOCHS):
@@ -115,4 +115,4 @@ def test_a_workspace_on_the_disk_ends_in_the_same_bytes(some, fitted, tmp_path):
             receipt = workspace.unlearn(ids, core_policy=policy, records=some)
             assert receipt.model_after == model.model_hash_
     with Workspace.open(tmp_path / "ws", read_only=True) as workspace:
-        assert workspace.prove(receipt, some).verdict == "identical"
+        assert workspace.replay(receipt, some).outcome == "identical"

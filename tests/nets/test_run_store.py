@@ -304,8 +304,8 @@ def test_progress_counts_what_was_there(tmp_path):
 
 def test_another_process_is_kept_out(tmp_path: Path) -> None:
     code = (
-        "import sys; from maxrr.nets.run_store import Runs\n"
-        "runs = Runs(sys.argv[1], {}); print('in', flush=True); input()"
+        "import sys; from maxrr.nets.run_store import RunStore\n"
+        "runs = RunStore(sys.argv[1], {}); print('in', flush=True); input()"
     )
     other = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -314,7 +314,7 @@ def test_another_process_is_kept_out(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"
         with pytest.raises(ValueError, match="another process is training into"):
-            stored.Runs(tmp_path, {})
+            stored.RunStore(tmp_path, {})
         other.communicate("\n")
-    stored.Runs(tmp_path, {})
-    stored.Runs(tmp_path, {})  # the same process may, say after an interrupted loop in a notebook
+    stored.RunStore(tmp_path, {})
+    stored.RunStore(tmp_path, {})  # the same process may, say after an interrupted loop in a notebook

@@ -21,7 +21,7 @@ from torch import nn
 
 from maxrr.nets import MLP, LeNet5, Recipe, preflight, runs_cpu, stacked, train_many
 from maxrr.nets.records import records
-from maxrr.nets.run_store import Runs, kind_of
+from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import begin
 from maxrr.nets.task import Tally, Task
@@ -158,7 +158,7 @@ def test_networks_do_not_see_each_other():
 
 def test_runs_are_stored_and_read_back(tmp_path):
     network, dataset, recipe = normalised(), table(), Recipe(epochs=1)
-    runs = together(network, dataset, recipe, runs=Runs(tmp_path, kind_of(begin(network, 4), dataset, recipe)))
+    runs = together(network, dataset, recipe, runs=RunStore(tmp_path, kind_of(begin(network, 4), dataset, recipe)))
     read = list(train_many(network, dataset, SEEDS, epochs=1, folder=tmp_path))
     assert all(same_run(*pair) for pair in zip(runs, read, strict=True))
 

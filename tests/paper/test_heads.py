@@ -6,9 +6,9 @@ from sklearn.svm import SVC
 
 from maxrr.paper import heads as solver
 from maxrr.paper.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
-from maxrr.parallel import Processes
+from maxrr.parallel import InProcess, Processes
 from maxrr.parallel.parcels import Parcel
-from maxrr.svm import LinearSVM
+from maxrr.svm import LinearSVM, influence
 
 SOLVE = [solve_one_vs_rest, solve_one_vs_one]
 
@@ -84,6 +84,7 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     here = list(solver.solve(kind, runs, y, masks))
     monkeypatch.setattr(solver, "SMALL", 0)
     monkeypatch.setattr(solver, "Processes", lambda ahead=2: Processes(1, ahead))
+    monkeypatch.setattr(influence, "Processes", InProcess)  # `tests/svm` has these in other processes
     there = list(solver.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
     for one, other in zip(here, there, strict=True):

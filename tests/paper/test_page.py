@@ -38,9 +38,9 @@ def test_every_cell_is_there_with_the_papers_number_the_difference_and_a_verdict
                 said = f"{SIGNS.get(verdict, '')}{verdict}"
                 said += f" {MARKS[one['equivalence']]}" if one["paper"] is not None else ""
                 if len(columns) == 1:  # a line of its own
-                    assert f"{row}{ours}{paper}{difference}{said}" in rows
+                    assert f"{row} {ours} {paper} {difference} {said}" in rows
                 else:
-                    assert (ours if one["paper"] is None else f"{ours}paper {paper}{difference}{said}") in cells
+                    assert (ours if one["paper"] is None else f"{ours} paper {paper} {difference} {said}") in cells
 
 
 def test_verdicts_have_a_sign_and_a_word() -> None:
@@ -81,11 +81,12 @@ def test_nothing_comes_from_elsewhere() -> None:
 
 def test_text_is_escaped() -> None:
     cells = {"<b>1 & 2</b>": {"<i>x</i>": cell("near"), "y": cell(None)}}
-    text = reproduction_page({"<u>": part(cells=cells, title="<script>alert(1)</script>")}, {"<u>": FIGURE})
-    reader = read(text)
-    assert {"script", "b", "i", "u"}.isdisjoint(element.name for element in reader.elements)
-    assert "<b>1 & 2</b>" in reader.text
-    assert "<script>alert(1)</script>" in reader.text
+    made = {"first": {"device": "<s>", "torch": "<em>"}}
+    hostile = part(cells=cells, title="<script>alert(1)</script>", data="<q>", made=made)
+    reader = read(reproduction_page({"<u>": hostile}, {"<u>": FIGURE}))
+    assert {"script", "b", "i", "u", "s", "em", "q"}.isdisjoint(element.name for element in reader.elements)
+    for words in ("<b>1 & 2</b>", "<i>x</i>", "<script>alert(1)</script>", "data <q>", "on <s>", "torch <em>"):
+        assert words in reader.text
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,14 @@ def test_arrays_of_items_and_shared_ones(tried):
 
 def test_the_caller_is_called_while_it_waits(monkeypatch):
     monkeypatch.setattr(engine, "GLANCE", 0.01)
-    calls = []
-    tried = Threads(2, meanwhile=lambda: calls.append(threading.get_ident()))
-    assert list(tried.map(lambda item: time.sleep(0.2) or item, [1, 2])) == [1, 2]
-    assert len(calls) > 4
+    calls, enough = [], threading.Event()
+
+    def meanwhile():
+        calls.append(threading.get_ident())
+        if len(calls) > 4:
+            enough.set()
+
+    assert list(Threads(2, meanwhile=meanwhile).map(lambda item: enough.wait(60.0) and item, [1, 2])) == [1, 2]
     assert set(calls) == {threading.get_ident()}
 
 

@@ -7,7 +7,7 @@ from maxrr.core import HashCore
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5
 from maxrr.report import RequestStory, Story, kinds_of
-from maxrr.unlearning import MaxRR, Verdict
+from maxrr.unlearning import MaxRR, Replay
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,7 @@ def story() -> Story:
     model = fitted(training)
     core = np.isin(training.ids, model.core_.ids)
     influential = np.isin(training.ids, model.influential_ids())
-    signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
+    signs = np.where(training.labels[:, None] == model.heads_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
     accuracy = model.score(test)
     requests, retained = [], training
@@ -32,10 +32,10 @@ def story() -> Story:
         receipt = model.unlearn(ids, core_policy="retrain")
         hashes = before, model.model_hash_, fitted(retained).model_hash_
         requests.append(RequestStory(kind, rows, plans, receipt, receipt.seconds, 0.75, *hashes, model.score(test)))
-    verdict = Verdict("identical", "extractor and head", "identical", "", 0.0, [], "", ["when it was"], 6.25)
+    replayed = Replay("identical", "extractor and heads", "identical", "", 0.0, [], "", ["when it was"], 6.25)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
-        len(test), accuracy, 1.5, tuple(requests), verdict,
+        len(test), accuracy, 1.5, tuple(requests), replayed,
     )  # fmt: skip
 
 

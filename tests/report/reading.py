@@ -1,9 +1,11 @@
-"""A page as a browser's parser sees it."""
+"""A page as a browser's parser sees it, with white space as it is shown."""
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from maxrr.report.markup import VOID
+VOID = {"img", "meta", "wbr"}
+KEPT = {"pre", "style"}  # elements whose white space is kept
 
 
 @dataclass
@@ -47,8 +49,20 @@ def read(html: str) -> Reader:
     reader.feed(html)
     reader.close()
     assert [element.name for element in reader.stack] == []
-    reader.text = reader.text.replace("\u00a0", " ")
+    for element in reader.elements:
+        if element.name not in KEPT:
+            element.text = collapsed(element.text)
+    reader.text = collapsed(reader.text).replace("\u00a0", " ")
     return reader
+
+
+def collapsed(text: str) -> str:
+    """Spaces and ends of lines as one space, as a browser shows them; protected spaces stay.
+
+    >>> collapsed(" one\\n  two")
+    'one two'
+    """
+    return re.sub(r"[ \t\n]+", " ", text).strip(" ")
 
 
 def all_of(reader: Reader, name: str) -> list[Element]:

@@ -91,12 +91,14 @@ def test_every_record_has_one_mark_in_each_chart(story: Story) -> None:
 def test_hostile_text_stays_text(story: Story) -> None:
     receipt = replace(story.requests[0].receipt, reason=HOSTILE, core_depended_on=HOSTILE, guarantee="exact-refit")
     request = replace(story.requests[0], receipt=receipt)
-    verdict = replace(story.verdict, where=HOSTILE, remains=HOSTILE, verdict=HOSTILE)
+    replayed = replace(story.replay, differs_most=HOSTILE, not_covered=HOSTILE, outcome=HOSTILE)
     names = tuple(f"{HOSTILE}{name}" for name in story.class_names)
     hostile = replace(
-        story, source=HOSTILE, class_names=names, verdict=verdict, requests=(request, *story.requests[1:])
+        story, source=HOSTILE, class_names=names, replay=replayed, requests=(request, *story.requests[1:])
     )
-    mild = replace(hostile, source="a", class_names=story.class_names, verdict=replace(verdict, where="b", remains="c"))
+    mild = replace(
+        hostile, source="a", class_names=story.class_names, replay=replace(replayed, differs_most="b", not_covered="c")
+    )
     found, expected = read(demo_page(hostile)), read(demo_page(mild))
     assert [each.name for each in found.elements] == [each.name for each in expected.elements]
     assert [sorted(each.attributes) for each in found.elements] == [
@@ -117,9 +119,9 @@ def test_a_difference_is_not_hidden(story: Story) -> None:
     assert (text.count("✗ different"), text.count("✓ identical")) == (2, 4)
 
 
-def test_a_failed_proof_is_not_hidden(story: Story) -> None:
-    verdict = replace(story.verdict, verdict="different", where="head weights", largest_difference=np.inf)
-    told = replace(story, verdict=verdict)
+def test_a_failed_replay_is_not_hidden(story: Story) -> None:
+    replayed = replace(story.replay, outcome="different", differs_most="head weights", largest_difference=np.inf)
+    told = replace(story, replay=replayed)
     assert not told.same_bytes
     text = read(demo_page(told)).text
     assert "but the bytes differ" in text

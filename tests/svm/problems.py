@@ -175,7 +175,7 @@ def decided(*models: LinearSVM) -> bool:
 def assert_equal(one: LinearSVM, other: LinearSVM, X: NDArray) -> None:
     """The same bytes where both claim them, and the same decision values on X always.
 
-    1e-10 is the issue's bound. It is relative to 1 + the largest score: scores of a head are sums of terms that large.
+    1e-10 is relative to 1 + the largest score: scores of a head are sums of terms that large, each rounded to 1e-16.
     """
     assert np.array_equal(one.classes_, other.classes_)
     if decided(one, other):

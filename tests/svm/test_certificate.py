@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
+from tests.cases import examples, seeds
 from tests.svm import exact_oracle, nasty
 from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
@@ -60,7 +61,7 @@ def rounded(x: Fraction, floor: int) -> float:
 @flat_heads_expected
 @pytest.mark.parametrize("family", nasty.FAMILIES)
 def test_true_errors_are_within_the_proven_bounds(family):
-    for seed in range(20):
+    for seed in seeds(0, 20):
         X, y, C = nasty.problem(family, seed)
         model = LinearSVM(C).fit(X, y)
         assert_within(model.certificate_[0], model.coef_[0], float(model.intercept_[0]), exact_oracle.solve(X, y, C), X)
@@ -70,7 +71,7 @@ def test_true_errors_are_within_the_proven_bounds(family):
 @pytest.mark.parametrize("family", nasty.FAMILIES)
 def test_decided_bytes_are_those_of_the_exact_solution(family):
     """All of these problems are decided. What is published is w* and b*, rounded by the rule, and nothing else."""
-    for seed in range(20, 40):
+    for seed in seeds(20, 20):
         X, y, C = nasty.problem(family, seed)
         model = LinearSVM(C).fit(X, y)
         exact = exact_oracle.solve(X, y, C)
@@ -85,7 +86,7 @@ def test_decided_bytes_are_those_of_the_exact_solution(family):
 @flat_heads_expected
 @pytest.mark.parametrize("family", nasty.FAMILIES)
 def test_influential_samples_are_those_of_the_exact_solution(family):
-    for seed in range(40, 60):
+    for seed in seeds(40, 20):
         X, y, C = nasty.problem(family, seed)
         model = LinearSVM(C).fit(X, y)
         margins = exact_oracle.solve(X, y, C).margins
@@ -96,7 +97,7 @@ def test_influential_samples_are_those_of_the_exact_solution(family):
         assert (certificate.on_margin, certificate.inside) == (len(influential) - inside, inside)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.sampled_from(nasty.FAMILIES), st.integers(0, 2**32 - 1), st.sampled_from(["random", "near", "bounds"]))
 def test_bounds_hold_for_any_multipliers(family, seed, kind):
     """Where no proof is found, what is known follows from some multipliers. Wrong ones must show as wide bounds."""
@@ -128,7 +129,7 @@ def test_bounds_hold_for_any_multipliers(family, seed, kind):
 
 
 @flat_heads_expected
-@settings(max_examples=250)
+@examples(250)
 @given(problems())
 @example(make("single_precision", 108222827, n=48, d=1, classes=2, C=70.74577312563336))  # these were once not solved
 @example(make("conflicting_duplicates", 1962662231, n=15, d=4, classes=2, C=0.2601433103284711))
@@ -155,7 +156,7 @@ def test_every_family_at_both_ends_of_the_penalty(family, C):
 @pytest.mark.parametrize("difference", [EPSILON, 1e-13])
 def test_nearly_repeated_samples(difference, C):
     """Duplicates whose features were computed twice differ in their last digits."""
-    for seed in range(40):
+    for seed in seeds(0, 40):
         problem = make("duplicates", seed, n=30, d=2, classes=2, C=C)
         noise = np.random.default_rng(seed).integers(-1, 2, problem.X.shape)
         model = LinearSVM(C).fit(problem.X * (1.0 + difference * noise), problem.y)
@@ -163,7 +164,7 @@ def test_nearly_repeated_samples(difference, C):
 
 
 @flat_heads_expected
-@settings(max_examples=80)
+@examples(80)
 @given(problems())
 def test_weights_and_multipliers_meet_the_textbook_conditions(problem):
     """In extended precision: 0 ≤ α ≤ C, Σ αy = 0, w = Σ αyx, P = D, and only influential samples have multipliers."""
@@ -223,7 +224,7 @@ def test_bias_at_the_end_of_its_interval():
 
 
 @flat_heads_expected
-@settings(max_examples=100)
+@examples(100)
 @given(problems())
 def test_moving_the_bias_towards_zero_costs(problem):
     """The loss is piecewise linear in b with slopes in C·ℤ: unless b is nearest zero, a step that way is free."""

@@ -190,7 +190,7 @@ def interrupt(monkeypatch, owner, name, at):
     return calls
 
 
-PLACES = [(newton, "minimise"), (finish, "prove"), (Samples, "scores")]
+PLACES = [(newton, "minimise"), (finish, "decide"), (Samples, "scores")]
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

@@ -6,8 +6,9 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.cases import examples, seeds
 from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 from maxrr.svm import LinearSVM
@@ -28,7 +29,7 @@ def without(problem, rows):
 # What has no influence
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(problems(), st.data())
 def test_removing_samples_without_influence_changes_nothing(problem, data):
     """The paper's proposition, by two routes: fitting from scratch, and forgetting."""
@@ -57,15 +58,15 @@ def test_removing_samples_without_influence_changes_nothing(problem, data):
 
 def test_bytes_are_claimed_on_ordinary_data():
     """Nearly always: or the byte tests would test nothing."""
-    seeds = range(40)
-    claimed = [decided(make("well_behaved", seed, n=60, d=4, C=C).fit()) for seed in seeds for C in (0.01, 1.0, 100.0)]
+    penalties = (0.01, 1.0, 100.0)
+    claimed = [decided(make("well_behaved", seed, n=60, d=4, C=C).fit()) for seed in seeds(0, 40) for C in penalties]
     assert np.mean(claimed) >= 0.95
 
 
 # forget = fit without
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(problems(), st.data())
 def test_forget_equals_a_fit_without(problem, data):
     model = problem.fit()
@@ -83,7 +84,7 @@ def test_forget_equals_a_fit_without(problem, data):
             assert np.array_equal(ours, kept[theirs])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(), st.data())
 def test_forget_one_influential_sample(problem, data):
     model = problem.fit()
@@ -94,7 +95,7 @@ def test_forget_one_influential_sample(problem, data):
     assert_equal(model, problem.fit_on(kept), problem.X)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems())
 def test_forget_all_influential_samples(problem):
     model = problem.fit()
@@ -104,7 +105,7 @@ def test_forget_all_influential_samples(problem):
     assert_equal(model, problem.fit_on(kept), problem.X)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.data())
 def test_order_and_grouping_do_not_matter(problem, data):
     rows = chosen(data, list(range(len(problem.y))))[:12]
@@ -138,7 +139,7 @@ def test_every_order_of_three_requests():
 # insert undoes forget
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(problems(), st.data())
 def test_insert_undoes_forget(problem, data):
     model, original = problem.fit(), problem.fit()
@@ -181,7 +182,7 @@ def test_forgetting_a_class_drops_its_head(gone):
     assert gone not in model.predict(problem.X)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.data())
 def test_from_three_classes_to_two_and_back(problem, data):
     classes = np.unique(problem.y)
@@ -196,7 +197,7 @@ def test_from_three_classes_to_two_and_back(problem, data):
     assert_equal(model, problem.fit(), problem.X)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.data())
 def test_inserting_a_new_class(problem, data):
     """Also from two classes to three, where the one head there was serves both of its classes."""
@@ -240,7 +241,7 @@ def test_forgetting_touches_few_rows():
     assert (model.work_.passes, model.work_.rows_touched, model.work_.cold_solves) == (0, 0, 0)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(), st.data())
 def test_forgetting_does_not_start_over(problem, data):
     """The cold solver is a fallback for updates that fail. None of these does."""
@@ -342,7 +343,7 @@ def check_exchange(problem, leaving, X, y):
     return after
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(problems(), st.data())
 def test_an_exchange_equals_a_fit_on_what_is_there_then(problem, data):
     """Samples of the same problem come in, as they are or moved."""
@@ -354,7 +355,7 @@ def test_an_exchange_equals_a_fit_on_what_is_there_then(problem, data):
     check_exchange(problem, leaving, problem.X[coming] + shift, problem.y[coming])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.data())
 def test_a_sample_in_its_own_place_changes_nothing(problem, data):
     model = problem.fit()
@@ -363,7 +364,7 @@ def test_a_sample_in_its_own_place_changes_nothing(problem, data):
     assert_equal(after, model, problem.X)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.data())
 def test_another_label_for_the_same_sample(problem, data):
     """Also one that no sample had before, below or above all others."""

@@ -5,9 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
+from tests.cases import examples
 from tests.svm.problems import assert_equal, decided, make, problems
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +21,7 @@ def same_bytes(one, other):
     return one.coef_.tobytes() == other.coef_.tobytes() and one.intercept_.tobytes() == other.intercept_.tobytes()
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_permuting_samples(problem, seed):
     order = np.random.default_rng(seed).permutation(len(problem.y))
@@ -31,7 +32,7 @@ def test_permuting_samples(problem, seed):
         assert np.array_equal(one.support_, np.sort(order[other.support_]))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_permuting_before_forgetting(problem, seed):
     rng = np.random.default_rng(seed)
@@ -46,7 +47,7 @@ def test_permuting_before_forgetting(problem, seed):
         assert_equal(one, other, problem.X)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(), st.booleans())
 def test_tensors_and_arrays(problem, transposed):
     """The same numbers in torch, also where they do not lie in rows."""
@@ -62,7 +63,7 @@ def test_tensors_and_arrays(problem, transposed):
     assert np.max(np.abs(scores.numpy() - expected)) <= 1e-14 * (size + np.max(np.abs(model.intercept_)))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(problems())
 def test_tensors_forget_and_insert_like_arrays(problem):
     model = LinearSVM(problem.C).fit(torch.tensor(problem.X), problem.y)
@@ -97,7 +98,7 @@ def test_layout_of_the_input(layout):
     assert same_bytes(model, twin)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(families=("single_precision", "integers")))
 def test_narrow_numbers_equal_the_same_numbers_in_float64(problem):
     wide = LinearSVM(problem.C).fit(problem.X.astype(np.float64), problem.y)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from tests.cases import examples
 
 from maxrr.svm import newton
 
@@ -21,7 +22,7 @@ def smoothed(seed, n=60, d=4, power=0.0):
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds, st.floats(-2.0, 2.0))
 def test_newton_ends_where_the_gradient_vanishes(seed, power):
     problem = smoothed(seed, power=power)
@@ -36,7 +37,7 @@ def test_newton_ends_where_the_gradient_vanishes(seed, power):
     assert np.allclose(point.multipliers, multipliers, rtol=0, atol=1e-8 * np.max(problem.cap) * (1 + problem.sigma))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seeds)
 def test_line_search_finds_the_minimum(seed):
     """Against a bracketing root finder on the slope."""

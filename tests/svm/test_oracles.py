@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
+from tests.cases import examples
 from tests.svm.oracles import with_clarabel, with_piqp
 from tests.svm.problems import UNSCALED, make, problems
 
@@ -27,7 +28,7 @@ def clear(multipliers, C):
 
 
 @pytest.mark.parametrize("oracle", [with_clarabel, with_piqp])
-@settings(max_examples=40)
+@examples(40)
 @given(problem=problems(families=tuple(f for f in UNSCALED if f != "constant_columns"), C=MODERATE, most=40))
 def test_the_optimum_is_the_oracles(oracle, problem):
     """The oracle's gap is asked to be 1e-11 of its terms, and the objective is quadratic around the optimum.
@@ -44,7 +45,7 @@ def test_the_optimum_is_the_oracles(oracle, problem):
         assert np.linalg.norm(w - ours) <= np.sqrt(2.0 * close)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problems(families=("well_behaved", "tiny_class", "rectified", "wide", "separable"), C=MODERATE, most=50))
 def test_decision_values_are_the_oracles(problem):
     """Where samples on the margin fix the bias, scores agree.

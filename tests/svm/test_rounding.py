@@ -4,8 +4,9 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.cases import examples
 
 from maxrr.svm import FORM
 from maxrr.svm.rounding import FLOOR, GRID, canonical
@@ -58,13 +59,13 @@ def test_the_definition_is_that_of_form_2():
     assert (FORM, GRID, FLOOR) == (2, 64, -100)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(values, places, floors)
 def test_a_known_number_is_rounded_by_definition(value, bits, floor):
     assert canonical(value, bits, 0, floor) == number(exact(value, bits), floor)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(values, places, floors)
 def test_it_is_near(value, bits, floor):
     """A step of the grid is at most 2^−64 of the number, or 2^(floor − 64); then float64 rounds by 2^−53 of it."""
@@ -73,7 +74,7 @@ def test_it_is_near(value, bits, floor):
     assert abs(found - x) <= max(abs(x) * Fraction(1 + 2**10, 2**63), Fraction(2) ** (floor - GRID))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(intervals(), floors)
 def test_turning_the_sign_turns_the_number(interval, floor):
     """Exactly: where a head for two classes becomes two heads, one is the other with its sign turned."""
@@ -84,7 +85,7 @@ def test_turning_the_sign_turns_the_number(interval, floor):
         assert other == -one
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(intervals(), floors)
 @example((-1, 200, 0), FLOOR)
 @example((-1, 200, 5), FLOOR)
@@ -94,7 +95,7 @@ def test_no_negative_zeros(interval, floor):
     assert found != 0.0 or math.copysign(1.0, found) == 1.0
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(intervals(), floors, st.lists(st.fractions(-1, 1), min_size=6, max_size=6))
 def test_one_number_for_a_whole_interval(interval, floor, shares):
     """Where it is not None it is that of every point of the interval, ends and zero included."""
@@ -109,7 +110,7 @@ def test_one_number_for_a_whole_interval(interval, floor, shares):
         assert number(x, floor) == found
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(intervals(), floors)
 @example((1, 0, 1), FLOOR)
 @example((0, 164, 1), FLOOR)
@@ -132,7 +133,7 @@ def test_simple_numbers_are_not_on_the_edge_of_a_step(numerator, bits, sign):
     assert canonical(value, fine, abs(value) >> 67, FLOOR) == sign * numerator / 2**bits
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(2**53, 2**54 - 1), st.integers(0, 100))
 def test_half_way_between_two_floats_there_is_no_doubt_either(numerator, bits):
     """Float64 then rounds to even, on either side of the error."""

@@ -5,8 +5,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.cases import examples
 from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 from maxrr.svm import LinearSVM
@@ -33,7 +34,7 @@ def bytes_of(model):
     return model.coef_.tobytes(), model.intercept_.tobytes(), model.classes_.tolist()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(), st.data())
 def test_there_and_back(problem, data):
     model = problem.fit()
@@ -49,7 +50,7 @@ def test_there_and_back(problem, data):
     assert back.certificate_ == model.certificate_
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problems(), st.data())
 def test_both_go_on_alike(problem, data):
     """Forget, come back, forget, insert what is forgotten: as if the model had never been away."""

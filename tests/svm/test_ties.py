@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import examples
 from tests.svm.oracles import with_clarabel, with_piqp
 
 from maxrr.parallel import InProcess
@@ -84,7 +85,7 @@ def test_thousands_of_ties_that_hardly_balance(seed, large_class, small_class, d
 
 
 @pytest.mark.parametrize("oracle", [with_clarabel, with_piqp])
-@settings(max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     small_class=st.integers(1, 12),
@@ -103,7 +104,7 @@ def test_the_oracles_find_nothing_better_than_zero(oracle, seed, small_class, d,
     assert np.linalg.norm(w - model.coef_[0]) <= np.sqrt(2.0 * close)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 2**32 - 1), small_class=st.integers(1, 12), d=st.integers(1, 6))
 def test_ruined_multipliers_are_made_again(seed, small_class, d):
     """A trial that has the right margins and a random α, and is out of rounds: another method starts from scratch.

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # 
 @pytest.mark.parametrize(("seed", "family"), list(enumerate(FAMILIES)))
 def test_one_draw_of_each_family(seed, family):
     """With Clarabel's word on the objective. The seed also says n and C."""
-    outcome = check(draw(seed, 300, [family]), oracle=True)
+    outcome = check(draw(seed, 150, [family]), oracle=True)
     assert not outcome.failures, "\n".join(outcome.failures)
 
 

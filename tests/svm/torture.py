@@ -6,7 +6,6 @@ promises finite float64 features, at most that many rows, and two classes or mor
 
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,8 +18,6 @@ from maxrr.data import load
 
 Samples = tuple[NDArray[np.float64], NDArray[np.int64]]
 Family = Callable[[np.random.Generator, int], Samples]
-
-WEAK_CLASS = Path(__file__).parents[3] / "shared" / "data" / "weak_class_features.npz"
 
 
 # Parts that families share
@@ -381,17 +378,11 @@ def separable_blobs(rng, n):
 # A network's features in which one class is hardly seen
 
 
-@lru_cache(maxsize=1)
-def weak_class_features() -> tuple[NDArray, NDArray]:
-    with np.load(WEAK_CLASS) as file:
-        return file["features"].astype(np.float64), file["labels"].astype(np.int64)
-
-
 def weak_class(rng, n):
-    """One class against the rest, the weak one in half of all cases, at any scale."""
-    X, y = weak_class_features()
-    y = (y == (6 if rng.random() < 0.5 else rng.integers(10))).astype(np.int64)
-    X, y = in_part(rng, X, y, n)
+    """Features after a ReLU, at any scale, that say little or nothing of one class, a tenth of all."""
+    y = (rng.permutation(n) < max(2, n // 10)).astype(np.int64)
+    inputs = rng.normal(size=(n, 20)) + (0.5 * y[:, None] if rng.random() < 0.5 else 0.0)
+    X = np.maximum(inputs @ rng.normal(size=(20, 64)), 0.0)
     return (10.0 ** rng.uniform(-3.0, 3.0) if rng.random() < 0.7 else 1.0) * X, y
 
 
@@ -401,6 +392,6 @@ FAMILIES: dict[str, Family] = {
         raw_digits, raw_wine, raw_breast_cancer, raw_iris, digits_network, fashion_network, dying_network, random_relu,
         imbalanced, word_counts, tf_idf, one_hot, unscaled_table, mixed_scales, half_precision, brain_float,
         integer_embeddings, duplicated, contradicting, near_duplicates, random_labels, dead_columns, rank_deficient,
-        unit_vectors, separable_blobs, *([weak_class] if WEAK_CLASS.exists() else []),
+        unit_vectors, separable_blobs, weak_class,
     )
 }  # fmt: skip

@@ -13,7 +13,7 @@ from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.oblivion import commitment
+from maxrr.unlearning.tombstones import commitment
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
@@ -92,11 +92,11 @@ def core_of(model):
 
 def kinds(model, dataset):
     """Ids of records that are core, influential and not core, and neither; each in order."""
-    held = model._fitted.holdings
+    held = model._fitted.records
     ids = np.sort(dataset.ids)
-    assert np.array_equal(np.sort(held.ids[model.head_.rows_]), ids)
+    assert np.array_equal(np.sort(held.ids[model.heads_.rows_]), ids)
     core = core_of(model)
-    influential = np.setdiff1d(held.ids[model.head_.support_], core)
+    influential = np.setdiff1d(held.ids[model.heads_.support_], core)
     return core, influential, np.setdiff1d(np.setdiff1d(ids, core), influential)
 
 
@@ -139,8 +139,8 @@ def parts_of(model):
     """Those of a model."""
     bundle = model.bundle()
     assert bundle.model_hash == model.model_hash_
-    assert np.array_equal(bundle.weights, model.head_.coef_)
-    return parts(model.extractor_, model.head_, digits().class_names if is_digits(model) else table().class_names)
+    assert np.array_equal(bundle.weights, model.heads_.coef_)
+    return parts(model.extractor_, model.heads_, digits().class_names if is_digits(model) else table().class_names)
 
 
 def is_digits(model):
@@ -149,12 +149,12 @@ def is_digits(model):
 
 def everything(model):
     """A model's bytes, and all else that a request could change."""
-    return parts_of(model), model.manifest_, model.core_.ids.tolist(), model.classes_.tolist()
+    return parts_of(model), model.content_hash_, model.core_.ids.tolist(), model.classes_.tolist()
 
 
 def as_on_receipts(model):
     """The model and its records as receipts name them."""
-    return model._fitted.model_commitment, model._fitted.manifest_commitment
+    return model._fitted.model_commitment, model._fitted.records_commitment
 
 
 def commitments(model, model_hash_, content_hash):

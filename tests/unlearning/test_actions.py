@@ -25,7 +25,7 @@ from tests.unlearning.problems import (
 from maxrr.errors import NotHere, Refused
 from maxrr.svm import heads
 from maxrr.unlearning import Action, Guarantee
-from maxrr.unlearning import setting as setting_module
+from maxrr.unlearning import blueprint as setting_module
 
 POLICIES = ("refuse", "retrain", "keep-extractor", "technique")
 REFITS = ("retained", "influential")
@@ -42,8 +42,8 @@ def halved(extractor, core, leaving):
 def kinds(model):
     """Ids of records that are there: core ones, influential ones that are not core, and free ones, in order."""
     fitted = model._fitted
-    alive, ids = fitted.holdings.alive, fitted.holdings.ids
-    influential = np.isin(np.arange(len(ids)), fitted.head.support_)
+    alive, ids = fitted.records.alive, fitted.records.ids
+    influential = np.isin(np.arange(len(ids)), fitted.heads.support_)
     groups = fitted.core & alive, influential & ~fitted.core & alive, ~influential & ~fitted.core & alive
     return [np.sort(ids[group]) for group in groups]
 
@@ -91,7 +91,7 @@ def requests(state):
     """What is asked for: ids, by a name for their kind."""
     model, records, forgotten, left, replaced = prepared(state)
     core, influential, free = (np.setdiff1d(ids, replaced) for ids in kinds(model))
-    shaping = model._fitted.holdings.ids[model.head_.support_]
+    shaping = model._fitted.records.ids[model.heads_.support_]
     asked = {
         "core": np.intersect1d(core, shaping)[:2], "core that shapes no head": np.setdiff1d(core, shaping)[:2],
         "influential": influential[:2], "free": free[:2], "mixed": [*core[:1], *influential[:1], *free[:1]],
@@ -146,7 +146,7 @@ def trained_on(model, records):
 def check(model, plan, act, retained, did):
     """Carry out the plan's request, and compare."""
     before, extractor = everything(model), model.extractor_
-    stood_on = model._fitted.holdings.ids[model._fitted.basis]
+    stood_on = model._fitted.records.ids[model._fitted.basis]
     classes = len(model.classes_)
     did.clear()
     if plan.refusal:
@@ -165,8 +165,8 @@ def check(model, plan, act, retained, did):
     counts = ("requested", "core", "influential", "neither", "already_forgotten", "duplicates_left")
     assert [getattr(receipt, name) for name in counts] == [getattr(plan, name) for name in counts]
     assert (work.get("trains", 0), work.get("embeds", 0)) == (plan.trains, plan.embeds)
-    assert model.manifest_ == retained.content_hash()
-    check_heads(plan, work, len(model.classes_) == classes, len(model.head_.coef_))
+    assert model.content_hash_ == retained.content_hash()
+    check_heads(plan, work, len(model.classes_) == classes, len(model.heads_.coef_))
     names = table().class_names
     if plan.action is Action.nothing:
         assert parts_of(model) == before[0]

@@ -1,4 +1,4 @@
-"""A bundle in a file: all that a proof needs, on another machine."""
+"""A bundle in a file: all that a replay needs, on another machine."""
 
 import copy
 import dataclasses
@@ -10,27 +10,27 @@ import sys
 import numpy as np
 import pytest
 from tests.unlearning.problems import core_of, fresh, table
-from tests.unlearning.test_proof import here, retrained  # noqa: F401
+from tests.unlearning.test_replaying import retrained
 from torch import nn
 
 from maxrr.core import HashCore
-from maxrr.unlearning import Bundle, prove
+from maxrr.unlearning import Bundle, replay
 
 CORE = HashCore(0.5, key="house")
 
 
-def test_a_bundle_there_and_back(tmp_path, here):  # noqa: F811
+def test_a_bundle_there_and_back(tmp_path, here):
     receipt, bundle, retained = retrained()
     bundle.save(tmp_path / "b")
     assert (tmp_path / "b").stat().st_mode & 0o077 == 0
     loaded = Bundle.load(tmp_path / "b")
-    assert prove(receipt, loaded, retained)
+    assert replay(receipt, loaded, retained)
     for field in dataclasses.fields(Bundle):
         one, other = getattr(bundle, field.name), getattr(loaded, field.name)
         if isinstance(one, np.ndarray):
             assert one.dtype.kind == other.dtype.kind
             assert np.array_equal(one, other), field.name
-        elif field.name not in ("setting", "choice", "extractor"):
+        elif field.name not in ("blueprint", "choice", "extractor"):
             assert one == other, field.name
     assert {name: value.tolist() for name, value in bundle.extractor.items()} == {
         name: value.tolist() for name, value in loaded.extractor.items()
@@ -40,13 +40,13 @@ def test_a_bundle_there_and_back(tmp_path, here):  # noqa: F811
 ELSEWHERE = """
 import sys
 from maxrr.data import load
-from maxrr.unlearning import Bundle, Receipt, prove
+from maxrr.unlearning import Bundle, Receipt, replay
 
 if __name__ == "__main__":
     records, _ = load(sys.argv[1])
     bundle = Bundle.load(sys.argv[2])
     receipt = Receipt.from_json(open(sys.argv[3]).read())
-    print(prove(receipt, bundle, records.select(bundle.ids)).verdict)
+    print(replay(receipt, bundle, records.select(bundle.ids)).outcome)
 """
 
 
@@ -69,7 +69,7 @@ def test_whoever_holds_the_data_proves_it_in_another_process(tmp_path):
     assert done.stdout == "identical\n", done.stderr
 
 
-def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):  # noqa: F811
+def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):
     network = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
     model = fresh(CORE, table(), network).fit(table())
     ids = core_of(model)[:1]
@@ -78,7 +78,7 @@ def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):  # noqa: F8
     with pytest.raises(ValueError, match="not one of this library: give it as network"):
         Bundle.load(tmp_path / "b")
     again = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
-    assert prove(receipt, Bundle.load(tmp_path / "b", network=again), table().without(ids))
+    assert replay(receipt, Bundle.load(tmp_path / "b", network=again), table().without(ids))
 
 
 def test_what_is_no_bundle_is_refused(tmp_path):
@@ -111,8 +111,8 @@ def said_in_bundle():
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", [], {}, [None], -1, 1e308])
-def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):  # noqa: F811
-    """Each thing that it says, exchanged: refused, or a verdict other than identical, or what it says was no claim."""
+def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):
+    """Each thing that it says, exchanged: refused, or an outcome other than identical, or what it says was no claim."""
     import safetensors.torch
 
     receipt, _, retained = retrained()
@@ -130,7 +130,7 @@ def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):
             place[path[-1]] = wrong
             safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(changed)})
             try:
-                verdict = prove(receipt, Bundle.load(tmp_path / "b"), retained)
+                replayed = replay(receipt, Bundle.load(tmp_path / "b"), retained)
             except ValueError:
                 continue
-            assert not verdict or path[0] in ("ids", "core", "core_key"), path
+            assert not replayed or path[0] in ("ids", "core", "core_key"), path

@@ -1,4 +1,4 @@
-"""What receipts, plans and proofs may say: the odd cases."""
+"""What receipts, plans and replays may say: the odd cases."""
 
 import copy
 import sys
@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning.problems import core_of, fresh, kinds, table, table_model
-from tests.unlearning.test_proof import handed_in, here, retrained  # noqa: F401
+from tests.unlearning.test_replaying import handed_in, retrained
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore
 from maxrr.data import DataError
 from maxrr.nets import MLP
-from maxrr.unlearning import prove
+from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions
 
 CORE = HashCore(0.5, key="house")
@@ -38,10 +38,10 @@ def test_replacing_the_only_record_of_a_class_keeps_the_class(labels):
     corrected[21] = new
     never = fresh(CORE, table(), MLP(5, 3, hidden=(6,))).fit(corrected, y)
     assert receipt.unconditional
-    assert (model.model_hash_, model.manifest_) == (never.model_hash_, never.manifest_)
+    assert (model.model_hash_, model.content_hash_) == (never.model_hash_, never.content_hash_)
 
 
-def test_a_class_without_core_records_vanishes(here):  # noqa: F811
+def test_a_class_without_core_records_vanishes(here):
     """The extractor never knew it, and is the one of a fit on the rest."""
     data = table()
     outside = ~CORE.is_core(data.ids)
@@ -53,22 +53,22 @@ def test_a_class_without_core_records_vanishes(here):  # noqa: F811
     assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", True)
     never = fresh(CORE, data).fit(named.without(gone))
     assert model.model_hash_ == never.model_hash_
-    assert prove(receipt, model.bundle(), named.without(gone))
+    assert replay(receipt, model.bundle(), named.without(gone))
 
 
-def test_asking_again_does_not_make_an_approximate_answer_exact(here):  # noqa: F811
+def test_asking_again_does_not_make_an_approximate_answer_exact(here):
     model = table_model()
     ids = kinds(model, table())[1][:1]
     model.unlearn(ids, refit="influential")
     again = model.unlearn(ids, core_policy="keep-extractor")
     assert (again.guarantee, again.bytes_claim) == ("approximate-refit", "nothing")
-    verdict = prove(again, model.bundle(), table().without(ids))
-    assert (verdict.verdict, verdict.contradicted) == ("identical in part", [])
+    replayed = replay(again, model.bundle(), table().without(ids))
+    assert (replayed.outcome, replayed.contradictions) == ("identical in part", [])
 
 
 @pytest.mark.parametrize("by", ["ids", "subjects"])
 @pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
-def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, policy, here):  # noqa: F811
+def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, policy, here):
     data = replace(table(), subjects=table().ids)  # everybody has one record
     model = fresh(CORE, data).fit(data)
     id_ = core_of(model)[0]
@@ -76,9 +76,9 @@ def test_an_earlier_version_of_a_record_counts_however_it_is_asked_for(by, polic
     receipt = model.unlearn(**{by: [id_]}, core_policy=policy)
     assert receipt.guarantee == ("exact-retrain" if policy == "retrain" else "approximate-refit")
     assert not list(contradictions(receipt))
-    verdict = prove(receipt, model.bundle(), data.without([id_]))
-    assert verdict.contradicted == []
-    assert bool(verdict) == (policy == "retrain")
+    replayed = replay(receipt, model.bundle(), data.without([id_]))
+    assert replayed.contradictions == []
+    assert bool(replayed) == (policy == "retrain")
 
 
 def test_a_record_cannot_be_replaced_by_itself():
@@ -90,19 +90,19 @@ def test_a_record_cannot_be_replaced_by_itself():
         model.replace(id_, np.zeros(5, dtype=np.uint8), core_policy="keep-extractor")
 
 
-def test_swapped_classes_and_a_core_of_another_kind_are_found(here):  # noqa: F811
+def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     receipt, bundle, retained = retrained()
     from maxrr.unlearning.hashes import model_hash
 
     names = (bundle.classes[1], bundle.classes[0], *bundle.classes[2:])
     swapped = replace(bundle, classes=names)
     swapped = replace(swapped, model_hash=model_hash(swapped.extractor, names, bundle.weights, bundle.intercepts))
-    verdict = prove(*handed_in(receipt, swapped), retained)
-    assert "the classes of the heads are not those of the records, or in another order" in verdict.contradicted
-    ranked = replace(bundle, setting=replace(bundle.setting, core=FrequencyCore(40)))
-    verdict = prove(*handed_in(receipt, ranked), retained)
-    assert not verdict
-    assert "conditions on the receipt is not what was found" in verdict.contradicted
+    replayed = replay(*handed_in(receipt, swapped), retained)
+    assert "the classes of the heads are not those of the records, or in another order" in replayed.contradictions
+    ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=FrequencyCore(40)))
+    replayed = replay(*handed_in(receipt, ranked), retained)
+    assert not replayed
+    assert "conditions on the receipt is not what was found" in replayed.contradictions
 
 
 def test_buffers_that_are_not_stored_are_given_too():
@@ -147,10 +147,10 @@ def test_of_forgotten_rows_not_even_the_place_is_known():
     model = table_model()
     ids = np.sort(table().ids)
     model.unlearn(ids[5:7], core_policy="keep-extractor")
-    holdings = model._fitted.holdings
-    gone = set(np.flatnonzero(~holdings.alive).tolist())
-    assert not gone & set(holdings._living_order.tolist())
-    assert [name for name in vars(holdings) if "order" in name] == ["_living_order"]
+    records = model._fitted.records
+    gone = set(np.flatnonzero(~records.alive).tolist())
+    assert not gone & set(records._living_order.tolist())
+    assert [name for name in vars(records) if "order" in name] == ["_living_order"]
 
 
 def test_copies_are_of_one_state():
@@ -179,9 +179,9 @@ def test_copies_are_of_one_state():
         sys.setswitchinterval(interval)
     assert len(copies) > 3
     for found in copies:
-        holdings = found._fitted.holdings
-        assert not (holdings.ids[holdings.alive] == 0).any()
-        assert found.manifest_ == data.select(holdings.ids[holdings.alive]).content_hash()
+        records = found._fitted.records
+        assert not (records.ids[records.alive] == 0).any()
+        assert found.content_hash_ == data.select(records.ids[records.alive]).content_hash()
 
 
 def test_forgotten_values_do_not_come_back_by_replace():

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
-from tests.unlearning.test_proof import here  # noqa: F401
 from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.nets import MLP
 from maxrr.report.receipts import in_words
-from maxrr.unlearning import prove
+from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions
 
 CORE = HashCore(0.5, key="house")
@@ -43,7 +42,7 @@ def old_weights():
 
 
 @pytest.mark.parametrize("network", [pretrained(), old_weights])
-def test_weights_that_were_given_are_a_condition(network, here):  # noqa: F811
+def test_weights_that_were_given_are_a_condition(network, here):
     model = fresh(CORE, table(), network, lr=1e-300 if network is old_weights else 5e-3).fit(table())
     ids = core_of(model)[:2]
     assert len(model.plan(ids, core_policy="retrain").conditions) == 1
@@ -52,9 +51,9 @@ def test_weights_that_were_given_are_a_condition(network, here):  # noqa: F811
     (condition,) = receipt.conditions
     assert "given, and neither drawn from the seed" in condition
     assert any("exact on 1 condition" in sentence for sentence in in_words(receipt))
-    verdict = prove(receipt, model.bundle(), table().without(ids))
-    assert (verdict.verdict, verdict.result, bool(verdict)) == ("identical in part", "identical", False)
-    assert condition in verdict.remains
+    replayed = replay(receipt, model.bundle(), table().without(ids))
+    assert (replayed.outcome, replayed.comparison, bool(replayed)) == ("identical in part", "identical", False)
+    assert condition in replayed.not_covered
 
 
 def test_a_network_that_is_drawn_and_trained_here_has_no_condition():
@@ -72,12 +71,12 @@ def test_a_frozen_extractor_is_exact_on_its_owners_word():
     assert "on the word of whoever gave it" in receipt.conditions[0]
 
 
-def test_a_proof_of_a_network_of_the_callers_says_that_its_code_was_run(here):  # noqa: F811
+def test_a_proof_of_a_network_of_the_callers_says_that_its_code_was_run(here):
     model = fresh(CORE, table(), nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))).fit(table())
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
-    verdict = prove(receipt, model.bundle(), table().without(core_of(table_model())[:1]))
-    assert verdict
-    assert "what the network's own code does: it was run as it is" in verdict.not_compared
+    replayed = replay(receipt, model.bundle(), table().without(core_of(table_model())[:1]))
+    assert replayed
+    assert "what the network's own code does: it was run as it is" in replayed.not_compared
 
 
 def test_what_a_caller_does_to_the_extractor_does_not_reach_the_model():

@@ -24,7 +24,7 @@ def test_replacing_a_core_record_is_fitting_the_corrected_data(core):
     corrected = replace(table(), inputs=features)
     never = fresh(core, table()).fit(corrected)
     assert parts_of(model) == parts_of(never)
-    assert model.manifest_ == never.manifest_
+    assert model.content_hash_ == never.content_hash_
     assert core_of(model).tolist() == core_of(never).tolist()
 
 
@@ -68,7 +68,7 @@ def test_forgetting_a_class_is_fitting_the_rest(gone, as_array):
     receipt = model.unlearn(data.ids[leaving], core_policy="retrain")
     assert receipt.unconditional
     assert model.model_hash_ == never.model_hash_
-    assert model.manifest_ == never.manifest_
+    assert model.content_hash_ == never.content_hash_
     assert model.classes_.tolist() == never.classes_.tolist()
     assert model.predict(data.inputs).tolist() == never.predict(data.inputs).tolist()
     assert model.predict_proba(data.inputs).tobytes() == never.predict_proba(data.inputs).tobytes()

@@ -10,7 +10,7 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM
-from maxrr.unlearning import prove
+from maxrr.unlearning import replay
 
 
 def with_noise():
@@ -37,7 +37,7 @@ def flat_model():
 def test_no_c_changes_it(flat_model):
     rows, features = flat_model._fitted.in_order()
     for C in (1e-3, 1.0, 1e3):
-        assert not LinearSVM(C=C).fit(features, flat_model._fitted.holdings.labels[rows]).coef_[2].any()
+        assert not LinearSVM(C=C).fit(features, flat_model._fitted.records.labels[rows]).coef_[2].any()
 
 
 def test_plans_say_why_every_record_is_influential(flat_model):
@@ -49,14 +49,14 @@ def test_plans_say_why_every_record_is_influential(flat_model):
     assert "weights of zero" not in table_model().plan(kinds(table_model(), table())[1][:1]).reason
 
 
-def test_later_requests_do_not_warn_again(flat_model):
-    """Their receipts say it. Proofs do not warn either."""
+def test_later_requests_do_not_warn_again(flat_model, here):
+    """Their receipts say it. Replays do not warn either."""
     records = with_noise()
     _, influential, _ = kinds(flat_model, records)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         receipt = flat_model.unlearn(influential[:1])
-        assert prove(receipt, flat_model.bundle(), records.without(influential[:1])).verdict == "identical"
+        assert replay(receipt, flat_model.bundle(), records.without(influential[:1])).outcome == "identical"
     assert "1 head has weights of zero" in receipt.reason
 
 
@@ -97,5 +97,5 @@ def test_a_head_that_cannot_be_solved_changes_nothing(monkeypatch):
             model.replace(influential[0], np.zeros(5))
         with pytest.raises(ConvergenceError, match="not solved"):
             model.fit(replace(table(), inputs=table().inputs + 1.0))
-    assert (model.model_hash_, model.manifest_) == (before, table().content_hash())
+    assert (model.model_hash_, model.content_hash_) == (before, table().content_hash())
     assert model.unlearn(influential[:1]).number == 1

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.cases import THOROUGH
 from tests.unlearning.problems import core_of, everything, fit_again, parts, parts_of, table, table_model, train_again
 
 from maxrr.data import Dataset
@@ -87,7 +88,7 @@ class Requests(RuleBasedStateMachine):
         self.requests += 1
         assert (receipt.core, receipt.already_forgotten, receipt.number) == (core, len(already), self.requests)
         assert receipt.records_before - receipt.records_after == len(gone)
-        assert (len(receipt.record_marks), len(receipt.earlier_marks)) == (len(gone), len(already))
+        assert (len(receipt.tombstones), len(receipt.earlier_tombstones)) == (len(gone), len(already))
         assert receipt.guarantee == plan.guarantee
         assert receipt.conditions == plan.conditions
         assert (receipt.guarantee in ("exact-retrain", "approximate-refit")) == (core > 0 or left)
@@ -142,7 +143,7 @@ class Requests(RuleBasedStateMachine):
         before = parts_of(self.model)
         receipt = self.model.unlearn([id_], core_policy=self.policy)
         self.requests += 1
-        assert (receipt.already_forgotten, receipt.requested, receipt.record_marks) == (1, 1, [])
+        assert (receipt.already_forgotten, receipt.requested, receipt.tombstones) == (1, 1, [])
         assert receipt.guarantee == ("approximate-refit" if id_ in self.books.left else "exact-untouched")
         assert not list(contradictions(receipt))
         assert parts_of(self.model) == before
@@ -150,7 +151,7 @@ class Requests(RuleBasedStateMachine):
     @invariant()
     def is_the_oracle(self):
         retained = self.books.dataset()
-        assert self.model.manifest_ == retained.content_hash()
+        assert self.model.content_hash_ == retained.content_hash()
         assert core_of(self.model).tolist() == sorted(self.books.core)
         extractor = self.extractor(retained)
         head = fit_again(extractor, retained)
@@ -182,7 +183,7 @@ class Frequently(Requests):
     core = "frequency"
 
 
-few = settings(max_examples=6, stateful_step_count=8)
+few = settings(max_examples=16 if THOROUGH else 4, stateful_step_count=8)
 TestHead, TestRetrain, TestFull, TestFrequency = (
     machine.TestCase for machine in (Requests, Retraining, RetrainingAll, Frequently)
 )

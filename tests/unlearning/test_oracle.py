@@ -44,7 +44,7 @@ class Given:
 def take(kind, what, count):
     """Some ids of one kind of records, and a copy of the model."""
     model = copy.deepcopy(fitted(kind))
-    found = dict(zip(("core", "influential", "neither"), kinds(model, digits()), strict=True))[what]
+    found = dict(zip(("core", "influential", "free"), kinds(model, digits()), strict=True))[what]
     assert len(found) >= count, (kind, what, len(found))
     return model, np.random.default_rng(1).choice(found, count, replace=False)
 
@@ -61,12 +61,12 @@ def check(model, receipt, forgotten, guarantee, expected, before):
     assert receipt.guarantee == guarantee == Guarantee(receipt.guarantee).value
     assert parts_of(model) == expected
     assert model.model_hash_ == expected[0]
-    assert model.manifest_ == digits().without(forgotten).content_hash()
-    assert (receipt.model_before, receipt.manifest_before) == commitments(model, before, digits().content_hash())
-    assert (receipt.model_after, receipt.manifest_after) == commitments(model, expected[0], model.manifest_)
+    assert model.content_hash_ == digits().without(forgotten).content_hash()
+    assert (receipt.model_before, receipt.commitment_before) == commitments(model, before, digits().content_hash())
+    assert (receipt.model_after, receipt.commitment_after) == commitments(model, expected[0], model.content_hash_)
     assert (receipt.records_before, receipt.records_after) == (300, 300 - len(forgotten))
     assert receipt.bytes_claim == ("identical" if guarantee.startswith("exact") else "nothing")
-    assert receipt.core + receipt.influential + receipt.neither == receipt.requested == len(forgotten)
+    assert receipt.core + receipt.influential + receipt.free == receipt.requested == len(forgotten)
 
 
 def frozen_extractor_of(model, kind):
@@ -78,12 +78,12 @@ def frozen_extractor_of(model, kind):
 def test_a_fit_is_the_core_then_the_extractor_then_the_head(kind):
     model = copy.deepcopy(fitted(kind))
     assert parts_of(model) == oracle(model, [], core_of(model), frozen_extractor_of(model, kind))
-    assert model.manifest_ == digits().content_hash()
+    assert model.content_hash_ == digits().content_hash()
 
 
 @pytest.mark.parametrize("kind", NOT_CORE)
 def test_exact_untouched(kind):
-    model, ids = take(kind, "neither", 12)
+    model, ids = take(kind, "free", 12)
     core, before = core_of(model), model.model_hash_
     expected = oracle(model, ids, core, frozen_extractor_of(model, kind))
     receipt = model.unlearn(ids, core_policy="keep-extractor")
@@ -136,7 +136,7 @@ def test_where_the_core_depends_on_no_other_record_it_is_the_model_that_never_sa
     never = fresh(CORES[kind], digits()).fit(digits().without(ids))
     assert receipt.unconditional == (kind != "frozen")
     assert parts_of(model) == parts_of(never)
-    assert model.manifest_ == never.manifest_
+    assert model.content_hash_ == never.content_hash_
     assert model.predict_proba(probe()).tobytes() == never.predict_proba(probe()).tobytes()
 
 
@@ -166,6 +166,6 @@ def test_probabilities_are_those_of_platt_on_the_retained_records(model):
     model.unlearn(ids, core_policy="keep-extractor")
     retained = digits().without(ids)
     features = embed(model.extractor_, retained, device="cpu")
-    scaling = fit_platt(model.head_.decision_function(features), retained.labels, model.head_.classes_)
+    scaling = fit_platt(model.heads_.decision_function(features), retained.labels, model.heads_.classes_)
     expected = scaling.probabilities(model.decision_function(probe()))
     assert np.allclose(model.predict_proba(probe()), expected, rtol=0.0, atol=1e-12)

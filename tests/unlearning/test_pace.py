@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model
 
-from maxrr.unlearning.pace import Pace
+from maxrr.unlearning.durations import Durations
 
 counts = st.integers(0, 5000)
 seconds = st.floats(0.0, 1e6)
@@ -21,40 +21,40 @@ TRAIN, EMBED, HEAD = 1e6, 1e3, 1.0  # each far above what there can be of the ne
 def model():
     """One whose seconds say what they are made of."""
     found = table_model()
-    found._state = replace(found._state, pace=Pace(TRAIN, EMBED, HEAD))
+    found._state = replace(found._state, durations=Durations(TRAIN, EMBED, HEAD))
     return found
 
 
 def test_a_pace_is_seconds_a_piece():
-    assert Pace.measured([6.0, 8.0, 9.0], core=3, records=4, heads=2) == Pace(2.0, 2.0, 4.5)
+    assert Durations.measured([6.0, 8.0, 9.0], core=3, records=4, heads=2) == Durations(2.0, 2.0, 4.5)
 
 
 def test_without_a_core_nothing_is_trained():
-    assert Pace.measured([0.0, 8.0, 9.0], core=0, records=4, heads=3).train == 0.0
+    assert Durations.measured([0.0, 8.0, 9.0], core=0, records=4, heads=3).train == 0.0
 
 
-@given(st.builds(Pace, seconds, seconds, seconds), counts, counts, counts, counts)
-def test_what_is_counted(pace, forgotten, heads, trains, embeds):
+@given(st.builds(Durations, seconds, seconds, seconds), counts, counts, counts, counts)
+def test_what_is_counted(durations, forgotten, heads, trains, embeds):
     """Doing nothing takes no time, more of anything no less, and moving a head less than solving it."""
-    moved, anew = (pace.expected(forgotten, heads, trains, embeds, how) for how in (False, True))
-    assert pace.expected(forgotten, 0, 0, 0, False) == 0.0
+    moved, anew = (durations.expected(forgotten, heads, trains, embeds, how) for how in (False, True))
+    assert durations.expected(forgotten, 0, 0, 0, False) == 0.0
     assert 0.0 <= moved <= anew
-    assert anew == pytest.approx(trains * pace.train + embeds * pace.embed + heads * pace.head)
-    assert moved <= pace.expected(forgotten + 100, heads, trains, embeds, False)
-    assert anew <= pace.expected(forgotten, heads + 1, trains + 1, embeds + 1, True)
+    assert anew == pytest.approx(trains * durations.train + embeds * durations.embed + heads * durations.head)
+    assert moved <= durations.expected(forgotten + 100, heads, trains, embeds, False)
+    assert anew <= durations.expected(forgotten, heads + 1, trains + 1, embeds + 1, True)
 
 
 def test_one_record_is_a_twentieth_of_a_solve():
-    pace = Pace(0.0, 0.0, 100.0)
-    assert pace.expected(1, 1, 0, 0, False) == pytest.approx(5.0, rel=0.01)
-    assert pace.expected(1000, 1, 0, 0, False) == pace.expected(9999, 1, 0, 0, False) == pytest.approx(45.0)
+    durations = Durations(0.0, 0.0, 100.0)
+    assert durations.expected(1, 1, 0, 0, False) == pytest.approx(5.0, rel=0.01)
+    assert durations.expected(1000, 1, 0, 0, False) == durations.expected(9999, 1, 0, 0, False) == pytest.approx(45.0)
 
 
 def test_a_fitted_model_has_a_pace():
-    pace = table_model()._state.pace
-    assert pace.train > 0.0
-    assert pace.embed > 0.0
-    assert pace.head > 0.0
+    durations = table_model()._state.durations
+    assert durations.train > 0.0
+    assert durations.embed > 0.0
+    assert durations.head > 0.0
 
 
 def test_what_has_no_influence_takes_no_time(model):
@@ -99,12 +99,12 @@ def test_what_was_forgotten_before_takes_no_time(model):
 
 
 def test_a_pace_stays_through_requests(model):
-    before = model._state.pace
+    before = model._state.durations
     core, influential, _ = kinds(model, table())
     model.unlearn(influential[:1])
     model.replace(influential[1], np.zeros(5))
     model.unlearn(core[:1], core_policy="retrain")
-    assert model._state.pace == before
+    assert model._state.durations == before
 
 
 def test_two_classes_have_one_head():
@@ -113,4 +113,4 @@ def test_two_classes_have_one_head():
     plan = model.plan(core_of(model)[:1], core_policy="retrain")
     other = copy.deepcopy(model)
     other.unlearn(core_of(model)[:1], core_policy="retrain")
-    assert plan.heads == len(other.head_.coef_) == 1
+    assert plan.heads == len(other.heads_.coef_) == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unlearning.problems import core_of, kinds, table, table_model
 
 from maxrr.svm import FORM
-from maxrr.unlearning import HeadProof, Receipt
+from maxrr.unlearning import HeadCertificate, Receipt
 from maxrr.unlearning.receipts import claim_of, rounded_up
 
 
@@ -67,14 +67,22 @@ def test_damage_is_refused(receipt):
 
 def test_values_of_another_type_are_refused(receipt):
     fields = json.loads(receipt.to_json())
-    for name, wrong in {"number": "x", "guarantee": 3, "record_marks": 5, "model_after": None, "core": []}.items():
+    for name, wrong in {"number": "x", "guarantee": 3, "tombstones": 5, "model_after": None, "core": []}.items():
         with pytest.raises(ValueError, match="not a receipt"):
             Receipt.from_json(json.dumps(fields | {name: wrong}))
 
 
 def test_it_says_all_that_the_design_asks_for(receipt):
     names = {field.name for field in dataclasses.fields(receipt)}
-    assert {"guarantee", "reason", "core_depended_on", "manifest_before", "manifest_after", "heads", "seed"} <= names
+    assert {
+        "guarantee",
+        "reason",
+        "core_depended_on",
+        "commitment_before",
+        "commitment_after",
+        "heads",
+        "seed",
+    } <= names
     assert {"device", "threads", "torch_version", "numpy_version"} <= receipt.environment.keys()
     assert receipt.recipe == {"epochs": 12, "batch_size": 32, "lr": 5e-3}
     assert receipt.time.endswith("+00:00")
@@ -85,7 +93,7 @@ def test_it_says_all_that_the_design_asks_for(receipt):
 
 
 def test_what_heads_let_a_receipt_claim():
-    decided, open_ = HeadProof("a", True, 2.05e-10), HeadProof("b", False, 3.11e-12)
+    decided, open_ = HeadCertificate("a", True, 2.05e-10), HeadCertificate("b", False, 3.11e-12)
     assert claim_of("exact-refit", [decided, decided]) == "identical"
     assert claim_of("exact-refit", [open_]) == "within 3.2e-12"
     assert claim_of("exact-refit", [decided, open_]) == "within 2.1e-10"  # the largest of all

@@ -25,8 +25,8 @@ from maxrr.data import DataError, Dataset
 from maxrr.errors import Refused
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR, forgetting, state
-from maxrr.unlearning import setting as setting_module
-from maxrr.unlearning.oblivion import class_mark
+from maxrr.unlearning import blueprint as setting_module
+from maxrr.unlearning.tombstones import class_hmac
 
 IDS = np.sort(table().ids)
 
@@ -90,7 +90,7 @@ def test_ids_may_come_in_any_array_that_means_the_same(model):
         assert everything(other) == everything(expected)
     one = table_model()
     one.unlearn(int(IDS[0]), core_policy="keep-extractor")
-    assert one.manifest_ == table().without([IDS[0]]).content_hash()
+    assert one.content_hash_ == table().without([IDS[0]]).content_hash()
 
 
 def test_the_refusal_of_core_records_says_what_else_there_is(model):
@@ -195,9 +195,9 @@ def test_pixels_stay_pixels():
     for wrong in (np.full((1, 3, 3), 0.7), np.full((1, 3, 3), -1), np.full((1, 3, 3), 256)):
         with pytest.raises(ValueError, match="uint8"):
             model.replace(3, wrong, core_policy="keep-extractor")
-    assert (model.model_hash_, model.manifest_) == (before, data.content_hash())
+    assert (model.model_hash_, model.content_hash_) == (before, data.content_hash())
     model.replace(3, np.full((1, 3, 3), 255), core_policy="keep-extractor")
-    assert model.manifest_ != data.content_hash()
+    assert model.content_hash_ != data.content_hash()
 
 
 def test_predicting_other_shapes_is_refused(model):
@@ -247,7 +247,7 @@ def test_an_interruption_while_the_head_moves(model, monkeypatch):
         unchanged_after(model, lambda: model.unlearn(influential[:2]), KeyboardInterrupt)
     expected = fit_again(model.extractor_, table().without(influential[:2]))
     model.unlearn(influential[:2])
-    assert model.head_.coef_.tobytes() == expected.coef_.tobytes()
+    assert model.heads_.coef_.tobytes() == expected.coef_.tobytes()
     model.predict_proba(table())
 
 
@@ -292,7 +292,7 @@ def test_rectified_records_may_be_fitted_on(model):
     model.replace(data.ids[1], features[1] + 1.0, core_policy="keep-extractor")
     model.replace(data.ids[1], features[1], core_policy="keep-extractor")
     rectified = Dataset(features, labels, data.class_names, data.ids, data.subjects)
-    assert model.manifest_ == rectified.content_hash()
+    assert model.content_hash_ == rectified.content_hash()
     model.fit(rectified)
     with pytest.raises(ValueError, match="1 of the records have exactly the values of forgotten or replaced ones"):
         model.fit(data)
@@ -300,7 +300,9 @@ def test_rectified_records_may_be_fitted_on(model):
 
 def test_a_new_model_knows_of_nothing_forgotten(model):
     model.unlearn(IDS[:3], core_policy="keep-extractor")
-    fresh(HashCore(0.5, key="house"), table()).fit(table())
+    other = fresh(HashCore(0.5, key="house"), table()).fit(table())
+    assert other.manifest_ == table().content_hash()  # of all records
+    assert model.manifest_ == table().without(IDS[:3]).content_hash()
 
 
 # Other ways
@@ -311,11 +313,12 @@ def test_forgetting_a_class_drops_its_head(model):
     core = core_of(model)
     receipt = model.unlearn(ids, core_policy="retrain")
     assert model.classes_.tolist() == [0, 2]
-    assert [head.class_mark for head in receipt.heads] == [class_mark(model._fitted.key, "kind 2")]
+    assert [head.class_hmac for head in receipt.heads] == [class_hmac(model._fitted.key, "kind 2")]
     retained = table().without(ids)
     extractor = train_again(model, retained, np.setdiff1d(core, ids))
     assert parts_of(model) == parts(extractor, fit_again(extractor, retained), retained.class_names)
-    assert set(model.predict(table()).tolist()) <= {0, 2}
+    assert set(model.predict(table().inputs).tolist()) <= {0, 2}
+    assert set(model.predict(table()).tolist()) <= {"kind 0", "kind 2"}
     assert model.predict_proba(table()).shape == (80, 2)
     with pytest.raises(DataError, match="no class 1; the classes are 0, 2"):
         model.replace(retained.ids[0], retained.inputs[0], 1, core_policy="keep-extractor")
@@ -323,13 +326,13 @@ def test_forgetting_a_class_drops_its_head(model):
 
 def test_influential_alone_says_so_and_retained_is_exact_again(model):
     _, influential, neither = kinds(model, table())
-    support = np.setdiff1d(model._fitted.holdings.ids[model.head_.support_], influential[:2])
+    support = np.setdiff1d(model._fitted.records.ids[model.heads_.support_], influential[:2])
     receipt = model.unlearn(influential[:2], refit="influential")
     assert receipt.guarantee == "approximate-refit"
     assert "not on all retained" in receipt.reason
     on_support = fit_again(model.extractor_, table().select(support))
-    assert model.head_.coef_.tobytes() == on_support.coef_.tobytes()
-    assert model.manifest_ == table().without(influential[:2]).content_hash()
+    assert model.heads_.coef_.tobytes() == on_support.coef_.tobytes()
+    assert model.content_hash_ == table().without(influential[:2]).content_hash()
     again = copy.deepcopy(model).unlearn(neither[:1], refit="influential")
     assert again.guarantee == "approximate-refit"
     exact = model.unlearn(neither[:1])
@@ -401,13 +404,13 @@ def test_a_technique_that_spoils_what_it_is_given_and_fails_spoils_nothing(model
 
     unchanged_after(model, lambda: model.unlearn(core_of(model)[:2], core_policy=technique), RuntimeError)
     model.unlearn(core_of(model)[:2], core_policy="keep-extractor")
-    assert model.manifest_ == table().without(core_of(table_model())[:2]).content_hash()
+    assert model.content_hash_ == table().without(core_of(table_model())[:2]).content_hash()
 
 
 def test_plans_count(model):
     core, influential, neither = kinds(model, table())
     plan = model.plan(np.concatenate([core[:2], influential[:3], neither[:4]]), core_policy="retrain")
-    assert (plan.requested, plan.core, plan.influential, plan.neither) == (9, 2, 3, 4)
+    assert (plan.requested, plan.core, plan.influential, plan.free) == (9, 2, 3, 4)
     assert (plan.guarantee, plan.trains, plan.embeds) == ("exact-retrain", len(core) - 2, 71)
     assert model.plan(neither[:2]).guarantee == "exact-untouched"
     unknown = model.plan([1, 2, int(core[0])], core_policy="keep-extractor")

@@ -1,5 +1,7 @@
 """As an estimator among scikit-learn's, on arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -8,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.unlearning.problems import table, table_model
+from tests.unlearning.problems import fresh, table, table_model
 
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import MLP
@@ -70,7 +72,7 @@ def test_words_as_labels_and_ids_are_row_numbers():
     assert model.classes_.tolist() == sorted(set(words))
     assert model.score(X, words) == numbers.score(X, y) > 0.9
     assert np.array_equal(model.predict(X), np.array([f"digit {label}" for label in numbers.predict(X)]))
-    assert model.head_.coef_.tobytes() == numbers.head_.coef_.tobytes()
+    assert model.heads_.coef_.tobytes() == numbers.heads_.coef_.tobytes()
     assert model.model_hash_ != numbers.model_hash_  # the names are part of the model
     assert model.unlearn([0, 239], core_policy="keep-extractor").records_after == 238
     model.replace(3, X[4], "digit 4", core_policy="keep-extractor")
@@ -95,13 +97,34 @@ def test_two_classes(labels):
     assert len(receipt.heads) == 1
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_of_a_dataset_class_names_are_predicted(classes):
+    data = table(classes=classes)
+    names = np.array(data.class_names)
+    on_dataset = fresh(HashCore(0.5, key="house"), data).fit(data)
+    on_numbers = clone(on_dataset).fit(data.inputs, data.labels + 7, ids=data.ids)
+    found = on_dataset.predict(data)
+    assert found.dtype.kind == "U"
+    assert np.array_equal(found, names[on_dataset.predict(data.inputs)])
+    assert np.array_equal(on_numbers.predict(data.inputs) - 7, on_dataset.predict(data.inputs))
+    assert np.array_equal(on_numbers.predict(data), on_numbers.predict(data.inputs).astype(str))
+
+
+def test_a_dataset_is_scored_by_the_names_of_its_classes():
+    """Another Dataset may list its classes in another order."""
+    data, model = table(), table_model()
+    other = replace(data, labels=2 - data.labels, class_names=data.class_names[::-1])
+    assert model.score(other) == model.score(data) == np.mean(model.predict(data.inputs) == data.labels)
+    assert model.score(data) > 0.5
+
+
 def test_arrays_and_a_dataset_of_them_are_the_same():
     data = table()
     names = np.array(data.class_names)[data.labels]
     on_dataset = table_model()
     on_arrays = clone(on_dataset).fit(data.inputs, names, ids=data.ids, subjects=data.subjects)
     assert on_arrays.model_hash_ == on_dataset.model_hash_
-    assert on_arrays.manifest_ == on_dataset.manifest_
+    assert on_arrays.content_hash_ == on_dataset.content_hash_
     assert on_arrays.score(data.inputs, names) == on_dataset.score(data)
     weights = np.zeros(80)
     weights[:5] = 1.0

@@ -98,7 +98,7 @@ def test_a_plan_tells_nothing_of_the_state(model):
     plan = model.plan(table().ids[:1])
     fitted = model._fitted
     told = f"{plan.to_dict()} {plan!r} {plan} {plan.state}"
-    for secret in (fitted.key.hex(), model.manifest_, model.model_hash_, *map(str, table().ids[:1])):
+    for secret in (fitted.key.hex(), model.content_hash_, model.model_hash_, *map(str, table().ids[:1])):
         assert secret not in told
 
 

@@ -70,7 +70,7 @@ def test_requests_at_once_are_all_carried_out():
         receipts = list(pool.map(lambda id_: at_once.unlearn([id_], core_policy="keep-extractor"), ids))
     in_turn.unlearn(ids, core_policy="keep-extractor")
     assert at_once.model_hash_ == in_turn.model_hash_
-    assert at_once.manifest_ == in_turn.manifest_
+    assert at_once.content_hash_ == in_turn.content_hash_
     numbered = sorted(receipts, key=lambda receipt: receipt.number)
     assert [receipt.number for receipt in numbered] == list(range(1, REQUESTS + 1))
     assert [receipt.previous for receipt in numbered[1:]] == [receipt.digest for receipt in numbered[:-1]]

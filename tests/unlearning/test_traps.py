@@ -1,4 +1,4 @@
-"""What others fell into, one test each: see FINDINGS, 'Traps others fell into'."""
+"""What other implementations of unlearning fell into, one test each."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ from tests.unlearning.search import holds_bytes, holds_ids, reachable
 
 from maxrr.core import HashCore
 from maxrr.nets import embed
-from maxrr.unlearning.oblivion import id_mark
+from maxrr.unlearning.tombstones import id_hmac
 
 POLICIES = [
     {"core_policy": "keep-extractor"},
@@ -47,7 +47,7 @@ def test_every_record_counts_so_no_deletion_finds_an_old_result(hashed):
         model = copy.deepcopy(hashed)
         model.unlearn([id_], core_policy="retrain")
         extractor = train_again(model, digits(), np.setdiff1d(core, [id_]))
-        assert parts_of(model)[1] == parts(extractor, model.head_, digits().class_names)[1]
+        assert parts_of(model)[1] == parts(extractor, model.heads_, digits().class_names)[1]
         assert model.model_hash_ != hashed.model_hash_
 
 
@@ -117,9 +117,9 @@ def test_nor_when_ids_are_strings():
 
 def test_multipliers_and_margins_of_forgotten_records_are_gone(hashed):
     ids = mixture(hashed, digits())
-    rows = hashed._fitted.holdings.rows(ids)
+    rows = hashed._fitted.records.rows(ids)
     hashed.unlearn(ids, core_policy="keep-extractor")
-    head = hashed.head_
+    head = hashed.heads_
     assert not np.isin(rows, head.support_).any()
     assert not np.isin(rows, head.held_[0]).any()
     for found in reachable(head):
@@ -135,14 +135,14 @@ def test_the_caller_keeps_his_records_and_the_model_a_copy(records):
     model.unlearn(records.ids[:10], core_policy="keep-extractor")
     assert records.content_hash() == before
     records.inputs[:] = 0.0
-    assert model.manifest_ == table().without(table().ids[:10]).content_hash()
+    assert model.content_hash_ == table().without(table().ids[:10]).content_hash()
 
 
 def test_a_receipt_has_the_hashes_of_both_models(hashed):
     before = hashed.model_hash_
     ids = kinds(hashed, digits())[1][:2]
     receipt = hashed.unlearn(ids, core_policy="keep-extractor")
-    after = hash_of(hashed.extractor_, hashed.head_, digits().class_names)
+    after = hash_of(hashed.extractor_, hashed.heads_, digits().class_names)
     found = [commitments(hashed, hash_, "")[0] for hash_ in (before, after)]
     assert [receipt.model_before, receipt.model_after] == found
     assert receipt.model_before != receipt.model_after
@@ -150,7 +150,7 @@ def test_a_receipt_has_the_hashes_of_both_models(hashed):
 
 def test_the_hash_is_over_every_part_of_the_model(hashed):
     names = digits().class_names
-    extractor, head = hashed.extractor_, hashed.head_
+    extractor, head = hashed.extractor_, hashed.heads_
     found = {hashed.model_hash_}
     state = extractor.state_dict()
     for name in state:
@@ -198,18 +198,18 @@ def test_the_key_is_never_shown(model):
 def test_receipts_name_records_by_keyed_hashes_alone(hashed):
     ids = mixture(hashed, digits())
     receipt = hashed.unlearn(ids, core_policy="keep-extractor")
-    assert receipt.record_marks == sorted(id_mark(hashed._fitted.key, int(id_)).hex() for id_ in ids)
+    assert receipt.tombstones == sorted(id_hmac(hashed._fitted.key, int(id_)).hex() for id_ in ids)
     assert holds_ids(receipt, ids.tolist()) == []
     assert holds_ids(json.loads(receipt.to_json()), ids.tolist()) == []
     other = fresh(CORES["hash"], digits()).fit(digits())
-    assert not set(other.unlearn(ids, core_policy="keep-extractor").record_marks) & set(receipt.record_marks)
+    assert not set(other.unlearn(ids, core_policy="keep-extractor").tombstones) & set(receipt.tombstones)
 
 
 def test_a_key_is_drawn_for_each_model(records):
     one, two = (fresh(HashCore(0.5, key="k"), records).fit(records) for _ in range(2))
     ids = records.ids[:3]
-    assert not set(one.unlearn(ids, core_policy="keep-extractor").record_marks) & set(
-        two.unlearn(ids, core_policy="keep-extractor").record_marks
+    assert not set(one.unlearn(ids, core_policy="keep-extractor").tombstones) & set(
+        two.unlearn(ids, core_policy="keep-extractor").tombstones
     )
     assert parts_of(one) == parts_of(two)
 
@@ -235,5 +235,5 @@ def test_what_was_recorded_counts_not_what_was_set_since(records):
     assert [receipt.seed for receipt in receipts] == [kept.seed] * 2
     assert receipts[0].recipe == receipts[1].recipe
     assert receipts[0].C == receipts[1].C
-    assert changed.bundle().setting.seed == kept.seed
-    assert changed.bundle().setting.recipe == kept.bundle().setting.recipe
+    assert changed.bundle().blueprint.seed == kept.seed
+    assert changed.bundle().blueprint.recipe == kept.bundle().blueprint.recipe

@@ -21,7 +21,7 @@ def test_without_the_key_a_receipt_fits_every_record():
         assert len(hashes) >= 1 + 2 + 2 + 3
         found.append(hashes)
         without = table().without(kinds(table_model(), table())[1][:1])
-        for known in (without.content_hash(), table().content_hash(), model.model_hash_, model.manifest_):
+        for known in (without.content_hash(), table().content_hash(), model.model_hash_, model.content_hash_):
             assert known not in text
         numbers = [value for value in flat_numbers(json.loads(text)) if isinstance(value, float)]
         assert set(numbers) - {receipt.seconds} <= {receipt.C, receipt.recipe["lr"], CORE.fraction, 1e-12}
@@ -37,7 +37,7 @@ def flat_numbers(value):
 
 
 def test_rows_stand_in_an_order_that_only_the_key_knows():
-    orders = [fresh(CORE, table(), epochs=1).fit(table())._fitted.holdings.ids.tolist() for _ in range(2)]
+    orders = [fresh(CORE, table(), epochs=1).fit(table())._fitted.records.ids.tolist() for _ in range(2)]
     assert sorted(orders[0]) == sorted(orders[1])
     assert orders[0] != orders[1]
     assert sorted(orders[0]) not in orders

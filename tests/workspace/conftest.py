@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.small_networks import one_thread  # noqa: F401
+from tests.small_networks import here, one_thread, solved_here  # noqa: F401
 from tests.workspace.problems import cases, copied, fixed_key
 
 from maxrr.workspace import Workspace

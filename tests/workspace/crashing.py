@@ -85,7 +85,7 @@ class Scenario:
         (self.template / f"ranking-{token}-0").mkdir()
         rubbish = (
             f".maxrr-{HEX}.tmp",
-            f"head-{token}-{HEX}.safetensors",
+            f"heads-{token}-{HEX}.safetensors",
             f"receipt-{token}-7.json",
             f"ranking-{token}-0/votes-1.npz",
         )
@@ -119,7 +119,7 @@ class Scenario:
 
 def hashes(workspace):
     """In short, what is in a workspace."""
-    return workspace.model_hash_, workspace.manifest_, workspace.status().requests
+    return workspace.model_hash_, workspace.content_hash_, workspace.status().requests
 
 
 class Creation:

@@ -78,10 +78,10 @@ def kinds(model):
     """Ids of core records, influential ones that are not core, and the others; as a workspace's model has them now."""
     fitted = model._fitted
     influential = np.zeros(len(fitted.core), dtype=bool)
-    influential[fitted.head.support_] = True
-    alive = fitted.holdings.alive
+    influential[fitted.heads.support_] = True
+    alive = fitted.records.alive
     groups = (fitted.core & alive, influential & ~fitted.core & alive, ~influential & ~fitted.core & alive)
-    return [np.sort(fitted.holdings.ids[group]) for group in groups]
+    return [np.sort(fitted.records.ids[group]) for group in groups]
 
 
 def with_replaced(dataset, id_, features, label=None):
@@ -103,14 +103,14 @@ def model_facts(model, dataset):
     fitted, asked = model._fitted, dataset.select(dataset.ids[:30])
     rows, features = fitted.in_order()
     return {
-        "model": model.model_hash_, "manifest": model.manifest_, "core": model.core_.ids.tolist(),
+        "model": model.model_hash_, "content_hash": model.content_hash_, "core": model.core_.ids.tolist(),
         "choice": (model.core_.unconditional, model.core_.depended_on, model.core_.details),
         "classes": model.classes_.tolist(), "requests": fitted.requests, "left": fitted.left_in_extractor,
         "influential alone": fitted.on_influential, "technique": fitted.technique,
-        "forgotten": sorted(fitted.oblivion.marks), "held": fitted.holdings.ids[rows].tolist(),
+        "forgotten": sorted(fitted.tombstones.stones), "held": fitted.records.ids[rows].tolist(),
         "features": features.tobytes(), "scores": model.decision_function(asked).tobytes(),
         "proba": None if fitted.on_influential else model.predict_proba(asked).tobytes(),
-        "certificates": [asdict(certificate) for certificate in model.head_.certificate_],
+        "certificates": [asdict(certificate) for certificate in model.heads_.certificate_],
     }  # fmt: skip
 
 
@@ -163,11 +163,11 @@ def needles(model, dataset, id_):
     """What is known of a record, as it may stand in a file: its id, raw features, features, hashes, multipliers."""
     fitted = model._fitted
     record = dataset.select(np.array([id_]))
-    row = int(fitted.holdings.rows(np.array([id_]))[0])
-    rows, features = fitted.head.held_
+    row = int(fitted.records.rows(np.array([id_]))[0])
+    rows, features = fitted.heads.held_
     vector = features[rows == row]
     raw = record.inputs[0]
-    record_hash, content_hash = fitted.holdings.hashes[row].tobytes(), fitted.holdings.contents[row].tobytes()
+    record_hash, content_hash = fitted.records.hashes[row].tobytes(), fitted.records.contents[row].tobytes()
     wanted = {
         "features in float32": vector.astype("<f4").tobytes(), "features in float64": vector.astype("<f8").tobytes(),
         "raw": raw.tobytes(), "raw in float32": raw.astype("<f4").tobytes(),
@@ -183,7 +183,9 @@ def needles(model, dataset, id_):
     else:
         wanted["id as a number"] = int(id_).to_bytes(8, "little", signed=True)
         wanted["id in digits"] = str(id_).encode()
-    for number, (head, multipliers) in enumerate(zip(fitted.head.influential_, fitted.head.multipliers_, strict=True)):
-        for multiplier in multipliers[(head == row) & (multipliers != fitted.setting.C)]:
+    for number, (head, multipliers) in enumerate(
+        zip(fitted.heads.influential_, fitted.heads.multipliers_, strict=True)
+    ):
+        for multiplier in multipliers[(head == row) & (multipliers != fitted.blueprint.C)]:
             wanted[f"multiplier of head {number}"] = np.float64(multiplier).tobytes()
     return wanted

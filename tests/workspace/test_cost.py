@@ -35,14 +35,14 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
         (rows,) = workspace.folder.glob("rows-*.bin")
         before, inode = contents(workspace.folder), rows.stat().st_ino
         gone = free[[3, 5, 6]]
-        places = workspace._fitted.holdings.rows(gone).tolist()
+        places = workspace._fitted.records.rows(gone).tolist()
         assert workspace.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
         after = contents(workspace.folder)
     assert len(fsyncs) == FSYNCS
     assert len([to for _, to in written if to.is_relative_to(tmp_path)]) == 3
     assert rows.stat().st_ino == inode
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    assert {name.split("-")[0] for name in changed} == {"workspace.json", "forgotten", "receipts/000002.json", "rows"}
+    assert {name.split("-")[0] for name in changed} == {"workspace.json", "tombstones", "receipts/000002.json", "rows"}
     assert len(before[rows.name]) == len(after[rows.name])
     size = len(after[rows.name]) // count
     differ = np.flatnonzero(np.frombuffer(before[rows.name], np.uint8) != np.frombuffer(after[rows.name], np.uint8))
@@ -56,7 +56,7 @@ def test_a_part_that_did_not_change_is_not_written_again(workspace, records):
     workspace.unlearn(kinds(workspace.model)[1][:1])  # influential: the head changes
     after = contents(workspace.folder)
     gone = {name.split("-")[0] for name in before.keys() - after.keys()}
-    assert gone == {"head", "forgotten"}
+    assert gone == {"heads", "tombstones"}
 
 
 def test_replacing_adds_one_row_to_the_file(workspace, records):

@@ -9,13 +9,13 @@ import pytest
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened
 
-from maxrr.workspace import Workspace, WorkspaceError, root
+from maxrr.workspace import Workspace, WorkspaceError, commits
 
 STEMS = (
     "workspace",
     "extractor",
-    "head",
-    "forgotten",
+    "heads",
+    "tombstones",
     "secrets",
     "rows",
     "receipts/000001",
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_refused_by_name_or_without_effect(used, intact, recor
     assert (refused > 5) == (stem not in (".lock", ".turnstile"))
 
 
-@pytest.mark.parametrize("stem", ["rows", "extractor", "head", "secrets", "forgotten"])
+@pytest.mark.parametrize("stem", ["rows", "extractor", "heads", "secrets", "tombstones"])
 def test_readers_refuse_it_too(used, tmp_path, stem):
     folder = copied(used, tmp_path / "workspace")
     path = named(folder, stem)
@@ -129,7 +129,7 @@ def test_rows_after_the_last_do_not_count(used, intact, records, tmp_path):
 def test_a_root_of_another_workspace_costs_no_file(template, used, tmp_path):
     """As after a copy into the wrong folder: what is there must still be there."""
     folder = copied(used, tmp_path / "workspace")
-    shutil.copy(template("hash, words") / root.NAME, folder / root.NAME)
+    shutil.copy(template("hash, words") / commits.NAME, folder / commits.NAME)
     before = contents(folder)
     with pytest.raises(WorkspaceError, match="is damaged"):
         Workspace.open(folder)
@@ -138,7 +138,7 @@ def test_a_root_of_another_workspace_costs_no_file(template, used, tmp_path):
 
 def test_an_older_root_costs_no_file(template, used, tmp_path):
     folder = copied(used, tmp_path / "workspace")
-    shutil.copy(template("hash") / root.NAME, folder / root.NAME)
+    shutil.copy(template("hash") / commits.NAME, folder / commits.NAME)
     before = contents(folder)
     with pytest.raises(WorkspaceError, match="is damaged"):
         Workspace.open(folder)
@@ -147,10 +147,10 @@ def test_an_older_root_costs_no_file(template, used, tmp_path):
 
 def rewritten(folder, change):
     """Say something else in workspace.json, with the hash that belongs to it: as somebody could who means harm."""
-    body = json.loads((folder / root.NAME).read_text())
+    body = json.loads((folder / commits.NAME).read_text())
     del body["sha256"]
     change(body)
-    (folder / root.NAME).write_text(json.dumps({**body, "sha256": root.digest(body)}))
+    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": commits.digest(body)}))
 
 
 OTHERS = {
@@ -180,7 +180,7 @@ OTHERS = {
     "nonsense for a type": (lambda body: body["rows"]["layout"].update(ids="ids"), "is damaged"),
     "negative width": (lambda body: body["rows"]["layout"].update(width=-3), "is damaged"),
     "another model": (lambda body: body["facts"].update(model_hash="0" * 64), "is damaged"),
-    "other records": (lambda body: body["facts"].update(manifest="0" * 64), "is damaged"),
+    "other records": (lambda body: body["facts"].update(content_hash="0" * 64), "is damaged"),
     "another core": (lambda body: body["facts"]["core"].update(kind="Popen"), "is damaged"),
     "receipts elsewhere": (lambda body: body.update(receipts="../precious"), "is damaged"),
 }  # fmt: skip
@@ -221,7 +221,7 @@ def test_opening_runs_nobodys_code(used, tmp_path, maker):
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("stem", ["rows", "head", "workspace"])
+@pytest.mark.parametrize("stem", ["rows", "heads", "workspace"])
 def test_links_to_files_outside_are_not_written_to(used, tmp_path, stem):
     folder = copied(used, tmp_path / "workspace")
     path = named(folder, stem)
@@ -260,8 +260,8 @@ def test_what_is_not_a_workspace(tmp_path):
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", "1", '"maxrr workspace"', "\udcff", "[" * 100_000, "{}"])
 def test_a_root_that_is_not_one(tmp_path, content):
-    (tmp_path / root.NAME).write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(WorkspaceError, match=root.NAME):
+    (tmp_path / commits.NAME).write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(WorkspaceError, match=commits.NAME):
         Workspace.open(tmp_path)
 
 
@@ -275,7 +275,7 @@ def test_a_damaged_receipt_is_named(used, tmp_path):
 
 def test_a_damaged_workspace_can_be_made_anew_in_another_folder(used, tmp_path, records):
     folder = copied(used, tmp_path / "workspace")
-    named(folder, "head").unlink()
+    named(folder, "heads").unlink()
     with pytest.raises(WorkspaceError, match=r"Fit again into another folder, .* brings back what was forgotten since"):
         Workspace.open(folder)
     with Workspace.create(tmp_path / "anew", fresh(HASHED, records), records) as workspace:

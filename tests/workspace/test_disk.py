@@ -4,6 +4,7 @@ import errno
 import warnings
 
 import pytest
+from tests.cases import some
 from tests.unlearning.problems import fresh
 from tests.workspace.faults import NEEDING_SPACE, Points, broken, full, interrupt, read_only
 from tests.workspace.problems import NEW, belongs, contents, copied, facts, kinds, reopened, wide
@@ -69,8 +70,8 @@ def every_point(template, tmp_path, act, failure, **options):
 
 @pytest.mark.parametrize(
     ("failure", "name"),
-    [(full, name) for name in ("untouched", "refit", "replace", "fit again")]
-    + [(other, name) for other in (read_only, broken) for name in ("refit", "replace")],
+    [(full, name) for name in some(2, ["fit again", "refit", "replace", "untouched"])]
+    + [(other, name) for other in (read_only, broken) for name in some(1, ["replace", "refit"])],
 )
 def test_a_disk_that_cannot_be_written_leaves_the_old_state(template, tmp_path, records, states, failure, name):
     """At each thing that needs room, and at all after it: before the commit, so the state is the old one."""
@@ -91,7 +92,7 @@ def test_a_disk_that_cannot_be_written_leaves_the_old_state(template, tmp_path, 
     assert count >= 6
 
 
-@pytest.mark.parametrize("name", ["untouched", "refit", "replace", "fit again, own network"])
+@pytest.mark.parametrize("name", some(2, ["fit again, own network", "refit", "replace", "untouched"]))
 def test_interrupted_anywhere_the_object_goes_on_and_agrees_with_the_disk(template, tmp_path, records, states, name):
     act, old, new = states(name)
     outcomes = []
@@ -112,7 +113,7 @@ def test_interrupted_anywhere_the_object_goes_on_and_agrees_with_the_disk(templa
     assert True in outcomes
 
 
-@pytest.mark.parametrize("name", ["refit", "replace"])
+@pytest.mark.parametrize("name", some(1, ["replace", "refit"]))
 def test_an_error_anywhere_else_leaves_one_of_the_two_states(template, tmp_path, records, states, name):
     """At one call alone, such as an fsync that fails, or a file that cannot be deleted."""
     act, old, new = states(name)

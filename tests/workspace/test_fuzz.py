@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.workspace.problems import contents, copied, kinds, table
 
-from maxrr.workspace import Workspace, WorkspaceError, root
+from maxrr.workspace import Workspace, WorkspaceError, commits
 
 WRONG = (
     None, True, -1, 0, 0.5, 10**30, float("nan"), float("-inf"), "", "../../precious", "a\0b", "\ud800", "<U9", [], {},
@@ -73,7 +73,7 @@ def works(folder):
 
 def tried(folder, body):
     """Write it with its hash, and open it."""
-    (folder / root.NAME).write_text(json.dumps({**body, "sha256": root.digest(body)}))
+    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": commits.digest(body)}))
     before = contents(folder)
     try:
         return works(folder)
@@ -90,7 +90,7 @@ def test_any_field_with_some_other_value(used, tmp_path):
 
 def try_all(used, tmp_path, values):
     """Whatever is put where: it is refused, or works, and nothing around the folder is touched."""
-    body = json.loads((used / root.NAME).read_text())
+    body = json.loads((used / commits.NAME).read_text())
     del body["sha256"]
     (tmp_path / "outer").mkdir()
     folder = copied(used, tmp_path / "outer" / "workspace")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import settings
 from hypothesis.stateful import rule
+from tests.cases import THOROUGH
 from tests.unlearning.problems import CORES, fresh, table
 from tests.unlearning.test_machine import Requests
 from tests.workspace.problems import copied, with_replaced
@@ -98,7 +99,7 @@ class KeptAll(Kept):
     policy, core = "retrain", "full"
 
 
-few = settings(max_examples=5, stateful_step_count=8)
+few = settings(max_examples=12 if THOROUGH else 3, stateful_step_count=8)
 TestHead, TestRetrain, TestFull = (machine.TestCase for machine in (Kept, KeptRetraining, KeptAll))
 for case in (TestHead, TestRetrain, TestFull):
     case.settings = few

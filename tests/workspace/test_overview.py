@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.workspace.problems import NEW, cases
 
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview, root
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, commits, overview
 from maxrr.workspace.rows import Layout
 
 
@@ -48,7 +48,7 @@ def test_what_is_wrong_is_said(tmp_path):
         overview(tmp_path / "ws")
     body = json.loads((tmp_path / "ws" / "workspace.json").read_text())
     del body["sha256"], body["facts"]["choice"]
-    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": root.digest(body)}))
+    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": commits.digest(body)}))
     with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it does not describe a model"):
         overview(tmp_path / "ws")
 

@@ -18,8 +18,8 @@ MINE = (
     "receipts/2023.json",
     "ranking-7/thesis.tex",
     "rows-2024.bin",
-    "head-0123456789abcdef.safetensors",
-    "forgotten-0123456789abcdef.bin",
+    "heads-0123456789abcdef.safetensors",
+    "tombstones-0123456789abcdef.bin",
     ".lock",
 )
 
@@ -62,7 +62,7 @@ def test_an_interrupted_first_fit_can_be_repeated_with_what_it_left(tmp_path, re
     with pytest.raises(KeyboardInterrupt):
         Workspace.create(tmp_path / "ws", model, records, progress=stop)
     token = json.loads((tmp_path / "ws" / ".maxrr").read_text())["token"]
-    for name in (f"head-{token}-0123456789abcdef.safetensors", ".maxrr-0123456789abcdef.tmp"):
+    for name in (f"heads-{token}-0123456789abcdef.safetensors", ".maxrr-0123456789abcdef.tmp"):
         (tmp_path / "ws" / name).write_text("half")
     (tmp_path / "ws" / "thesis.tex").write_text("mine")
     with pytest.raises(WorkspaceError, match=r"such as thesis\.tex"):
@@ -115,7 +115,7 @@ def test_nothing_uncommitted_is_among_the_receipts(workspace):
     path = workspace.receipt_path(1)
     _, influential, _ = kinds(workspace.model)
     with (
-        mock.patch("maxrr.workspace.root.Root.write", side_effect=OSError(5, "broken")),
+        mock.patch("maxrr.workspace.commits.Root.write", side_effect=OSError(5, "broken")),
         pytest.raises(OSError, match="broken"),
     ):
         workspace.unlearn(influential[:1])
@@ -167,7 +167,7 @@ def test_an_old_ranking_that_is_a_link_is_only_unlinked(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "thesis.tex").write_text("mine")
     (folder / f"ranking-{Marker.read(folder).token}-0").symlink_to(tmp_path / "elsewhere")
-    (folder / f"head-{Marker.read(folder).token}-0123456789abcdef.safetensors").symlink_to(
+    (folder / f"heads-{Marker.read(folder).token}-0123456789abcdef.safetensors").symlink_to(
         tmp_path / "elsewhere" / "thesis.tex"
     )
     Workspace.open(folder).close()

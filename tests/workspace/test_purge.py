@@ -124,7 +124,7 @@ def test_receipts_do_not_name_anybody(template, tmp_path):
         workspace.unlearn(ids, core_policy="keep-extractor")
         receipt = workspace.receipt_path(1)
         assert not [name for name, needle in wanted.items() if needle in receipt.read_bytes()]
-        assert b"record_marks" in receipt.read_bytes()
+        assert b"tombstones" in receipt.read_bytes()
         assert os.path.getsize(receipt) > 100
 
 

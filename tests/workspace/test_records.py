@@ -81,7 +81,7 @@ def test_whom_a_receipt_names(workspace, records):
 
 
 def test_a_replacement_is_planned_as_it_is_done(workspace):
-    one = workspace._fitted.holdings.ids[0].item()
+    one = workspace._fitted.records.ids[0].item()
     plan = workspace.plan_replace(one, NEW, core_policy="keep-extractor")
     assert workspace.replace(one, NEW, core_policy="keep-extractor").guarantee == plan.guarantee
     assert workspace.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")

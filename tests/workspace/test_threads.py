@@ -177,12 +177,12 @@ def test_a_forked_process_predicts_and_changes_nothing(folder, records):
                     act()
                 except WorkspaceError as error:
                     said.append("opened in another process: open it again" in str(error))
-            head = workspace._loaded.head_.coef_.tobytes()
+            head = workspace._loaded.heads_.coef_.tobytes()
             return said, head, workspace.status().records, workspace.plan(free[:1]).requested
 
         with workspace._lock:  # as another thread may at that moment
             found = forked(work)
-        assert found == ([True] * 3, workspace.model.head_.coef_.tobytes(), len(records), 1)
+        assert found == ([True] * 3, workspace.model.heads_.coef_.tobytes(), len(records), 1)
         workspace.unlearn(free[:1])
     assert Workspace.open(folder).status().requests == 1
 

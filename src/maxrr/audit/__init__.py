@@ -1,10 +1,21 @@
-"""Attacks that try to find what was forgotten, and how sure they are."""
+"""Attacks that try to tell whether forgotten records were members, and how sure they are."""
 
 from maxrr.audit.auditing import audit, check_options
 from maxrr.audit.evidence import ATTACKS
+from maxrr.audit.findings import Finding
 from maxrr.audit.planning import AuditPlan, plan_audit
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.results import AuditReport
-from maxrr.audit.verdicts import Verdict
+from maxrr.audit.threshold import Platt
 
-__all__ = ["ATTACKS", "AuditPlan", "AuditReport", "ShadowPool", "Verdict", "audit", "check_options", "plan_audit"]
+__all__ = [
+    "ATTACKS",
+    "AuditPlan",
+    "AuditReport",
+    "Finding",
+    "Platt",
+    "ShadowPool",
+    "audit",
+    "check_options",
+    "plan_audit",
+]

@@ -1,4 +1,4 @@
-"""`audit`: make models with and without the forgotten records, attack them and the audited one alike, and judge."""
+"""`audit`: make models with and without the forgotten records, and attack them in the same way as the audited one."""
 
 import hashlib
 import shutil
@@ -18,21 +18,21 @@ from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
+from maxrr.audit.findings import Power, decide, is_found, rank_of_first, rounding
 from maxrr.audit.numbers import LEAST, Numbers
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.results import VERSION, AuditReport, Curve, Exposed, Finding, Others, Targeted
+from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others, Targeted
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
-from maxrr.audit.verdicts import Power, decide, is_found, rank_of_first, rounding
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment
 from maxrr.nets.records import chosen_device
 from maxrr.progress import Progress
-from maxrr.unlearning import MaxRR, Receipt, flat
-from maxrr.unlearning.oblivion import id_mark
+from maxrr.unlearning import MaxRR, Receipt, flat_heads
+from maxrr.unlearning.tombstones import id_hmac
 
 POINTS = 200  # of a curve that is kept
 TIMES = 200  # that records are drawn anew for an interval
@@ -46,42 +46,55 @@ def audit(
     core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
     pool: ShadowPool | None = None, progress: Progress | None = None,
 ) -> AuditReport:  # fmt: skip
-    """Try to tell from a model that it once had the records which it says it has forgotten.
+    """Try to tell from a model that it once had the records which it has forgotten.
 
-    The question is whether it can be told from models retrained without them, never from how it treats test records:
-    hard records score oddly even there.
+    Attacks compare it with models retrained without the records. How it treats test records is no measure: hard records
+    score oddly there as well.
 
     Parameters
     ----------
     model : MaxRR
-        After the request, with its raw records.
+        The model after the request, with its raw records.
     receipt : Receipt
-        Of the request.
+        The receipt of the request.
     forgotten : Dataset
-        The records, which the model no longer has; checked against the receipt.
+        The forgotten records, which the model no longer has. They are checked against the receipt.
     test : Dataset
         Records that no model saw.
     attacks
-        Of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where that
-        may have seen the records), "lira-logit", "lira-offline", "loss", "entropy" and "modified-entropy". LiRA
-        decides; where it is not asked for, the first.
+        Some of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where
+        it may have seen the records), "lira-logit", "lira-offline", "loss", "entropy" and "modified-entropy". LiRA
+        decides; if it is not among them, the first one does.
     shadows : int
-        Models to train: two fifths with the records, the others without. Choose it beforehand (`plan_audit`).
+        How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
+        traces. Choose the number before you see a result (`plan_audit`).
     platt
-        What probabilities are fitted on: "retained" records, as the model does; "held-out", every other test record; or
-        retained ones "cross-validated". The paper does not say.
+        What Platt scaling is fitted on: "retained" records, as the model does; "held-out", every other test record; or
+        retained records, "cross-validated". The paper does not say which it used.
     core_as_members : bool
         Whether core records are among the members that the threshold attack compares with. The paper's appendix
         leaves them out.
     device : optional
-        As in `maxrr.nets.train`.
+        Where networks are trained, as in `maxrr.nets.train`.
     folder : optional
-        Where to keep what models say, to go on after an interruption. It is deleted at the end, unless something else
-        is in it. Networks that saw the records are never written.
+        Where the answers of the models are kept, to go on after an interruption. It is deleted at the end, unless
+        something else is in it. Networks that saw the records are never written to the disk.
     pool : optional
         Extractors to share with other audits of this model.
     progress : optional
         Called as the work goes on, with how many models are made of how many.
+
+    Returns
+    -------
+    AuditReport
+        What the attacks found, and how much they could have found.
+
+    Raises
+    ------
+    DataError
+        Model, receipt and records do not belong together, or test records were trained on.
+    ValueError
+        The options cannot be used, as in `check_options`.
     """
     started = time.perf_counter()
     check_options(attacks, shadows, platt)
@@ -96,19 +109,30 @@ def audit(
         targets = {"after": maker.own(model), **maker.rebuilt()}
         numbers.tell(progress, numbers.networks)
         found = judged(case, views, targets, chosen)
-    environment = Environment.here(chosen_device(device), case.fitted.setting.threads)
+    environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=numbers.with_records,
         retrained=numbers.retrained, **found,
-        head_distance=head_distance_of(case),
+        heads_distance=heads_distance_of(case),
         assumed=assumptions(case), caveats=caveats(case), environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
 
 
 def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
-    """Refuse, before anything is trained, what cannot be done."""
+    """Check the options of an audit before anything is trained.
+
+    Parameters
+    ----------
+    attacks, shadows, platt
+        As in `audit`.
+
+    Raises
+    ------
+    ValueError
+        An attack or way of Platt scaling is unknown, an attack is named twice, or there are too few shadow models.
+    """
     if isinstance(attacks, str) or len(set(attacks)) < len(attacks):
         raise ValueError(f"attacks are a list of different names, not {attacks!r}")
     unknown = [attack for attack in attacks if attack not in ATTACKS]
@@ -121,11 +145,12 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
 
 
 def digest(case: Case, device: str | None) -> str:
-    """What views of a case have in common: those of another are of no use to it."""
+    """A name for the views of a case: views of another case cannot be used for it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.setting.threads)))
+    made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.blueprint.threads)))
     parts = (
-        case.fitted.model_hash, case.fitted.holdings.manifest, *datasets, case.platt, str(case.sample.tolist()), *made
+        case.fitted.model_hash, case.fitted.records.content_hash, *datasets, case.platt,
+        str(case.sample.tolist()), *made,
     )  # fmt: skip
     return "audit-" + hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
@@ -166,8 +191,8 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
     evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
     models = {name: Seen.of(view, labels) for name, view in targets.items()}
     scores = {attack: {name: evidence.scores(attack, model) for name, model in models.items()} for attack in attacks}
-    findings = {
-        attack: {name: finding(attack, evidence, of_model) for name, of_model in of_attack.items()}
+    results = {
+        attack: {name: attack_result(attack, evidence, of_model) for name, of_model in of_attack.items()}
         for attack, of_attack in scores.items()
     }
     deciding = deciding_of(attacks)
@@ -178,8 +203,8 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
         whole = in_their_place(evidence, deciding, seen[BEFORE])
     statistics = partial(evidence.statistics, deciding)
     return {
-        "verdict": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
-        "findings": findings,
+        "finding": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
+        "attacks": results,
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "by_class": by_class(case, mine),
         "exposed": most_exposed(case, mine),
@@ -190,7 +215,7 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
 
 
 def deciding_of(attacks: Sequence[str]) -> str:
-    """The attack that the verdict is about: said before, whatever comes out."""
+    """The attack that decides. It is fixed before any result is known."""
     return "lira" if "lira" in attacks else attacks[0]
 
 
@@ -216,15 +241,15 @@ def targeted(evidence: Evidence, attack: str, mine: Floats, theirs: Sequence[Flo
     return Targeted(count, rank_of_first(statistics(mine)).p, Power.of(found, len(theirs)))
 
 
-def finding(attack: str, evidence: Evidence, scores: Floats) -> Finding:
+def attack_result(attack: str, evidence: Evidence, scores: Floats) -> AttackResult:
     """One attack against one model, whose scores are in row 0."""
     statistics = evidence.statistics(attack, scores)
     p = rank_of_first(statistics).p
-    return Finding(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
+    return AttackResult(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
 
 
 def curve_of(scores: Floats) -> Curve:
-    """Of the first model's records against the same ones in the others."""
+    """The ROC curve of the first model's records against the same records in the other models."""
     mine, theirs = scores[0], scores[1:].ravel()
     drawn = roc(mine, theirs)
     range_ = np.quantile([auc(roc(row, np.delete(scores[1:], number, axis=0).ravel())) for number, row in
@@ -260,7 +285,7 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
     key, ids = case.fitted.key, case.forgotten.ids.tolist()
     return [
         Exposed(
-            id_mark(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
+            id_hmac(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
             float(scores[0, row]), float(p_values[row]), float(corrected[row]),
         )
         for row in order
@@ -268,7 +293,7 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
 
 
 def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
-    """Of the audited model to retraining, on some of the test records."""
+    """The distances of the audited model to retrained ones, on some of the test records."""
 
     def differ(one: Floats, other: Floats) -> float:
         return distances.disagreement(one.argmax(axis=1), other.argmax(axis=1))
@@ -283,16 +308,16 @@ def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
     }
 
 
-def head_distance_of(case: Case) -> float | None:
-    """Between the audited head and one fitted from scratch on the retained records; 0 if they are the same."""
+def heads_distance_of(case: Case) -> float | None:
+    """Between the audited heads and those fitted from scratch on the retained records; 0 if they are the same."""
     if case.touches_core:
         return None
-    setting, head = case.fitted.setting, case.fitted.head
-    with flat.quietly():
-        scratch = setting.head(setting.features(case.fitted.extractor, case.retained), case.retained)
-    if not np.array_equal(scratch.classes_, head.classes_):  # a head on influential records may lack a class
+    blueprint, head = case.fitted.blueprint, case.fitted.heads
+    with flat_heads.quietly():
+        scratch = blueprint.fit_heads(blueprint.embed(case.fitted.extractor, case.retained), case.retained)
+    if not np.array_equal(scratch.classes_, head.classes_):  # heads on influential records may lack a class
         return None
-    return distances.head_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
+    return distances.heads_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
 
 
 def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:
@@ -324,14 +349,14 @@ def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[Vie
 
 
 def assumptions(case: Case) -> list[str]:
-    """What a reader should know before he believes the verdict."""
+    """What a reader should know before believing the finding."""
     found = [
         "the test records come from where the training records come from",
         "shadow models are trained by the recorded recipe, from seeds of their own",
         "the records were not chosen by what this very model makes of them: nobody looked at it first",
     ]
     if not case.touches_core:
-        found.append("no extractor saw the records, so that only the head was attacked")
+        found.append("no extractor saw the records, so that only the heads were attacked")
     later = case.fitted.requests - case.receipt.number
     if later:
         asked = "request was" if later == 1 else "requests were"
@@ -342,16 +367,16 @@ def assumptions(case: Case) -> list[str]:
 
 
 def caveats(case: Case) -> list[str]:
-    """What the audited model has and no shadow model does, so that an honest answer may stand out, too."""
+    """What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten."""
     fitted, found = case.fitted, []
-    others = len({mark.hex() for mark in fitted.left} - set(case.receipt.core_marks))
+    others = len({stone.hex() for stone in fitted.left} - set(case.receipt.core_tombstones))
     if others:
         found.append(
             f"the extractor also saw {others:,} core {'record' if others == 1 else 'records'} forgotten by other "
             "requests, which no shadow model did"
         )
     if fitted.on_influential:
-        found.append("the head stands on influential records alone, those of shadow models on all retained ones")
+        found.append("the heads stand on influential records alone, those of shadow models on all retained ones")
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
     return found

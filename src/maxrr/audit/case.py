@@ -1,4 +1,4 @@
-"""What is audited: the model, the records it forgot, and the data around them. Nothing is believed unchecked."""
+"""What is audited: the model, the records it forgot, and the data around them. Everything is checked first."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +12,8 @@ from maxrr.data import Dataset
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
-from maxrr.unlearning.oblivion import REPLACED, id_mark, marks
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import REPLACED, id_hmac, tombstones_of
 
 Ints = NDArray[np.int64]
 SAMPLE = 2_000  # retained records that are looked at, for what forgetting others did to them
@@ -26,7 +26,9 @@ class Case:
     Attributes
     ----------
     fitted
-        The model after it.
+        The model after the request.
+    receipt
+        The receipt of the request.
     forgotten, retained, test
         Raw records, in the order of their ids.
     core_before, core_after
@@ -81,20 +83,20 @@ def make_case(
     gone = forgotten.in_order()
     if fitted.on_influential and platt == "cross-validated":
         raise DataError(
-            "the head stands on influential records alone, and cannot be fitted without some of the others: use "
+            "the heads stand on influential records alone, and cannot be fitted without some of the others: use "
             "another platt than 'cross-validated'"
         )
-    if fitted.setting.frozen:
+    if fitted.blueprint.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
             "rank this one among: a proof compares with that one"
         )
     check_forgotten(fitted, receipt, gone)
-    retained = fitted.holdings.retained()
+    retained = fitted.records.retained()
     check_test(fitted, gone, test)
     check_core(fitted, retained, receipt)
-    core = set(receipt.core_marks)
-    was_core = np.array([id_mark(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
+    core = set(receipt.core_tombstones)
+    was_core = np.array([id_hmac(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
     members = np.arange(len(retained))
     if not core_as_members:
         members = np.flatnonzero(~np.isin(retained.ids, fitted.choice.ids))
@@ -122,31 +124,31 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
             "the receipt is not the one that this model handed out under its number: it is of another model, or was "
             "changed"
         )
-    if not receipt.record_marks:
+    if not receipt.tombstones:
         raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
-    if gone.shape != fitted.holdings.shape or gone.inputs.dtype != fitted.holdings.dtype:
+    if gone.shape != fitted.records.shape or gone.inputs.dtype != fitted.records.dtype:
         raise DataError(
             f"the forgotten records have shape {gone.shape} and type {gone.inputs.dtype}, but the model's have "
-            f"{fitted.holdings.shape} and {fitted.holdings.dtype}"
+            f"{fitted.records.shape} and {fitted.records.dtype}"
         )
     if not same_classes(fitted, gone):
         raise DataError("the forgotten records have other class names than the model's records")
-    given = marks(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.inputs))
-    known = {mark.record for mark in fitted.oblivion.marks}
-    on_receipt = set(receipt.record_marks)
-    back = sum(id_mark(fitted.key, id_, REPLACED).hex() in on_receipt for id_ in gone.ids.tolist())
+    given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.inputs))
+    known = {stone.record for stone in fitted.tombstones.stones}
+    on_receipt = set(receipt.tombstones)
+    back = sum(id_hmac(fitted.key, id_, REPLACED).hex() in on_receipt for id_ in gone.ids.tolist())
     if back:
         raise DataError(
             f"{back:,} of the records were replaced: the model has others under the same ids, and an audit of that is "
             "not provided"
         )
-    strange = sum(mark.id.hex() not in on_receipt for mark in given)
+    strange = sum(stone.id.hex() not in on_receipt for stone in given)
     if strange:
         raise DataError(f"{strange:,} of the {len(given):,} records are not on the receipt: bring those that are")
     missing = len(on_receipt) - len(given)
     if missing:
         raise DataError(f"{missing:,} of the {len(on_receipt):,} records on the receipt are missing: bring all of them")
-    changed = sum(mark.record not in known for mark in given)
+    changed = sum(stone.record not in known for stone in given)
     if changed:
         raise DataError(
             f"{changed:,} of the {len(given):,} records are not as they were forgotten: bring them unchanged"
@@ -155,7 +157,7 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
 
 def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
     """There is something to retrain an extractor on, without the records."""
-    if receipt.core_marks and len(np.unique(retained.select(fitted.choice.ids).labels)) < 2:
+    if receipt.core_tombstones and len(np.unique(retained.select(fitted.choice.ids).labels)) < 2:
         raise DataError(
             "fewer than two classes of core records are left: no extractor can be trained without the forgotten ones, "
             "so there is nothing to compare with. Fit again, with another core"
@@ -164,25 +166,25 @@ def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
 
 def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
     """Test records are like the others, of every class, and none was trained on."""
-    holdings = fitted.holdings
-    if test.shape != holdings.shape or test.inputs.dtype != holdings.dtype:
+    records = fitted.records
+    if test.shape != records.shape or test.inputs.dtype != records.dtype:
         raise DataError(
             f"the test records have shape {test.shape} and type {test.inputs.dtype}, but the model's have "
-            f"{holdings.shape} and {holdings.dtype}"
+            f"{records.shape} and {records.dtype}"
         )
     if not same_classes(fitted, test):
         raise DataError("the test records have other class names than the model's records")
     missing = np.setdiff1d(fitted.codes, test.labels)
     if len(missing):
-        names = ", ".join(holdings.class_names[label] for label in missing)
+        names = ", ".join(records.class_names[label] for label in missing)
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
-    trained = {content.tobytes() for content in holdings.contents[holdings.alive]}
+    trained = {content.tobytes() for content in records.contents[records.alive]}
     trained |= {content.tobytes() for content in value_hashes(gone.inputs)}
     contents = value_hashes(test.inputs)
-    known = {mark.content for mark in fitted.oblivion.marks}
+    known = {stone.content for stone in fitted.tombstones.stones}
     earlier = sum(
-        mark.content in known
-        for mark in marks(fitted.key, test.ids, test.record_hashes(), contents)
+        stone.content in known
+        for stone in tombstones_of(fitted.key, test.ids, test.record_hashes(), contents)
     )  # fmt: skip
     shared = sum(content.tobytes() in trained for content in contents)
     if earlier > 0 and not shared:
@@ -199,9 +201,9 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
 
 def same_classes(fitted: Fitted, records: Dataset) -> bool:
     """Whether classes have the names that the model knows: it has forgotten those of classes without records."""
-    known = fitted.holdings.class_names
+    known = fitted.records.class_names
     return len(records.class_names) == len(known) and all(
-        records.class_names[label] == known[label] for label in fitted.holdings.present.tolist()
+        records.class_names[label] == known[label] for label in fitted.records.present.tolist()
     )
 
 

@@ -1,4 +1,4 @@
-"""What every attack asks of its arrays before it computes."""
+"""Checks of the arrays that attacks take."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

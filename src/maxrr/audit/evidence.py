@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Of the records that views speak of."""
+    """The labels of the records that the models were asked about."""
 
     forgotten: Ints
     retained: Ints
@@ -97,8 +97,10 @@ class Evidence:
         self.retrained = retrained
 
     def scores(self, attack: str, target: Seen, without: int | None = None) -> Floats:
-        """Of a model in question and of the retrained ones. `without` is one of those that remember to leave out, for
-        when it, or another on the same extractor, is itself in question.
+        """Scores of a model in question and of the retrained ones.
+
+        `without` is the number of a remembering model to leave out, when that model, or another one on the same
+        extractor, is itself the model in question.
         """
         rows = [target, *self.retrained]
         if attack in BY_OTHERS:

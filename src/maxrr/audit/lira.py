@@ -31,7 +31,7 @@ Spread = Literal["record", "pooled", "common"]
 PRIOR = 8  # models that the mean over records counts for, where each record has a variance of its own
 
 VARIANCE_FLOOR = 1e-12
-"""Variances below it count as it. Logits 1e-10 apart then differ by 1e-4 standard deviations: nobody sees that."""
+"""Variances below it count as it. Logits 1e-10 apart then differ by 1e-4 standard deviations: too little to see."""
 
 TOLERANCE = 1e-3
 """Scores of logits 1e-10 apart differ by less, ten times over: for `maxrr.audit.ranks.rank_p_value`."""
@@ -154,7 +154,7 @@ def _online(logits: Floats, seen: _Group, unseen: _Group, spread: Spread) -> Flo
 
 
 def common_variance(seen: _Group, unseen: _Group) -> Floats:
-    """One a record for both sides, drawn towards the mean over records as if that were `PRIOR` more models."""
+    """One variance per record for both sides, drawn towards the mean over records as by `PRIOR` more models."""
     for group in (seen, unseen):
         group.variance("pooled")  # complains where there are too few models
     scatter = seen.scatter + unseen.scatter

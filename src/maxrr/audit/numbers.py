@@ -1,4 +1,4 @@
-"""How many models an audit makes, said before it makes them."""
+"""How many models of which kind an audit makes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Numbers:
 
     def wanted(self, case: Case, pilot: bool = False) -> Iterator[tuple[tuple[str, ...], list[int]]]:
         """The kinds of models to make, and from which seeds. A pilot has seeds of its own."""
-        seed = case.fitted.setting.seed
+        seed = case.fitted.blueprint.seed
         remembering = (BEFORE, KEPT) if case.touches_core else (BEFORE,)
         kinds: list[tuple[tuple[str, ...], int, Purpose]] = [
             (remembering, self.with_records, "pilot with" if pilot else "with"),

@@ -1,8 +1,8 @@
 """How many shadow models an audit should have, decided before the audited model is looked at.
 
-To look at the verdict and then train more models until it suits makes any p-value worthless. So the number comes from a
-pilot: some models with the records and some without, from seeds that no audit uses. How far apart the deciding attack
-puts the two gives the power to be expected of any number of models.
+Looking at the finding and then training more models until it suits makes any p-value worthless. So the number comes
+from a pilot: some models with the records and some without, from seeds that no audit uses. How far apart the deciding
+attack puts the two gives the power to be expected of any number of models.
 """
 
 import time
@@ -16,9 +16,9 @@ from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
+from maxrr.audit.findings import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.audit.numbers import Numbers
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
-from maxrr.audit.verdicts import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.data import Dataset
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
@@ -36,7 +36,7 @@ class AuditPlan:
     Attributes
     ----------
     records : int
-        Of the request.
+        How many records were forgotten.
     apart : float
         By how many standard deviations of retrained models those that kept the records stand out in the pilot.
     power : dict
@@ -55,7 +55,7 @@ class AuditPlan:
 
     @property
     def shadows(self) -> int | None:
-        """The fewest of which more power than is needed can be expected; None where that is so of none of these."""
+        """The smallest number of shadow models with enough expected power; None where none of these is enough."""
         return next((count for count, power in self.power.items() if power >= WORTH + MARGIN), None)
 
     def __str__(self) -> str:
@@ -68,16 +68,28 @@ def plan_audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, pilot: int = PILOT,
     device: str | None = None, progress: Progress | None = None,
 ) -> AuditPlan:  # fmt: skip
-    """How many shadow models an audit of this receipt needs. The audited model itself is not looked at.
+    """Find how many shadow models an audit of this receipt needs. The audited model itself is not looked at.
 
     Parameters
     ----------
     model, receipt, forgotten, test
-        As for `audit`.
+        As in `audit`.
     pilot : int
-        Models to train for it, half of them with the records. None is used by an audit.
+        How many models to train for the plan, 8 or more, half of them with the records. No audit uses them.
     device, progress : optional
-        As for `audit`.
+        As in `audit`.
+
+    Returns
+    -------
+    AuditPlan
+        The expected power, networks and seconds for several numbers of shadow models.
+
+    Raises
+    ------
+    DataError
+        Model, receipt and records do not belong together.
+    ValueError
+        The pilot is too small.
     """
     if pilot < 8:
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")

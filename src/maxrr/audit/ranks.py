@@ -32,7 +32,7 @@ def rank_p_value(
     Parameters
     ----------
     statistic
-        Of the audited model: one number, or one a record, shape (records,).
+        The statistic of the audited model: one number, or one per record, shape (records,).
     null_statistics
         Of models retrained without the records, shape (models,) or (models, records).
     sides
@@ -77,7 +77,7 @@ def shadows_needed(alpha: float) -> int:
 
 
 def _share(as_extreme: Flags) -> Floats:
-    """Of the models, the audited one among them."""
+    """The share of all models, the audited one among them, that are as extreme."""
     return np.asarray((1.0 + np.count_nonzero(as_extreme, axis=0)) / (1.0 + len(as_extreme)))
 
 

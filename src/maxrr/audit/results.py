@@ -5,10 +5,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maxrr.audit.distances import Beside
-from maxrr.audit.verdicts import Power, Verdict
+from maxrr.audit.findings import Finding, Power
 from maxrr.files import parse_json
 
-VERSION = 3
+VERSION = 4
+RENAMED = {
+    "verdict": "finding",
+    "findings": "attacks",
+    "head_distance": "heads_distance",
+    "mark": "tombstone",
+}  # fmt: skip (since version 3)
 
 Pair = tuple[float, float]
 
@@ -20,14 +26,17 @@ class Curve:
     Attributes
     ----------
     auc, auc_interval
-        With a 95 % interval over records.
+        The area under the curve, with its 95 % interval over records.
     auc_of_retrained
-        Between these lie 95 % of the models retrained without the records: what honest forgetting looks like.
+        Between these two values lie 95 % of the models retrained without the records: what honest forgetting gives.
     balanced_accuracy
+        The accuracy of the best threshold, with members and others counted alike.
     tpr_at_1, tpr_at_01 : float
-        True positives at 1 % and at 0.1 % false positives; with 95 % intervals.
+        The share of members found at 1 % and at 0.1 % false positives.
+    tpr_at_1_interval, tpr_at_01_interval
+        Their 95 % intervals.
     fpr, tpr : list of float
-        The curve, thinned out.
+        Points of the curve.
     """
 
     auc: float
@@ -43,7 +52,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AttackResult:
     """One attack against one model.
 
     Attributes
@@ -51,7 +60,7 @@ class Finding:
     statistic : float
         The mean score of the forgotten records; for the threshold attack the share that it calls members.
     p_value : float
-        By its rank among models retrained without the records, as the verdict has it (`maxrr.audit.verdicts`).
+        By its rank among models retrained without the records, by the rule of `maxrr.audit.findings`.
     curve : Curve or None
         Forgotten records in this model against the same records in retrained models. None for a single record, which
         has a p-value and no curve.
@@ -64,13 +73,23 @@ class Finding:
 
 @dataclass(frozen=True)
 class Exposed:
-    """One of the forgotten records, by its mark on the receipt, and how far it stands out in the audited model.
+    """One of the forgotten records, and how far it stands out in the audited model.
 
-    `p_value` is for this record alone, `corrected` for the most exposed of so many: how often a retrained model has any
-    record that stands out as far.
+    Attributes
+    ----------
+    tombstone
+        Its tombstone on the receipt.
+    class_name
+        Its class.
+    score
+        The deciding attack's score, higher for members.
+    p_value
+        How often the record stands out as far in a retrained model, at most.
+    corrected
+        How often a retrained model has any record that stands out as far, at most.
     """
 
-    mark: str
+    tombstone: str
     class_name: str
     score: float
     p_value: float
@@ -79,7 +98,17 @@ class Exposed:
 
 @dataclass(frozen=True)
 class Targeted:
-    """The deciding attack on those records alone that leave most behind, as told by the shadow models."""
+    """The deciding attack on the tenth of the records that leave most behind in shadow models.
+
+    Attributes
+    ----------
+    records
+        How many records these are.
+    p_value
+        By the audited model's rank among retrained models.
+    power
+        How many of the models that kept the records the same test finds.
+    """
 
     records: int
     p_value: float
@@ -90,8 +119,18 @@ class Targeted:
 class Others:
     """What forgetting did to retained records: how well the threshold attack tells them from test records.
 
-    `exposed` is the share of retained records that the audited model is surer of than 95 % of the models before the
-    request; `exposed_in_retrained` the same for models retrained without the forgotten records, with their range.
+    Attributes
+    ----------
+    records
+        How many retained records were looked at.
+    auc_before, auc_after, auc_retrained
+        The attack's AUC in the model before the request, after it, and retrained with the recorded seed.
+    exposed
+        The share of retained records that the audited model is surer of than 95 % of the models before the request.
+    exposed_in_retrained, exposed_range
+        The mean of that share in retrained models, and the range of 95 % of them.
+    p_value
+        By the rank of `exposed` among retrained models.
     """
 
     records: int
@@ -110,26 +149,51 @@ class AuditReport:
 
     Attributes
     ----------
+    receipt : int
+        The number of the receipt that was audited.
+    guarantee : str
+        The guarantee on that receipt.
+    model_hash : str
+        The hash of the audited model.
+    records : int
+        How many records were forgotten.
     core_touched : bool
         Whether some of the records were core, so that extractors may remember them.
     with_records, retrained : int
-        Shadow models trained with the records, and without.
-    targeted : Targeted or None
-        What is found of the most exposed records; None where there are too few for that.
-    findings
-        By attack, then by model: "before" the request, "after" it, "retrained" without the records under the recorded
-        seed, and retrained on "all" retained records, core or not.
+        How many shadow models were trained with the records, and without them.
+    finding : Finding
+        What the deciding attack found, with its power.
+    attacks : dict of str to dict of str to AttackResult
+        What each attack found, by attack, then by model: "before" the request, "after" it, "retrained" without the
+        records under the recorded seed, and retrained on "all" retained records, core or not.
     claimed_unlearned
         By model: the share of forgotten records that the paper's attack does not call members.
+    by_class : dict of str to float
+        The deciding attack's AUC for the forgotten records of each class; empty for a single record.
+    exposed : list of Exposed
+        The forgotten records that stand out most in the audited model, ten at most.
+    targeted : Targeted or None
+        What is found of the records that leave most behind; None where there are fewer than ten records, or the
+        deciding attack is neither "lira" nor "features".
     distances
-        Of the audited model to retraining, beside those of retrainings to each other.
-    head_distance : float or None
-        Of the head to one fitted from scratch on the same extractor, relative. None where the forgotten records were
-        core: heads of different extractors cannot be compared.
+        The distances of the audited model to retraining, beside those of retrained models to each other.
+    heads_distance : float or None
+        The relative distance of the heads to those fitted from scratch on the same extractor. None where the forgotten
+        records were core: heads on different extractors cannot be compared.
+    others : Others
+        What forgetting did to retained records.
     assumed : list of str
-        What the verdict rests on.
+        What the finding rests on.
     caveats : list of str
-        What the audited model has and no shadow model does: an honest answer may stand out by it.
+        What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten.
+    environment : dict
+        Where shadow models were trained, as `maxrr.nets.Environment` has it.
+    time : str
+        When the audit ended, in UTC (ISO 8601).
+    seconds : float
+        How long it took.
+    version : int
+        The version of the JSON form.
     """
 
     receipt: int
@@ -139,14 +203,14 @@ class AuditReport:
     core_touched: bool
     with_records: int
     retrained: int
-    verdict: Verdict
-    findings: dict[str, dict[str, Finding]]
+    finding: Finding
+    attacks: dict[str, dict[str, AttackResult]]
     claimed_unlearned: dict[str, float]
     by_class: dict[str, float]
     exposed: list[Exposed]
     targeted: Targeted | None
     distances: dict[str, Beside]
-    head_distance: float | None
+    heads_distance: float | None
     others: Others
     assumed: list[str]
     caveats: list[str]
@@ -156,17 +220,40 @@ class AuditReport:
     version: int = VERSION
 
     def to_json(self) -> str:
-        """As text."""
-        return json.dumps(asdict(self) | {"words": str(self.verdict)}, indent=2, ensure_ascii=False)
+        """The report as JSON.
+
+        Returns
+        -------
+        str
+            All fields, and the finding in words.
+        """
+        return json.dumps(asdict(self) | {"words": str(self.finding)}, indent=2, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "AuditReport":
-        """What `to_json` wrote, to draw its page again."""
+        """Read a report that `to_json` wrote, of this version or of version 3.
+
+        Parameters
+        ----------
+        text
+            The JSON.
+
+        Returns
+        -------
+        AuditReport
+            The same report.
+
+        Raises
+        ------
+        ValueError
+            The text is no report of an audit, or one of another version, or it is damaged.
+        """
         facts = parse_json(text)
-        if not isinstance(facts, dict) or facts.get("version") != VERSION:
-            raise ValueError(f"this is no report of an audit, or one of another version than {VERSION}")
+        if not isinstance(facts, dict) or facts.get("version") not in (3, VERSION):
+            raise ValueError(f"this is no report of an audit, or one of another version than 3 or {VERSION}")
         facts.pop("words", None)
         try:
+            facts = renamed(facts) if facts["version"] == 3 else facts
             return cls(**facts | read_parts(facts))
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ValueError(
@@ -174,7 +261,7 @@ class AuditReport:
             ) from error
 
     def __str__(self) -> str:
-        found = self.verdict
+        found = self.finding
         return (
             f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the {self.records:,} "
             f"record{'s' * (self.records != 1)}; of models that kept {'them' if self.records != 1 else 'it'}, "
@@ -182,15 +269,22 @@ class AuditReport:
         )
 
 
+def renamed(facts: dict[str, Any]) -> dict[str, Any]:
+    """A report of version 3 in the words of this one."""
+    exposed = [{RENAMED.get(name, name): value for name, value in one.items()} for one in facts.get("exposed") or []]
+    now = {RENAMED.get(name, name): value for name, value in facts.items()}
+    return now | {"version": VERSION, "exposed": exposed}
+
+
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
     """The parts of a report that are more than a number or a text."""
-    verdict, targeted, others = facts["verdict"], facts["targeted"], facts["others"]
-    powers = {name: Power(**verdict[name]) for name in ("power", "at_most")}
+    finding, targeted, others = facts["finding"], facts["targeted"], facts["others"]
+    powers = {name: Power(**finding[name]) for name in ("power", "at_most")}
     return {
-        "verdict": Verdict(**verdict | powers | {"chance": tuple(verdict["chance"])}),
-        "findings": {
-            attack: {model: read_finding(found) for model, found in models.items()}
-            for attack, models in facts["findings"].items()
+        "finding": Finding(**finding | powers | {"chance": tuple(finding["chance"])}),
+        "attacks": {
+            attack: {model: read_result(found) for model, found in models.items()}
+            for attack, models in facts["attacks"].items()
         },
         "exposed": [Exposed(**one) for one in facts["exposed"]],
         "targeted": None if targeted is None else Targeted(**targeted | {"power": Power(**targeted["power"])}),
@@ -201,9 +295,9 @@ def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_finding(found: dict[str, Any]) -> Finding:
+def read_result(found: dict[str, Any]) -> AttackResult:
     curve = found["curve"]
     if curve is not None:
         pairs = ("auc_interval", "auc_of_retrained", "tpr_at_1_interval", "tpr_at_01_interval")
         curve = Curve(**curve | {name: tuple(curve[name]) for name in pairs})
-    return Finding(found["statistic"], found["p_value"], curve)
+    return AttackResult(found["statistic"], found["p_value"], curve)

@@ -29,16 +29,16 @@ from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
-from maxrr.unlearning import MaxRR, flat
-from maxrr.unlearning.setting import numbered
+from maxrr.unlearning import MaxRR, flat_heads
+from maxrr.unlearning.blueprint import numbered
 
 Floats = NDArray[np.float64]
 SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
 PROBED = 2_000  # core records, and as many test records, that a probe for membership learns from
 AT_ONCE = 32  # networks that are trained together, and lost together when interrupted
 
-BEFORE = "before"  # with the records in extractor and head
-KEPT = "kept"  # with the records in the extractor, and a head fitted again without them
+BEFORE = "before"  # with the records in extractor and heads
+KEPT = "kept"  # with the records in the extractor, and heads fitted again without them
 RETRAINED = "retrained"  # without the records
 ON_ALL = "all"  # the same with an extractor that saw all the others, core or not
 
@@ -66,7 +66,7 @@ class View:
 
 
 def shadow_seeds(seed: int, count: int, purpose: Purpose = "without") -> list[int]:
-    """Seeds of shadow models, none of them the model's own. More are the same ones and then some.
+    """Seeds of shadow models. None is the model's own. A longer list begins with the shorter one.
 
     No two purposes share a seed: a retrained model with a twin among those that had the records would be scored by
     that twin, and the audited model by none.
@@ -82,7 +82,9 @@ class Shadows:
     Parameters
     ----------
     case : Case
+        What is audited.
     device : optional
+        Where networks are trained.
     folder : optional
         Where views are kept, to go on from there after an interruption. They hold probabilities, no records.
     pool : optional
@@ -130,12 +132,12 @@ class Shadows:
 
     def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
         """Trained on these core records, one for each seed."""
-        setting = self.case.fitted.setting
+        blueprint = self.case.fitted.blueprint
         records = numbered(self.case.everything.select(core))
         pool = self.pool if np.array_equal(core, self.case.core_after) else None  # none that saw the forgotten
-        known = {} if pool is None else pool.known(setting, records)
+        known = {} if pool is None else pool.known(blueprint, records)
         left = [seed for seed in seeds if seed not in known]
-        runs = train_by(setting.recipe, setting.network, records, left, device=self.device, progress=self.progress)
+        runs = train_by(blueprint.recipe, blueprint.network, records, left, device=self.device, progress=self.progress)
         trained = iter(runs) if left else iter(())
         for seed in seeds:
             if seed not in known:
@@ -147,7 +149,7 @@ class Shadows:
             yield seed, known[seed]
 
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
-        """What models on this extractor say: with the forgotten records in the head, or without."""
+        """What models on this extractor say: with the forgotten records in the heads, or without."""
         everything = self.case.everything
         features = self.features(extractor, everything)
         test = self.features(extractor, self.tested)
@@ -159,7 +161,7 @@ class Shadows:
             assert whole is not None
             yield BEFORE, replace(self.view(whole, features, everything, rows, test), **probed)
         if any(kind != BEFORE for kind in kinds):
-            with flat.quietly():
+            with flat_heads.quietly():
                 svm = self.fit(features, everything, kept) if whole is None else whole.without(gone)
             view = replace(self.view(svm, features, everything, kept, test), **probed)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
@@ -181,7 +183,7 @@ class Shadows:
         return {"relearned": mine - level, "probe": membership(sides[0], others, sides[1])}
 
     def view(self, svm: LinearSVM, features: Any, everything: Dataset, fitted_on: NDArray[np.int64], test: Any) -> View:
-        """What a head says of the records, by Platt scaling."""
+        """What the heads say of the records, as probabilities by Platt scaling."""
         gone = everything.rows(self.case.forgotten.ids)
         sample = everything.rows(self.case.retained.ids[self.case.sample])
         held, apart = (test[: self.held], test[self.held :]) if self.held else (None, test)
@@ -194,7 +196,7 @@ class Shadows:
     def scaling(
         self, svm: LinearSVM, rows: NDArray[np.int64], features: Any, labels: NDArray[Any], ids: NDArray[Any], held: Any
     ) -> PlattScaling:
-        """Platt scaling of a head, as the case says, from the records it was fitted on: its rows, in any order."""
+        """Platt scaling of the heads, as the case says, from the rows they were fitted on, in any order."""
         held_labels = None if self.case.held_out is None else self.case.held_out.labels
         apart = None
         if self.case.platt == "cross-validated":
@@ -220,14 +222,14 @@ class Shadows:
 
     def features(self, extractor: nn.Module, records: Dataset) -> Any:
         """Where the solver works: on the device, or in main memory."""
-        found = self.case.fitted.setting.features(extractor, records)
+        found = self.case.fitted.blueprint.embed(extractor, records)
         place = chosen_device(self.device)
         return torch.from_numpy(found).to(place) if place.type == "cuda" else found
 
     def fit(self, features: Any, records: Dataset, rows: NDArray[np.int64]) -> LinearSVM:
         """A head on some of the records."""
-        with flat.quietly():
-            return LinearSVM(C=self.case.fitted.setting.C).fit(features[rows], records.labels[rows])
+        with flat_heads.quietly():
+            return LinearSVM(C=self.case.fitted.blueprint.C).fit(features[rows], records.labels[rows])
 
     # The model in question, and what it is compared with
 
@@ -249,15 +251,15 @@ class Shadows:
         if case.platt == "retained":  # which is what the model does itself
             return View(*(self.wide(model.predict_proba(part), fitted.codes) for part in parts))
         rows, features = fitted.in_order()
-        held = None if case.held_out is None else fitted.setting.features(fitted.extractor, case.held_out)
-        labels, ids = fitted.holdings.labels[rows], fitted.holdings.ids[rows]
-        scaling = self.scaling(fitted.head, rows, features, labels, ids, held)
+        held = None if case.held_out is None else fitted.blueprint.embed(fitted.extractor, case.held_out)
+        labels, ids = fitted.records.labels[rows], fitted.records.ids[rows]
+        scaling = self.scaling(fitted.heads, rows, features, labels, ids, held)
         decisions = (np.asarray(model.decision_function(part)) for part in parts)
         return View(*(self.wide(scaling.probabilities(values), fitted.codes) for values in decisions))
 
     def rebuilt(self) -> dict[str, View]:
         """By the recorded seed: the model before, the one retrained without the records, and one on all the rest."""
-        case, seed = self.case, self.case.fitted.setting.seed
+        case, seed = self.case, self.case.fitted.blueprint.seed
         found = {kind: view for _, kind, view in self.views((BEFORE, RETRAINED), [seed])}
         if not self.kept(seed, ON_ALL):
             ((_, extractor),) = self.extractors(case.retained.ids, [seed])

@@ -1,4 +1,4 @@
-"""One number a record that tells members from others: what a model's probabilities say about a record.
+"""One number per record that tells members from others: what a model's probabilities say about a record.
 
 All take probabilities of shape (records, classes), whose rows sum to 1, and most take the true labels as indices of
 columns. Members tend to have a small cross-entropy, entropy and modified entropy, and a large logit.

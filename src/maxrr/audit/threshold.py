@@ -1,6 +1,6 @@
-"""The paper's attack, `alg:mia`: one threshold on the cross-entropy for everybody, and the probabilities under it.
+"""The paper's attack, `alg:mia`: one threshold on the cross-entropy for all records, and the probabilities under it.
 
-Whoever has a loss below the threshold is called a member, everybody else is 'claimed unlearned'. Which records are the
+A record with a loss below the threshold is called a member, any other is 'claimed unlearned'. Which records are the
 members to compare with is the caller's choice: the retained ones, or, as the paper's appendix does to improve the
 attack on records outside the core, the retained ones less the core.
 
@@ -21,9 +21,11 @@ from maxrr.data.hashes import key_bytes
 from maxrr.svm import PlattScaling, fit_platt
 
 Platt = Literal["retained", "held-out", "cross-validated"]
+"""What Platt scaling is fitted on; `platt_by` says what each means."""
+
 PLATT: tuple[Platt, ...] = get_args(Platt)
 
-FOLDS_KEY = b"maxrr: folds of Platt scaling"  # anybody may know who is in which fold
+FOLDS_KEY = b"maxrr: folds of Platt scaling"  # which record is in which fold need not be secret
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Threshold:
         """The threshold with the largest TPR − FPR, of all observed losses and infinity.
 
         Of several that are equally good it takes the lowest, which has the smallest FPR: where the losses tell
-        nothing, nobody of those compared is called a member. Counts are compared, not rounded rates.
+        nothing, none of the compared records is called a member. Counts are compared, not rounded rates.
         """
         members, nonmembers = finite(member_losses, "member losses"), finite(nonmember_losses, "nonmember losses")
         curve = roc(-members, -nonmembers)
@@ -69,21 +71,21 @@ def platt_by(
     held_out_labels: ArrayLike | None = None,
     out_of_fold_scores: ArrayLike | None = None,
 ) -> PlattScaling:
-    """Platt scaling of a head, fitted as the variant says; it is meant for the scores of the head itself.
+    """Platt scaling of the heads, fitted as the variant says; it is meant for the scores of these heads.
 
     Parameters
     ----------
     variant
-        ``"retained"``: on the head's scores of the records it was fitted to, as the library does. Members then look
-        surer than they are.
-        ``"held-out"``: on its scores of records it never saw, which must not be those that the attack compares with.
+        ``"retained"``: on the heads' scores of the records they were fitted on, as the library does. Members then
+        look surer than they are.
+        ``"held-out"``: on their scores of records they never saw, other ones than the attack compares with.
         ``"cross-validated"``: on scores of the retained records by heads that did not see them.
     scores, labels, classes
-        The head's scores of the retained records, their labels, and all labels, as `fit_platt` takes them.
+        The heads' scores of the retained records, their labels, and all labels, as `fit_platt` takes them.
     held_out_scores, held_out_labels
         Of the held-out records.
     out_of_fold_scores
-        Like `scores`, but each row by a head refitted without the record's fold (`folds_of`).
+        Like `scores`, but each row by heads refitted without the record's fold (`folds_of`).
 
     >>> platt_by("retained", [-1.0, -2.0, 1.0, 2.0], [0, 0, 1, 1], [0, 1]).probabilities([0.0]).round(3)
     array([[0.5, 0.5]])

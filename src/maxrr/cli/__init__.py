@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from maxrr.cli import audit, data, demo, fit, predict, prove, receipt, reproduce, status, unlearn
+from maxrr.cli import audit, data, demo, fit, predict, receipt, replay, reproduce, status, unlearn
 from maxrr.cli.run import MEANING, Commands
 
 __all__ = ["app"]
@@ -45,8 +45,8 @@ app = group(
         "plan": unlearn.plan,
         "unlearn": unlearn.unlearn,
         "replace": unlearn.replace,
-        "prove": prove.prove,
-        "bundle": prove.bundle,
+        "replay": replay.replay,
+        "bundle": replay.bundle,
         "audit": audit.audit,
         "page": audit.page,
         "predict": predict.predict,

@@ -28,7 +28,7 @@ CORE = 0.3  # of the records: leaves many of every kind
 EPOCHS, LEARNING_RATE = 60, 3e-3
 EACH = 12  # records of each kind to forget
 SOURCE = {"name": "digits", "demo": "yes"}  # what its workspace says of itself
-COST = {"free": "nothing", "influential": "a move of the head", "core": "what the policy says"}
+COST = {"free": "nothing", "influential": "a move of heads", "core": "what the policy says"}
 
 Result = TypeVar("Result")
 
@@ -62,7 +62,7 @@ def demo(
 
 
 def happen(folder: Path, progress: Progress) -> Story:
-    """Fit a workspace, send a request for each kind of record, each on top of those before it, and prove the last."""
+    """Fit a workspace, send a request for each kind of record, each on top of those before it, and replay the last."""
     import numpy as np
 
     from maxrr.data import load
@@ -86,12 +86,12 @@ def happen(folder: Path, progress: Progress) -> Story:
             ids = training.ids[rows]
             retained = retained.without(ids)
             requests.append(answered(workspace, kind, rows, ids, training, retained, test, progress))
-        progress("proving in a fresh process", 0, 1)
-        verdict = workspace.prove(requests[-1].receipt, training)
-        progress("proving in a fresh process", 1, 1)
+        progress("replaying in a fresh process", 0, 1)
+        replayed = workspace.replay(requests[-1].receipt, training)
+        progress("replaying in a fresh process", 1, 1)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
-        len(test), accuracy, fit_seconds, tuple(requests), verdict,
+        len(test), accuracy, fit_seconds, tuple(requests), replayed,
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def shapers(
 
     core = np.isin(training.ids, model.core_.ids)
     influential = np.isin(training.ids, model.influential_ids())
-    signs = np.where(training.labels[:, None] == model.head_.classes_, 1.0, -1.0)
+    signs = np.where(training.labels[:, None] == model.heads_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
     return core, influential, margins
 
@@ -221,18 +221,18 @@ def choice(story: Story) -> str:
     """Why core records were not answered the cheap way."""
     retrained, cheap = story.requests[-1].plans
     return (
-        f"Core records could also be answered with {cheap.guarantee}: the head moves, and the extractor keeps what it "
+        f"Core records could also be answered with {cheap.guarantee}: the heads move, and the extractor keeps what it "
         f"learned from them. With {retrained.guarantee} the bytes can be compared."
     )
 
 
 def ending(story: Story) -> str:
     """What was seen, whether it is what was hoped for or not."""
-    proof = f"A fresh process that trained once more says of the last: {story.verdict.verdict}."
+    last = f"A fresh process that trained once more says of the last: {story.replay.outcome}."
     differing = sum(not request.same_bytes for request in story.requests)
     if differing:
-        return f"After {differing} of {len(story.requests)} requests the bytes are not those of training again. {proof}"
-    return f"After each request the model is, byte for byte, one that never saw the forgotten records. {proof}"
+        return f"After {differing} of {len(story.requests)} requests the bytes are not those of training again. {last}"
+    return f"After each request the model is, byte for byte, one that never saw the forgotten records. {last}"
 
 
 def facts(story: Story, out: Path) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def facts(story: Story, out: Path) -> dict[str, Any]:
             }
             for request in story.requests
         ],
-        "proof": story.verdict.verdict,
+        "replay": story.replay.outcome,
         "same_bytes": story.same_bytes,
         "workspace": str(out / "ws"),
         "report": str(out / "report.html"),

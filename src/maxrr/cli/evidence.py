@@ -25,14 +25,14 @@ A_DAY = 86_400.0  # seconds, after which nobody goes on with an interrupted audi
 def forgotten_records(
     workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None, progress: Progress
 ) -> Dataset:
-    """The records on a receipt, by their marks: from the place given, or from a source that still has them."""
+    """The records on a receipt, by their tombstones: from the place given, or from a source that still has them."""
     records = workspace.kind.with_classes(training if given is None else everything_in(workspace, given, progress))
     named = workspace.on_receipt(receipt, records.ids.tolist())
     if named.replaced.any():
         raise Stop(
             FAILED, f"receipt {receipt.number} is of a record that was replaced, and no audit of that is provided"
         )
-    wanted = len(set(receipt.record_marks))
+    wanted = len(set(receipt.tombstones))
     missing = wanted - int(named.forgotten.sum())
     if missing:
         raise Stop(

@@ -137,7 +137,7 @@ def fit(
 ) -> None:
     """Fit a model, and keep it in a workspace.
 
-    An extractor is trained on the core, and the head fitted on all training records. The workspace keeps the records'
+    An extractor is trained on the core, and the heads fitted on all training records. The workspace keeps the records'
     features, the model and where the records came from; not the raw records. If a ranking is interrupted, the same
     command goes on with it. Fitting again replaces the model, and what was forgotten stays forgotten.
 

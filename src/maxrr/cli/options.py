@@ -91,7 +91,7 @@ class Policy(StrEnum):
 
 
 class Refit(StrEnum):
-    """What the head is fitted on afterwards."""
+    """What the heads are fitted on afterwards."""
 
     RETAINED = "retained"
     INFLUENTIAL = "influential"
@@ -116,7 +116,7 @@ CorePolicy = Annotated[
 HeadRefit = Annotated[
     Refit,
     Option(
-        help="What the head is fitted on afterwards. retained: all records that are left (exact). "
+        help="What the heads are fitted on afterwards. retained: all records that are left (exact). "
         "influential: what is left of the influential ones (less work, approximate)."
     ),
 ]

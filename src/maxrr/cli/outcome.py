@@ -136,7 +136,7 @@ def audit_due(receipt: Receipt) -> str:
     from maxrr.report.words import count
     from maxrr.unlearning import Guarantee
 
-    replaced = receipt.record_marks and receipt.records_after == receipt.records_before
+    replaced = receipt.tombstones and receipt.records_after == receipt.records_before
     if replaced and not Guarantee(receipt.guarantee).exact:
         return "The extractor keeps what it learned from the record that was replaced; --policy retrain is exact."
     if receipt.core_left_in_extractor:

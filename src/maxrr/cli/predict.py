@@ -88,7 +88,7 @@ def export(
 
         maxrr export ws/ model.onnx
     """
-    from maxrr.unlearning import export_onnx
+    from maxrr.serving import export_onnx
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.options import WAIT, Json, Wait
-from maxrr.cli.run import FAILED, UNPROVED, USAGE, Stop
+from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def present(file: File, json: Json = False) -> None:
         [
             ("model before, under the key", receipt.model_before),
             ("model after, under the key", receipt.model_after),
-            ("records before, under the key", receipt.manifest_before),
-            ("records after, under the key", receipt.manifest_after),
+            ("records before, under the key", receipt.commitment_before),
+            ("records after, under the key", receipt.commitment_after),
             ("hash of the receipt before", receipt.previous or "none"),
             ("canonical form of the heads", str(receipt.form)),
         ]
@@ -72,8 +72,8 @@ def verify(
     --workspace, that it was handed out there, and that no forgotten record is there again.
 
     Exits with 0 if everything checked is so, and with 4 if something is not. Whether the model is the one that training
-    without the records gives, `maxrr prove` tells. Records are named by marks that only the workspace's key can make:
-    so --id needs --workspace.
+    without the records gives, `maxrr replay` tells. Records are named by tombstones, which only the workspace's key can
+    make: so --id needs --workspace.
 
     Examples:
 
@@ -99,7 +99,7 @@ def verify(
         rows = [(claim, show.Bad(f"no: {why}") if why else "yes") for claim, why in checks.items()]
         show.table(("claim", "holds"), rows)
     if not holds:
-        raise Stop(UNPROVED)
+        raise Stop(REFUTED)
 
 
 def read(path: Path) -> Receipt:
@@ -127,7 +127,9 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
 
 def absence(workspace: Workspace, receipt: Receipt, id: str) -> str:
     """Why a record is not among those that a receipt says were forgotten; nothing if it is."""
-    return "" if any(mask.any() for mask in workspace.on_receipt(receipt, [id])) else "its mark is not on the receipt"
+    return (
+        "" if any(mask.any() for mask in workspace.on_receipt(receipt, [id])) else "its tombstone is not on the receipt"
+    )
 
 
 def held(workspace: Workspace) -> str:

@@ -77,7 +77,7 @@ def tell(plan: Plan) -> None:
     from maxrr.report.words import count, duration
 
     kinds = {
-        "core": plan.core, "influential": plan.influential, "neither": plan.neither,
+        "core": plan.core, "influential": plan.influential, "free": plan.free,
         "unknown": plan.unknown, "forgotten before": plan.already_forgotten,
     }  # fmt: skip
     found = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
     from maxrr.workspace import Status
 
-COST = {"core": "what the policy says", "influential": "a move of the head", "free": "nothing"}
+COST = {"core": "what the policy says", "influential": "a move of heads", "free": "nothing"}
 
 
 def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
@@ -51,7 +51,7 @@ def tell(status: Status) -> None:
     source = status.source.get("name", "not known")
     exact = f"without conditions: {status.core_depended_on}"
     if status.bytes_claim == "nothing":
-        alone = [] if status.core_left_in_extractor else ["the head stands on influential records alone"]
+        alone = [] if status.core_left_in_extractor else ["the heads stand on influential records alone"]
         exact = f"no: {'; '.join(status.conditions or alone)}"
     elif status.conditions:
         exact = f"on {count(len(status.conditions), 'condition')}: {'; '.join(status.conditions)}"

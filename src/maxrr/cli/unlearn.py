@@ -141,7 +141,7 @@ def replace(
 ) -> None:
     """Forget a record, and learn another in its place.
 
-    The new record shapes the head. It shapes the extractor where that is trained again and the core is one by hash or
+    The new record shapes the heads. It shapes the extractor where that is trained again and the core is one by hash or
     full; otherwise not before the next `maxrr fit`. Correct the record in your
     source as well: whatever is trained again from there expects it as it is now.
 

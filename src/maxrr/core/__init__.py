@@ -1,8 +1,19 @@
-"""Which records the extractor may see: how often each is influential, and what a choice of them depends on."""
+"""Which records the extractor is trained on: how often each is influential, and ways to choose the core."""
 
-from maxrr.core.choice import Choice, Core
+from maxrr.core.choice import Choice, Core, Details
 from maxrr.core.frequency import FrequencyCore, MiddleCore
 from maxrr.core.ranking import Ranking, rank
 from maxrr.core.selection import Frozen, FullCore, HashCore
 
-__all__ = ["Choice", "Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "MiddleCore", "Ranking", "rank"]
+__all__ = [
+    "Choice",
+    "Core",
+    "Details",
+    "FrequencyCore",
+    "Frozen",
+    "FullCore",
+    "HashCore",
+    "MiddleCore",
+    "Ranking",
+    "rank",
+]

@@ -1,4 +1,4 @@
-"""The records that the extractor may see, and what choosing them depended on."""
+"""The records that the extractor is trained on, and what choosing them depended on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +14,22 @@ from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 
 Details = dict[str, int | float | str]
+"""Facts about a choice by name: numbers and words that can be written as JSON."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
     """Which records the extractor is trained on.
 
-    That a record is core says something about it: the ids are in no `repr` and no message.
+    Being core says something about a record, so that the ids appear in no `repr` and no message.
 
     Attributes
     ----------
     ids
         The core records, sorted; none for a frozen extractor.
     unconditional
-        Whether exactness holds as it is, or *given the core*, because other records had a say in choosing it.
+        Whether exactness holds unconditionally. If not, it holds *given the core*: other records influenced which ones
+        were chosen.
     depended_on
         What the choice depended on, in one sentence for people. Every receipt repeats it.
     details
@@ -45,29 +47,44 @@ class Choice:
 
 
 class Core(Protocol):
-    """A way to choose the core. Nothing but `Choice` is known of it to those who train and forget."""
+    """A way to choose the core. Whatever trains or forgets uses nothing of it but the `Choice` that it makes."""
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
-        """The core among these records.
+        """Choose the core among these records.
 
-        A way that decides for each record by itself also says so of any ids: `is_core(ids)`.
+        A core that decides for each record by itself also has a method `is_core(ids)`, for any ids.
 
         Parameters
         ----------
-        network, recipe, device
-            As the extractor will be trained.
+        network
+            The network whose extractor will be trained.
         dataset
+            The records to choose among.
         C
-            As the head will be fitted.
+            The weight of the losses with which the heads will be fitted.
+        recipe
+            How the extractor will be trained.
         seed
-            The model's. Ways that train networks of their own train them from other seeds, drawn from this one.
+            The model's seed. Networks that are trained for the choice alone get other seeds, drawn from this one.
+        device
+            Where networks are trained, as in `maxrr.nets.train`.
         folder
             Where long work keeps what it has done, to go on from there after an interruption.
         progress
             Called as long work goes on.
+
+        Returns
+        -------
+        Choice
+            The core, and what it depended on.
+
+        Raises
+        ------
+        ValueError
+            No core can be chosen: it would be empty, or all of one class.
         """
 
 

@@ -21,19 +21,20 @@ RANKING = 7  # the stream below the model's seed that gives the seeds of these r
 
 @dataclass(frozen=True)
 class FrequencyCore:
-    """The paper's: the `k` records that were influential in most of `runs` training runs on all records.
+    """The paper's core: the `k` records that were influential in most of `runs` training runs on all records.
 
-    Few records outside this core are influential, so most can be forgotten at once. But every record had a say in it:
-    exactness holds given the core, and receipts say so. Where too few records were ever influential, the core is filled
-    up by the hash that breaks ties; `Choice.details` says with how many (`fill`).
+    Few records outside this core are influential, so that most can be forgotten at once. But the choice depends on
+    every record: exactness holds given the core, and receipts say so. Where too few records were ever influential, the
+    hash that breaks ties fills up the core; `Choice.details` says with how many records (`fill`).
 
     Parameters
     ----------
     k : int
+        How many records are core.
     runs : int
-        Ten runs find about 90 % of what forty others do.
+        How many networks are trained for the ranking. Ten runs find about 90 % of the records that forty others find.
     key : bytes or str
-        Of the hash of ids by which ties are broken.
+        The key of the hash of ids that breaks ties. It need not be secret.
     """
 
     k: int
@@ -41,7 +42,7 @@ class FrequencyCore:
     key: bytes | str = field(default=KEY, repr=False)
 
     kind: ClassVar[str] = "frequency"
-    share: ClassVar[float] = 1.0  # of the runs: who is nearest to it is core
+    share: ClassVar[float] = 1.0  # of the runs: the records nearest to it are core
     words: ClassVar[str] = "most often influential"
 
     def __post_init__(self) -> None:
@@ -55,7 +56,7 @@ class FrequencyCore:
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
-        """The core; as `Core.choose`. The folder is that of `rank`."""
+        """Choose the core, as `Core.choose` does. The folder is used as in `rank`."""
         check_classes(dataset)
         if self.k > len(dataset):
             raise ValueError(f"a core of {self.k:,} records was asked for, but there are only {len(dataset):,}")
@@ -81,6 +82,11 @@ class MiddleCore(FrequencyCore):
 
     On Fashion-MNIST and on a table they give more accurate models than the most frequent ones and than random ones
     (`maxrr study core-choice`, docs/reproduction.md). As for `FrequencyCore`, exactness holds given the core.
+
+    Parameters
+    ----------
+    k, runs, key
+        As in `FrequencyCore`.
     """
 
     kind: ClassVar[str] = "middle"
@@ -89,9 +95,9 @@ class MiddleCore(FrequencyCore):
 
 
 def ranking_seeds(seed: int, runs: int) -> list[int]:
-    """Seeds for the runs of a ranking, none of them the model's own: its extractor shall be a network of its own.
+    """Seeds for the runs of a ranking. None is the model's own seed, so that its extractor is another network.
 
-    More runs are the same ones and then some.
+    More runs begin with the seeds of fewer runs.
 
     >>> ranking_seeds(0, 3)[:2] == ranking_seeds(0, 2)
     True

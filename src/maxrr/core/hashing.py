@@ -1,7 +1,7 @@
 """Keyed hashes of record ids: numbers that look drawn at random, yet belong to a record and to nothing else.
 
-They decide what must not depend on the order of rows or on other records. Whoever does not know the key cannot say how
-a record is decided, or choose an id for it that is decided as he likes.
+They decide what must not depend on the order of rows or on other records. Without the key nobody can tell what is
+decided about a record, or choose an id so that it is decided in a certain way.
 """
 
 import hmac
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from maxrr.data.hashes import framed, key_bytes
 
 KEY = b"maxrr"
-"""For ties, which anybody may know how we break."""
+"""The key for breaking ties, which need not be secret."""
 
-PURPOSE = b"core"  # hashed first: whoever sees another hash of an id under this key learns nothing about the core
+PURPOSE = b"core"  # hashed first, so that another hash of an id under this key says nothing about the core
 
 
 def as_key(key: bytes | str) -> bytes:
-    """A key that is one. Messages never show it."""
+    """The key as bytes, if it can be one. Messages never show it."""
     if not isinstance(key, bytes | str):
         raise ValueError(f"a key is bytes or a string, not {type(key).__name__}")
     if not key:

@@ -1,7 +1,7 @@
 """How often each record is influential, over many training runs.
 
-For every seed a network is trained on all records, they are embedded with it, and the SVM on these features says who is
-influential. The three overlap: while some networks train, the solver works on the features of those before.
+For every seed a network is trained on all records, they are embedded with it, and the SVM on these features says which
+are influential. The three overlap: while some networks train, the solver works on the features of those before.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -36,16 +36,16 @@ USUAL = Recipe()
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Which records were influential in which run. As sensitive as the records: `repr` shows no ids.
+    """Which records were influential in which run. It is as sensitive as the records: `repr` shows no ids.
 
     Attributes
     ----------
     ids
-        All records, sorted.
+        The ids of all records, sorted.
     seeds
-        Of the runs.
+        The seeds of the runs.
     votes
-        Runs × records, eight records a byte as `numpy.packbits` has them.
+        Which records were influential in which run: one row per run, eight records per byte (`numpy.packbits`).
     worst_gap
         The largest relative gap that the solver left in any head of any run.
     """
@@ -62,21 +62,50 @@ class Ranking:
         )
 
     def frequency(self) -> NDArray[np.int64]:
-        """In how many runs each record was influential, in the order of `ids`."""
+        """In how many runs each record was influential.
+
+        Returns
+        -------
+        ndarray
+            One count per record, in the order of `ids`.
+        """
         counts = np.zeros(len(self.ids), dtype=np.int64)
         for row in self.votes:  # unpacked one at a time
             counts += np.unpackbits(row, count=len(self.ids))
         return counts
 
     def top(self, k: int, key: bytes | str = KEY) -> NDArray[Any]:
-        """The ids of the k records that were influential most often, these first.
+        """The records that were influential most often.
 
-        Ties are broken by a keyed hash of the id, so that neither the order of rows nor of ids matters.
+        Parameters
+        ----------
+        k
+            How many records, from 1 to all of them.
+        key
+            The key of the hash of ids that breaks ties, so that neither the order of rows nor of ids matters.
+
+        Returns
+        -------
+        ndarray
+            Their ids, the most often influential first.
         """
         return self.nearest(1.0, k, key)
 
     def nearest(self, share: float, k: int, key: bytes | str = KEY) -> NDArray[Any]:
-        """The ids of the k records that were influential in about this share of the runs, the nearest first."""
+        """The records that were influential in about this share of the runs.
+
+        Parameters
+        ----------
+        share
+            A share of the runs, from 0 to 1.
+        k, key
+            As in `top`.
+
+        Returns
+        -------
+        ndarray
+            Their ids, those nearest to the share first.
+        """
         if not 1 <= k <= len(self.ids):
             raise ValueError(f"the top of {len(self.ids):,} records holds one of them or more, not {k:,}")
         away = np.abs(self.frequency() - share * len(self.seeds)).tolist()
@@ -104,24 +133,35 @@ def rank(
 
     Parameters
     ----------
-    network, dataset, seeds, device
+    network, dataset
         As in `maxrr.nets.train_many`.
+    seeds
+        One run for each, all different.
     C
-        As in `maxrr.svm.LinearSVM`.
+        Weight of the losses, as in `maxrr.svm.LinearSVM`.
     recipe
         How the networks are trained.
+    device
+        As in `maxrr.nets.train_many`.
     folder : path, optional
         Where each run's votes are stored as soon as they are known. Work that was interrupted, or killed, goes on from
-        there and gives the same ranking; on CUDA, up to the last bits of networks that were trained in another company.
-        Networks are there only until their votes are, and none is left in the end. The votes themselves say something
-        about every record: delete the folder when they are no longer needed. Without one, nothing touches the disk.
+        there and gives the same ranking. On CUDA the last bits of a network may differ when it steps together with
+        other networks than before. Each network is deleted when its votes are stored, and none is left in the end. The
+        votes themselves say something about every record: delete the folder when they are no longer needed. Without a
+        folder, nothing is written to the disk.
     progress : optional
-        Called with how far all of it is, with loss and accuracy of the networks and the number of runs counted.
+        Called with how far all runs are together, the loss and accuracy of the networks, and the number of runs whose
+        votes are known.
+
+    Returns
+    -------
+    Ranking
+        Which records were influential in which run.
 
     Raises
     ------
     ValueError
-        A network diverged or a head could not be solved: the message names the seed. The folder belongs to another
+        A network diverged or a head could not be solved (the message names the seed), or the folder belongs to another
         network, recipe, C or other records.
     """
     C, place = penalty(C), chosen_device(device)
@@ -165,8 +205,8 @@ def votes_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Genera
                 if not all(certificate.solved for certificate in found.certificates):
                     raise ValueError(
                         f"the SVM on the features of the run with seed {seed} is not solved: its decision values are "
-                        f"known only to {max(certificate.error for certificate in found.certificates):.1e}, so who is "
-                        "influential is not known. Lower C, or scale the records to about 1"
+                        f"known only to {max(certificate.error for certificate in found.certificates):.1e}, so which "
+                        "records are influential is not known. Lower C, or scale the records to about 1"
                     )
                 yield Votes(np.packbits(found.mask), gap)
 

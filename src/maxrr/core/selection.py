@@ -1,4 +1,4 @@
-"""Cores that need no training to be chosen: by a hash, all records, none."""
+"""Cores that are chosen without training: by a hash, all records, no records."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,16 +18,17 @@ from maxrr.progress import Progress
 
 @dataclass(frozen=True)
 class HashCore:
-    """A record is core if a keyed hash of its id says so: decided for each by itself, whatever others there are.
+    """A record is core if a keyed hash of its id says so. Whether it is does not depend on any other record.
 
-    So forgetting any of them leaves the choice as it would have been without them, and exactness is unconditional.
+    When records are forgotten, the core of the others is what it would have been without them: exactness is
+    unconditional.
 
     Parameters
     ----------
     fraction : float
-        Of all records, about; above 0, at most 1.
+        About which share of all records is core: above 0, at most 1.
     key : bytes or str
-        To be kept secret: who knows it knows which records are core.
+        The key of the hash. Keep it secret: it tells for any id whether the record is core.
 
     Examples
     --------
@@ -46,7 +47,18 @@ class HashCore:
         object.__setattr__(self, "key", as_key(self.key))
 
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether records with these ids are core: the first 64 bits of the hash, as a fraction, are below ours."""
+        """Whether records with these ids are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
+
+        Parameters
+        ----------
+        ids
+            Record ids.
+
+        Returns
+        -------
+        ndarray of bool
+            One answer per id.
+        """
         bound = self.fraction * 2.0**64  # exact, and Python compares integers with it exactly
         hashes = keyed_hashes(ids, as_key(self.key))
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
@@ -55,7 +67,7 @@ class HashCore:
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
-        """The core; as `Core.choose`, but only the ids and whether two classes are left matter."""
+        """Choose the core, as `Core.choose` does; nothing but the ids and the classes of the records is looked at."""
         check_classes(dataset)
         return chosen(
             dataset, dataset.ids[self.is_core(dataset.ids)], kind="hash", unconditional=True,
@@ -66,17 +78,28 @@ class HashCore:
 
 @dataclass(frozen=True)
 class FullCore:
-    """Every record is core, as in the paper's plain model splitting: what is forgotten was always seen."""
+    """Every record is core, as in the paper's plain model splitting: the extractor has seen whatever is forgotten."""
 
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """All are."""
+        """Whether records with these ids are core: all are.
+
+        Parameters
+        ----------
+        ids
+            Record ids.
+
+        Returns
+        -------
+        ndarray of bool
+            True for each.
+        """
         return np.ones(len(ids), dtype=bool)
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
-        """All records; as `Core.choose`."""
+        """Choose all records, as `Core.choose` does."""
         check_classes(dataset)
         return chosen(
             dataset, dataset.ids, kind="full", unconditional=True,
@@ -92,7 +115,7 @@ class Frozen:
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
-        """No records; as `Core.choose`."""
+        """Choose no records, as `Core.choose` does."""
         return Choice(
             ids=dataset.ids[:0].copy(), unconditional=False, details={"kind": "frozen", "k": 0},
             depended_on="no record is core: the extractor is used as it was given, on the word of whoever gave it that "

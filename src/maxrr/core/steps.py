@@ -1,4 +1,4 @@
-"""How far a ranking is, as one number: training, embedding and solving overlap, and would talk over each other."""
+"""How far a ranking is, as one number for training, embedding and solving, which overlap."""
 
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ class Steps:
     numbers: dict[str, float] = field(default_factory=dict)
 
     def trained(self, what: str, done: int, total: int, **numbers: float) -> None:
-        """Training is that far."""
+        """Note how far training is. It is the `progress` of the training."""
         self.through, self.numbers = done, numbers
         self.show()
 
@@ -29,7 +29,7 @@ class Steps:
         self.show()
 
     def show(self) -> None:
-        """Tell whoever wants to know."""
+        """Call `progress`."""
         if self.progress is None:
             return
         each = self.records * (self.epochs + 1)

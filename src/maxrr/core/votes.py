@@ -1,4 +1,4 @@
-"""Who was influential in each run, in a folder: a run's votes are there whole, or not at all.
+"""Which records were influential in each run, in a folder: a run's votes are there whole, or not at all.
 
 The folder is one of `maxrr.nets.run_store`: it belongs to one kind of run, here with one C, and refuses others. A
 finished network stays in it only until its votes are on the disk: it was trained on records that may have to go.
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.files import write_atomically
-from maxrr.nets.run_store import Runs
+from maxrr.nets.run_store import RunStore
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
     """The influential records of one run, in the order of their ids."""
 
-    packed: NDArray[np.uint8]  # eight records a byte, as np.packbits has them
+    packed: NDArray[np.uint8]  # eight records per byte, as np.packbits has them
     gap: float  # the largest relative gap of a head
 
 
@@ -36,7 +36,7 @@ class VoteStore:
     """
 
     def __init__(self, folder: str | Path, kind: dict[str, Any], count: int) -> None:
-        self.runs = Runs(folder, kind)
+        self.runs = RunStore(folder, kind)
         self.count = count  # of records
         for network in self.networks():
             if network.with_name(network.name.replace("run-", "votes-")).exists():  # killed just before it was deleted
@@ -72,7 +72,7 @@ class VoteStore:
         return Votes(packed, gap)
 
     def finish(self) -> None:
-        """Delete the networks that are left, of seeds that nobody asked for again."""
+        """Delete the networks that are left: those of seeds that were not asked for again."""
         for network in self.networks():
             network.unlink()
 

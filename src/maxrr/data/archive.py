@@ -64,12 +64,12 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 
 def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> NDArray[Any]:
-    """The records of one side, if all else that is said of them is one a record."""
+    """The records of one side, if there is one label, id and subject per record."""
     inputs = as_inputs(arrays[x], f"{path}: {x}")
     for name in (f"y{side}", f"ids{side}", f"subjects{side}"):
         if name in arrays and arrays[name].shape != (len(inputs),):
             shape, count = arrays[name].shape, len(inputs)
-            raise DataError(f"{path}: {name} has shape {shape}, but {x} has {count} records: one {name} a record")
+            raise DataError(f"{path}: {name} has shape {shape}, but {x} has {count} records: one {name} per record")
     return inputs
 
 

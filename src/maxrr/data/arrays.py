@@ -1,4 +1,4 @@
-""".npy and .npz files: what a header promises is compared with what is there before any room is made for it."""
+""".npy and .npz files. What a header promises is compared with the size of the file before memory is taken for it."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""What a dataset may hold, and what its owner is told otherwise."""
+"""Checks of what a dataset holds, and the messages for what it cannot hold."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 
 class MissingIdsError(DataError):
-    """A source does not say what its records are called, and nobody said what to do then."""
+    """The records of a source have no ids, and the caller did not say how to make them."""
 
 
 def some(values: NDArray[Any], most: int = 5) -> str:
@@ -81,7 +81,7 @@ def _keys_of_objects(items: list[Any], what: str) -> NDArray[Any]:
     try:
         return np.asarray(items)
     except (ValueError, OverflowError):
-        raise DataError(f"{what} must be all integers or all strings, one a record") from None
+        raise DataError(f"{what} must be all integers or all strings, one per record") from None
 
 
 def check_text(text: str, what: str) -> None:
@@ -112,7 +112,7 @@ def check_inputs(inputs: ArrayLike) -> NDArray[Any]:
     if array.dtype not in DTYPES:
         raise DataError(f"inputs must be uint8 (pixels), float32 or float64, not {array.dtype}: convert them")
     if array.ndim < 2 or 0 in array.shape[1:]:
-        raise DataError(f"inputs must be (records, …) with at least one number a record, not of shape {array.shape}")
+        raise DataError(f"inputs must be (records, …) with at least one number per record, not of shape {array.shape}")
     return array
 
 
@@ -122,7 +122,9 @@ def check_columns(names: Iterable[str], shape: tuple[int, ...]) -> tuple[str, ..
     if len(set(columns)) < len(columns) or not all(isinstance(name, str) for name in columns):
         raise DataError(f"the names of columns must be different strings, not {some(np.array(columns, dtype=object))}")
     if shape != (len(columns),):
-        raise DataError(f"there are names of {len(columns)} columns, but records have the shape {shape}: one a number")
+        raise DataError(
+            f"there are names of {len(columns)} columns, but records have the shape {shape}: one name per number"
+        )
     return tuple(map(str, columns))
 
 
@@ -133,12 +135,12 @@ def check_unique(ids: NDArray[Any]) -> None:
 
 
 def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[np.int64]:
-    """One index into `class_names` a record."""
+    """One index into `class_names` per record."""
     array = np.asarray(labels)
     if array.dtype.kind not in "iu" and array.size:
         raise DataError(f"labels must be indices into class_names, not {array.dtype}")
     if array.shape != ids.shape:
-        raise DataError(f"there are {len(ids)} records, but labels have shape {array.shape}: one label a record")
+        raise DataError(f"there are {len(ids)} records, but labels have shape {array.shape}: one label per record")
     if len(set(class_names)) < len(class_names) or not all(isinstance(name, str) for name in class_names):
         raise DataError(f"class names must be different strings, not {class_names!r}")
     outside = np.flatnonzero((array < 0) | (array >= len(class_names)))

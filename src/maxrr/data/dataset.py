@@ -11,7 +11,7 @@ from maxrr.data.once import once
 from maxrr.errors import DataError
 
 Ids = NDArray[Any]
-"""Record or subject ids: int64, or strings."""
+"""Record or subject ids: a NumPy array of int64 or of strings, one per record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,19 +28,20 @@ class Dataset:
     labels : (n,) array
         Indices into `class_names`.
     class_names : tuple of str
+        The names of the classes, all different. A class may have no records.
     ids : (n,) array
         The record ids: unique, integers or strings.
     subjects : (n,) array, optional
-        Whom each record is about, integers or strings: one person may have many records.
+        The person that each record is about, integers or strings. One person may have many records.
     name : str
-        Where the records came from, for people; no part of the hashes.
+        Where the records came from, for messages and reports. Hashes do not depend on it.
     columns : tuple of str, optional
-        What the columns of a table are called: a different name for each number of a record; no part of the hashes.
+        The names of the columns of a table, one per number of a record. Hashes do not depend on them.
 
     Raises
     ------
     DataError
-        Arrays of different lengths, repeated ids, labels outside the classes, NaN or infinity among the inputs.
+        Arrays differ in length, ids repeat, labels are outside the classes, or inputs have NaN or infinity.
 
     Examples
     --------
@@ -62,13 +63,13 @@ class Dataset:
         ids = checks.check_keys(self.ids, "record ids")
         class_names = tuple(self.class_names)
         if len(ids) != len(inputs):
-            raise DataError(f"there are {len(inputs)} records, but {len(ids)} ids: one id a record")
+            raise DataError(f"there are {len(inputs)} records, but {len(ids)} ids: one id per record")
         checks.check_unique(ids)
         labels = checks.check_labels(self.labels, ids, class_names)
         subjects = None if self.subjects is None else checks.check_keys(self.subjects, "subject ids")
         if subjects is not None and len(subjects) != len(ids):
             raise DataError(
-                f"there are {len(ids)} records, but {len(subjects)} subject ids: one a record, or none at all"
+                f"there are {len(ids)} records, but {len(subjects)} subject ids: one per record, or none at all"
             )
         checks.check_finite(inputs, ids)
         columns = None if self.columns is None else checks.check_columns(self.columns, inputs.shape[1:])
@@ -98,7 +99,23 @@ class Dataset:
         return np.argsort(self.ids, kind="stable").astype(np.int64)
 
     def rows(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Where the records with these ids stand, in the order asked for. An unknown id is a `DataError`."""
+        """Where the records with these ids stand.
+
+        Parameters
+        ----------
+        ids
+            One id or several.
+
+        Returns
+        -------
+        ndarray
+            One row number per id, in the order of `ids`.
+
+        Raises
+        ------
+        DataError
+            No record has one of these ids.
+        """
         wanted = checks.check_keys(checks.listed(ids), "record ids")
         if not len(wanted):
             return np.empty(0, dtype=np.int64)
@@ -111,21 +128,65 @@ class Dataset:
         return found
 
     def select(self, ids: ArrayLike) -> "Dataset":
-        """The records with these ids, in the order asked for."""
+        """The records with these ids.
+
+        Parameters
+        ----------
+        ids
+            One id or several. An unknown one is a `DataError`.
+
+        Returns
+        -------
+        Dataset
+            These records, in the order of `ids`.
+        """
         return self._take(self.rows(ids))
 
     def without(self, ids: ArrayLike) -> "Dataset":
-        """All other records, in the order they have here. An unknown id is a `DataError`."""
+        """All records except those with these ids.
+
+        Parameters
+        ----------
+        ids
+            One id or several. An unknown one is a `DataError`.
+
+        Returns
+        -------
+        Dataset
+            The other records, in the order they have here.
+        """
         kept = np.ones(len(self), dtype=bool)
         kept[self.rows(ids)] = False
         return self._take(np.flatnonzero(kept))
 
     def in_order(self) -> "Dataset":
-        """The same records sorted by id, integers as numbers and strings by code point; itself if they already are."""
+        """The same records sorted by id, integers as numbers and strings by code point.
+
+        Returns
+        -------
+        Dataset
+            The sorted records; this dataset itself if they are sorted already.
+        """
         return self if np.array_equal(self._order, np.arange(len(self))) else self._take(self._order)
 
     def of_subjects(self, subjects: ArrayLike) -> Ids:
-        """The ids of all records about these subjects, in the order they have here. An unknown one is a `DataError`."""
+        """The ids of all records about these people.
+
+        Parameters
+        ----------
+        subjects
+            One subject id or several.
+
+        Returns
+        -------
+        ndarray
+            Record ids, in the order they have here.
+
+        Raises
+        ------
+        DataError
+            No record is about one of these subjects, or the dataset has no subject ids.
+        """
         if self.subjects is None:
             raise DataError("this dataset does not say whom its records are about: it has no subject ids")
         wanted = checks.check_keys(checks.listed(subjects), "subject ids")
@@ -137,13 +198,23 @@ class Dataset:
         return self.ids[np.isin(self.subjects, wanted)]
 
     def record_hashes(self) -> NDArray[np.uint8]:
-        """SHA-256 of each record, (n, 32): its id, subject, class name, and inputs with their type and shape."""
+        """SHA-256 of each record: over its id, subject, class name, and inputs with their type and shape.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, 32)
+            One hash per record, in the order they have here.
+        """
         names = [self.class_names[label] for label in self.labels.tolist()]
         return hashes.record_hashes(self.inputs, names, self.ids, self.subjects)
 
     def content_hash(self) -> str:
-        """One hash in hexadecimal, which any change of a record or its class changes; the order of rows does not, nor
-        do classes without records.
+        """One hash over all records. It does not depend on their order, nor on classes without records.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
         """
         ordered = self.record_hashes()[self._order]
         names = tuple(self.class_names[label] for label in np.unique(self.labels).tolist())

@@ -1,4 +1,4 @@
-"""What is in a dataset, in numbers: among them records that are there twice."""
+"""What is in a dataset, in numbers: how many records of which class, and how many are there twice."""
 
 from dataclasses import dataclass
 
@@ -14,26 +14,32 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Description:
-    """Counts are tuples: of one number for one dataset, of two where train and test were described together.
+    """What is in a dataset, or in training and test records together.
+
+    Where a field is a tuple, it has one entry per dataset that was described: one, or two for train and test.
 
     Attributes
     ----------
     names : tuple of str
         Where the records came from.
     records : tuple of int
+        How many records there are.
     shape : tuple of int
-        Of one record.
+        The shape of one record.
     dtype : str
-    balance : dict
-        The records in each class.
+        The type of its numbers.
+    balance : dict of str to tuple of int
+        How many records each class has, by its name.
     subjects : int or None
-        How many people the records are about, in all; None if some are about nobody known.
-    duplicate_groups, duplicate_records : int
-        Sets of two or more records with equal inputs, to the byte, and the records in them, over all described.
+        How many people the records are about, over all datasets; None if one has no subject ids.
+    duplicate_groups : int
+        How many groups of two or more records have the same inputs, byte for byte, over all datasets.
+    duplicate_records : int
+        How many records are in these groups.
     conflicting_groups : int
-        Those of them with more than one label.
+        How many of these groups have records of more than one class.
     shared_groups : int
-        Those of them with records both in train and in test.
+        How many of these groups have records both in train and in test.
     """
 
     names: tuple[str, ...]
@@ -51,6 +57,25 @@ class Description:
 def describe(train: Dataset, test: Dataset | None = None) -> Description:
     """Describe one dataset, or training and test records together.
 
+    Parameters
+    ----------
+    train
+        The dataset.
+    test : optional
+        A second one, with records of the same shape and type, and the same classes.
+
+    Returns
+    -------
+    Description
+        Counts of records, classes, people and duplicates.
+
+    Raises
+    ------
+    DataError
+        The two datasets differ in shape, type or classes.
+
+    Examples
+    --------
     >>> twins = Dataset(np.array([[1.0], [2.0], [1.0]]), [0, 0, 1], ("no", "yes"), [10, 11, 12])
     >>> found = describe(twins)
     >>> found.balance, found.duplicate_records, found.conflicting_groups
@@ -86,9 +111,9 @@ def _groups(parts: tuple[Dataset, ...]) -> Ints:
     return np.array([seen.setdefault(digest, len(seen)) for digest in digests], dtype=np.int64)
 
 
-def _mixed(group: Ints, mark: Ints) -> int:
-    """How many groups carry more than one mark."""
-    pairs = np.unique(np.stack([group, mark], axis=1), axis=0)
+def _mixed(group: Ints, value: Ints) -> int:
+    """How many groups have records with different values."""
+    pairs = np.unique(np.stack([group, value], axis=1), axis=0)
     return int((np.bincount(pairs[:, 0]) > 1).sum())
 
 

@@ -76,7 +76,7 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
 def record_hashes(
     inputs: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
 ) -> NDArray[np.uint8]:
-    """One hash a record, over its id, its subject, the name of its class, and its inputs with type and shape."""
+    """One hash per record, over its id, its subject, the name of its class, and its inputs with type and shape."""
     each = layout(inputs.dtype, inputs.shape[1:])
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     prefixes = [

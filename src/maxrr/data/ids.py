@@ -1,4 +1,4 @@
-"""What records are called where their source does not say."""
+"""Ids for records whose source has none."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
@@ -11,16 +11,18 @@ from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 
 IdsFrom = Literal["content", "rows"]
+"""How to make ids for records that have none: from a hash of their inputs, or from row numbers."""
+
 DIGITS = 20  # hexadecimal: among a billion records two that differ share them with a probability of a millionth
 
 
 def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
-    """Refuse a source without ids if nobody said what to call its records, and one with ids if somebody did.
+    """Refuse a source without ids if `ids_from` does not say how to make them, and one with ids if it does.
 
     Raises
     ------
     MissingIdsError
-        There are no ids: says what can be done.
+        There are no ids; the message says what can be done.
     """
     if ids_from is not None and ids_from not in get_args(IdsFrom):
         raise DataError(f"ids_from is one of {', '.join(map(repr, get_args(IdsFrom)))}, not {ids_from!r}")
@@ -35,7 +37,7 @@ def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
 
 
 def made_ids(parts: Sequence[NDArray[Any]], ids_from: str | None) -> list[NDArray[Any]]:
-    """Ids for records that have none, different ones for all parts together."""
+    """Ids for records that have none, unique over all parts."""
     counts = np.cumsum([len(part) for part in parts])
     ids = content_ids(parts) if ids_from == "content" else np.arange(counts[-1])
     return np.split(ids, counts[:-1])

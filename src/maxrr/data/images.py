@@ -1,4 +1,4 @@
-"""A folder of images with a folder for each class."""
+"""A folder of images, with one folder per class."""
 
 import warnings
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ class Picture:
 def read(root: Path, progress: Progress | None = None, whole: bool = False) -> tuple[Dataset, Dataset]:
     """Training and test records from a folder of PNG and JPEG files.
 
-    The folder has folders train and test, each with a folder for each class, or the folders of the classes directly,
-    whose images are split by id. An image's id is its path below `root`, with '/' on every system. Greyscale images
+    The folder has folders train and test, each with one folder per class, or directly one folder per class; images are
+    then split by id. An image's id is its path below `root`, with '/' on every system. Greyscale images
     have one channel, all others three: palettes are looked up, transparency is dropped. Hidden files are passed over.
     Classes that are all integers are sorted as numbers.
     """
@@ -107,7 +107,7 @@ def decoded(path: Path) -> NDArray[np.uint8]:
                 if image.format == "PNG" and getattr(image, "is_animated", False):
                     raise DataError(f"{path}: is an animation, and which of its pictures is meant is not known")
                 if image.mode.startswith(("I", "F")):
-                    raise DataError(f"{path}: has more than 8 bits a pixel: convert it to 8")
+                    raise DataError(f"{path}: has more than 8 bits per pixel: convert it to 8")
                 # A palette may be transparent, which Pillow wants to have said before it looks colours up.
                 opaque = image.convert("RGBA") if image.mode == "P" else image
                 pixels = np.asarray(opaque.convert("L" if image.mode in ("1", "L") else "RGB"))

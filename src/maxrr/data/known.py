@@ -39,7 +39,7 @@ FASHION_MNIST = Known(
 )
 MNIST = Known(
     name="mnist",
-    site="https://ossci-datasets.s3.amazonaws.com/mnist/",  # the field's mirror: its own site serves it no more
+    site="https://ossci-datasets.s3.amazonaws.com/mnist/",  # the field's mirror: its own site no longer serves it
     class_names=tuple("0123456789"),
     sha256={
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",

@@ -1,4 +1,4 @@
-"""Values that are found when first asked for, and kept.
+"""Properties that are computed when they are first asked for, and then kept.
 
 As `functools.cached_property`, which holds a lock in Python 3.11: a process that is forked while another thread holds
 it would wait for ever. Here two threads may both find the value; the last one stays, and they are the same.

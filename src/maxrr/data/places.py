@@ -1,4 +1,4 @@
-"""Where the published datasets are looked for, and how they come to be there."""
+"""Where the published datasets are looked for on this machine, and how they are fetched."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,13 @@ DEBIAN = Path("/usr/share/datasets")
 
 
 def available() -> list[tuple[str, str | None]]:
-    """Each dataset known by name, and where it is on this machine; None where it has to be fetched first."""
+    """The datasets known by name, and where each is on this machine.
+
+    Returns
+    -------
+    list of (str, str or None)
+        Name and place; None where the dataset has to be fetched first.
+    """
     found: list[tuple[str, str | None]] = [("digits", "scikit-learn")]
     for entry in PUBLISHED.values():
         files = find(entry)
@@ -22,24 +28,30 @@ def available() -> list[tuple[str, str | None]]:
 
 
 def fetch(name: str, progress: Progress | None = None, *, site: str | None = None) -> str:
-    """Make a dataset known by name available, from the network if it must be, and say where it is.
+    """Make sure that a dataset known by name is on this machine; fetch it from the network if it is not.
 
-    Its files are checked by sha256 in either case; what is fetched is stored in the user's cache. Files that arrived
+    Its files are checked by SHA-256 in either case. What is fetched is stored in the user's cache. Files that arrived
     before a failure are not fetched again.
 
     Parameters
     ----------
     name : str
+        As `available` lists them: 'digits', 'fashion-mnist' or 'mnist'.
     progress : Progress, optional
         Called with the bytes fetched so far.
     site : str, optional
-        Another address that has the files as `name.gz`, ending in '/'.
+        Another address to fetch from, ending in '/'. It has each file under its usual name with .gz added.
+
+    Returns
+    -------
+    str
+        The folder of its files; 'scikit-learn' for the digits.
 
     Raises
     ------
     DataError
-        The name is unknown, a file here is damaged, or one could not be fetched: says where it was looked for, and the
-        ways to get it.
+        The name is unknown, a file on this machine is damaged, or one could not be fetched. The message then says
+        where the dataset was looked for, and the ways to get it.
     """
     if name == "digits":
         return "scikit-learn"
@@ -50,7 +62,7 @@ def fetch(name: str, progress: Progress | None = None, *, site: str | None = Non
     if files:
         known.read(entry, files)
         return str(_folder(files))
-    from maxrr.data.download import download  # the only one who needs Python's HTTP client, a tenth of a second
+    from maxrr.data.download import download  # needs Python's HTTP client: a tenth of a second to import
 
     target = cache(entry)
     for file, sha256 in entry.sha256.items():

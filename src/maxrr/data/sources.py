@@ -1,4 +1,4 @@
-"""One door for every kind of source."""
+"""`load`: records from a name, a file or a folder."""
 
 from pathlib import Path
 
@@ -23,35 +23,44 @@ def load(
     'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
     a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`
     a path ending in .csv     a table with a header, a column of labels, one of ids, or `ids_from`, numbers
-    a folder                  PNG and JPEG images in a folder for each class, in folders train and test or not
+    a folder                  PNG and JPEG images, one folder per class, inside folders train and test or directly
     ========================  =================================================================================
 
-    Where a source has no test records of its own, a record's id alone decides which side it is on, about a fifth are
-    for testing, and no other record can change that. With very few records that side may be empty. Ids are unique
-    over both sides. The classes are those of the training records.
+    Where a source has no test records of its own, about a fifth of its records are for testing. A record's id alone
+    decides whether it is one of them, and other records cannot change that. With very few records there may be none.
+    Ids are unique over training and test records. The classes are those of the training records.
 
-    A name is looked up in $MAXRR_DATA and its folder of that name, in /usr/share/datasets, then in the user's cache;
-    its files are checked by sha256 at every load. To read a folder that has such a name, write './mnist'.
+    A dataset known by name is looked for in $MAXRR_DATA and its folder of that name, in /usr/share/datasets, then in
+    the user's cache; its files are checked by SHA-256 at every load. To read a folder that has such a name, write
+    './mnist'.
 
     Parameters
     ----------
     source : str or Path
+        A name or a path, as in the table above.
     label, id, subject : str
-        Columns of a CSV file. The last may be missing under the name it has here, and `id` with `ids_from`.
+        Names of the columns of a CSV file that hold labels, record ids and subject ids. A column 'subject' may be
+        missing; so may the ids if `ids_from` is given.
     ids_from : "content" or "rows", optional
-        What to call the records of a CSV or .npz file that has no ids; with ids it is an error, and without either,
-        too. "content": by a hash of a record's own inputs, its label aside, which stays as long as they do; records
-        with equal inputs get -2, -3, … in the order of the file, and cannot be told apart. "rows": by row number. When
-        a line is deleted, the records behind it get other ids, among them those of forgotten records.
+        How to make ids for the records of a CSV or .npz file that has none; an error if it has ids, and so is a file
+        without ids if this is not given. "content": a hash of each record's inputs without its label. The id stays as
+        long as the inputs do; records with equal inputs get -2, -3, … in the order of the file. "rows": row numbers.
+        When a line is deleted, the records after it get other ids, among them ids of forgotten records.
     whole : bool
-        Put every record on the first side, those for testing, too, as for a file of records that were set aside.
+        Whether all records are for training, also those that would be for testing. Use it for a file of records that
+        were set aside.
     progress : Progress, optional
         Called as files arrive or images are read.
+
+    Returns
+    -------
+    train, test : Dataset
+        Training and test records, with the same classes.
 
     Raises
     ------
     DataError
-        Whatever is wrong with the data, with the file or record that it is wrong with.
+        Something is wrong with the data; the message names the file, and the record where it is one.
 
     Examples
     --------
@@ -84,7 +93,7 @@ def load(
 
 
 def _check_given(source: str | Path, ids_from: str | None) -> None:
-    """The records of these sources always have ids."""
+    """Refuse `ids_from` for these sources: their records always have ids."""
     try:
         check_ids_from(True, ids_from, "a number or a path")
     except DataError as error:

@@ -1,4 +1,4 @@
-"""A CSV file: a header, then a record a line."""
+"""A CSV file: a header, then one record per line."""
 
 import csv
 import io

@@ -14,16 +14,35 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def write_atomically(
     path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, flush_name: bool = True
 ) -> None:  # fmt: skip
-    """Write bytes, or what a function writes into the file it is given; replace what was at `path` in one step.
+    """Write a file so that it appears whole or not at all; replace what was at `path` in one step.
 
     The bytes go to a hidden file beside `path`, reach the disk, and then take its name. On any failure, Ctrl-C
-    included, that file is removed and `path` is as it was. Only a process killed outright leaves it behind. A private
-    file can be read by its owner alone. Who writes several files may flush their names together, with `flush_folder`.
+    included, that file is removed and `path` is as it was. Only a process that is killed outright leaves it behind.
+
+    Parameters
+    ----------
+    path
+        The file. Its folder exists already.
+    data
+        The bytes, or a function that writes them into the binary file that it is called with.
+    private : bool
+        Whether only the owner may read the file (mode 600).
+    flush_name : bool
+        Whether the file's name reaches the disk as well before this returns. Turn it off to write several files, and
+        call `flush_folder` once for all of them.
 
     Raises
     ------
     OSError
-        Among others when the disk is full; the message then names `path` and says so.
+        The file cannot be written. When the disk is full, the message names `path` and says so.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a.txt", b"whole")
+    ...     (Path(folder) / "a.txt").read_text()
+    'whole'
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -52,12 +71,18 @@ def write_atomically(
 
 
 def for_owner(path: str, flags: int) -> int:
-    """Opens a file that others cannot read."""
+    """Open a file that others cannot read."""
     return os.open(path, flags, 0o600)
 
 
 def flush_folder(folder: str | Path) -> None:
-    """Let names that came, changed or went survive a power cut, too."""
+    """Make sure that files which were created, renamed or deleted in a folder stay so after a power cut.
+
+    Parameters
+    ----------
+    folder
+        The folder whose names are to reach the disk. On Windows nothing is done.
+    """
     if os.name == "nt":  # where folders cannot be opened
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Overwrite a file before it is deleted: deleting alone leaves its bytes on the device, and a power cut its name."""
+"""Overwrite a file before it is deleted: deleting alone leaves its bytes on the device."""
 
 import os
 import stat
@@ -9,7 +9,18 @@ IN_PLACE = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 
 
 
 def overwrite(path: str | Path) -> None:
-    """Fill a regular file with zeros, which reach the disk; what is not one, or is not there, is left alone."""
+    """Fill a regular file with zeros, and wait until these have reached the disk.
+
+    Parameters
+    ----------
+    path
+        The file. One that does not exist, a folder, a link or a device is left alone.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; the message names it.
+    """
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return

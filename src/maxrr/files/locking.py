@@ -1,4 +1,4 @@
-"""One process at a time in a folder, or several that only read it."""
+"""Locks: one process at a time works in a folder, or several only read it."""
 
 import errno
 import os
@@ -19,28 +19,28 @@ PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link i
 
 
 class Lock:
-    """A lock on a file, held until `release`, or until its owner is no more. The system lets go of it on kill, too.
+    """A lock on a file, held until `release()` is called, this object is collected, or the process ends or is killed.
 
-    A process that was forked has none of the locks of the one that it was forked from.
+    A forked process does not hold the locks of its parent. On Windows nothing is locked.
 
     Parameters
     ----------
     path
-        Created if it is not there.
+        The file that is locked. It is created if it does not exist.
     shared : bool
-        Together with others that share it, too.
+        Whether others may hold the lock at the same time, if they share it as well.
     wait : float
         Seconds to wait for those who hold it.
     of_process : bool
-        Against other processes only: this one may lock it again, as after a failure whose traceback still holds the
-        first lock.
+        Whether only other processes are kept out: this one may then lock the file again, as after a failure whose
+        traceback still holds the first lock.
 
     Raises
     ------
     BlockingIOError
-        Somebody else held it all the time.
+        Somebody else held the lock all the time.
     OSError
-        It is no file.
+        The path is not a regular file.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ HELD = weakref.WeakSet[Lock]()
 
 
 def let_go(descriptor: int, of_process: bool) -> None:
-    """Let others have it at once, whoever inherited the descriptor."""
+    """Release the lock at once, even if a child process has inherited the descriptor."""
     if fcntl is not None and not of_process:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def forget_after_fork() -> None:
-    """The system would keep a lock for as long as a child lives that knows nothing of it. The parent still has it."""
+    """Close the parent's locks in a forked child, which would otherwise hold them for as long as it lives."""
     for lock in list(HELD):
         if (inherited := lock.release.detach()) is not None:
             os.close(inherited[2][0])
@@ -90,15 +90,30 @@ if hasattr(os, "register_at_fork"):
 
 
 def enter(path: str | Path, turnstile: str | Path, *, shared: bool = False, wait: float = 0.0) -> Lock:
-    """A lock for which those who want it alone go before those who come later to share it.
+    """Lock a file so that readers who keep coming cannot keep a writer waiting for ever.
 
-    Who waits to have it alone holds the turnstile, a second file, which the others have to pass. Otherwise it might
-    be shared by one after the other for ever.
+    A writer who waits for the lock holds the turnstile, a second file. Readers who come later have to pass it first.
+
+    Parameters
+    ----------
+    path
+        The file that is locked, as `Lock` takes it.
+    turnstile
+        The second file, created if it does not exist.
+    shared : bool
+        True for a reader, who shares the lock with other readers; False for a writer, who holds it alone.
+    wait : float
+        Seconds to wait for those who hold the lock or the turnstile.
+
+    Returns
+    -------
+    Lock
+        The lock on `path`. The turnstile is free again.
 
     Raises
     ------
     BlockingIOError
-        Somebody else held it, or stood in the turnstile, all the time.
+        Somebody else held the lock, or the turnstile, all the time.
     """
     until = time.monotonic() + wait
     waiting: Lock | None = None

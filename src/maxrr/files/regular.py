@@ -1,4 +1,4 @@
-"""Files that are files: no pipe that never answers, no device that never ends."""
+"""Regular files only: a pipe may never answer, and a device may never end."""
 
 import errno
 import os
@@ -17,12 +17,24 @@ KINDS = (
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """Open a regular file to read bytes, at once: what is opened is what was checked, and nothing is waited for.
+    """Open a regular file to read its bytes, without waiting for a pipe or a device.
+
+    What is opened is what was checked: the file cannot be exchanged in between.
+
+    Parameters
+    ----------
+    path
+        The file. A link to a regular file is followed.
+
+    Returns
+    -------
+    binary file
+        Open for reading; the caller closes it.
 
     Raises
     ------
     OSError
-        There is none, it may not be read, or it is a folder, pipe, device or socket; the message names it.
+        There is no file, it may not be read, or it is a folder, pipe, device or socket; the message names it.
     """
     try:
         descriptor = os.open(path, FLAGS)
@@ -45,12 +57,24 @@ def open_regular(path: str | Path) -> BinaryIO:
 
 
 def read_regular(path: str | Path, most: int | None = None) -> bytes:
-    """The bytes of a regular file, of `most` bytes at most if given.
+    """Read a regular file.
+
+    Parameters
+    ----------
+    path
+        The file, as in `open_regular`.
+    most : int, optional
+        The largest size in bytes that is accepted. No more than one byte beyond it is read.
+
+    Returns
+    -------
+    bytes
+        All of the file.
 
     Raises
     ------
     OSError
-        As `open_regular`, and for a file that is larger: no more than `most` bytes and one are read to see it.
+        The file cannot be opened (see `open_regular`), or is larger than `most` bytes.
     """
     with open_regular(path) as file:
         if most is None:

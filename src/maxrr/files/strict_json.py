@@ -1,4 +1,4 @@
-"""JSON from others: what Python would let pass, and programs would stumble over later, is refused."""
+"""JSON from others: what Python's parser accepts and programs fail on later (NaN, a name given twice) is refused."""
 
 import json
 import math
@@ -9,13 +9,23 @@ LONGEST = 300  # digits of an integer: seeds may have many, and a float holds no
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Parse a JSON text strictly.
+
+    Parameters
+    ----------
+    text
+        The JSON text.
+
+    Returns
+    -------
+    object
+        Its value: dict, list, str, int, float, bool or None.
 
     Raises
     ------
     ValueError
-        It is no JSON, has NaN, infinity or numbers that no float can hold, one name twice in an object, or lists and
-        objects nested more than 64 deep.
+        The text is no JSON, has NaN, infinity or a number that no float can hold, has one name twice in an object, or
+        lists and objects nested more than 64 deep.
 
     Examples
     --------

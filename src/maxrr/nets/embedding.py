@@ -31,7 +31,7 @@ def embed(
     extractor: nn.Module, dataset: Dataset, *, device: str | torch.device | None = None,
     out: str | Path | None = None, progress: Progress | None = None,
 ) -> NDArray[Any]:  # fmt: skip
-    """The features of every record, (records, d), in the order of the data set.
+    """Compute the features of every record.
 
     A record's features are the same bytes whichever records are embedded with it, and in which order, on the same
     machine and device.
@@ -42,12 +42,24 @@ def embed(
         A network's part from `split`, or any pretrained network that gives one vector per record. Used in evaluation
         mode, and left as it is.
     dataset : Dataset
+        The records.
     device : optional
-        "cpu" or "cuda"; by default CUDA where there is some.
+        "cpu" or "cuda"; by default CUDA where PyTorch finds it.
     out : path, optional
-        A `.npy` file to write the features to as they come; what is returned is then a memory map of it.
+        A `.npy` file to write the features to as they are computed, for features that do not fit in memory.
     progress : optional
         Called with how many records are embedded.
+
+    Returns
+    -------
+    ndarray of shape (records, d)
+        One row of features per record, in the order of the dataset; with `out`, a memory map of that file.
+
+    Raises
+    ------
+    ValueError
+        The extractor gives no vector per record, or numbers that are not finite, or its features of a record depend on
+        the other records of a batch.
     """
     place = chosen_device(device)
     if not len(dataset):

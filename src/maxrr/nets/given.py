@@ -1,7 +1,7 @@
 """Weights that a network was given, rather than drawn from a seed and trained here.
 
-Frozen layers, pretrained weights that a function loads, tables in buffers: whoever gave them knows what they learned
-from. So two networks of different seeds are compared: what is the same in both did not come from a seed.
+Frozen layers, pretrained weights that a function loads, tables in buffers: nothing here says what these learned from.
+They are found by comparing two networks of different seeds: what is the same in both did not come from a seed.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def tensors(network: nn.Module) -> dict[str, Tensor]:
 
 
 def says_something(value: Tensor, other: Tensor) -> bool:
-    """Whether more than a plain start is the same in both, be it in a part of them."""
+    """Whether the two tensors share values, in all or some places, that are not a plain start of zeros or ones."""
     if value.shape != other.shape:
         return True
     common = value.detach()[(value == other).detach()]

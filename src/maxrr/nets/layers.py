@@ -6,7 +6,7 @@ from torch import nn
 
 
 class Layers(nn.Sequential):
-    """A Sequential whose constructor takes something else than layers, and that can be cut into pieces all the same."""
+    """A `torch.nn.Sequential` whose constructor does not take layers, and that can be sliced nevertheless."""
 
     def __getitem__(self, which: slice | int) -> Any:
         layers = list(self)[which]

@@ -5,7 +5,7 @@ from torch import nn
 from maxrr.nets.layers import Layers
 from maxrr.nets.pooling import AveragePool2
 
-SMALLEST = 4  # pixels a side
+SMALLEST = 4  # pixels per side
 
 
 class LeNet5(Layers):
@@ -16,9 +16,16 @@ class LeNet5(Layers):
     Parameters
     ----------
     shape : (channels, height, width)
-        Of an image. The first convolution is padded by 2, so 28 × 28 pixels give the 400 values of the original; below
-        12 pixels a side the second one is padded, too, since nothing would be left otherwise.
+        The shape of one image, with at least 4 pixels per side. The first convolution is padded by 2, so that 28 × 28
+        pixels give the 400 values of the original. Below 12 pixels per side the second convolution is padded as well,
+        since nothing would be left otherwise.
     classes : int
+        How many classes to tell apart, two or more.
+
+    Raises
+    ------
+    ValueError
+        Images are smaller, or there are fewer classes.
 
     Examples
     --------
@@ -29,7 +36,7 @@ class LeNet5(Layers):
     def __init__(self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10) -> None:
         if len(shape) != 3 or shape[0] < 1 or min(shape[1:]) < SMALLEST:
             raise ValueError(
-                f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels a side or more, not {shape}; "
+                f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}; "
                 "for tables there is MLP"
             )
         if classes < 2:

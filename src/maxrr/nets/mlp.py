@@ -11,10 +11,16 @@ class MLP(Layers):
     Parameters
     ----------
     inputs : int
-        Columns of the table.
+        How many columns the table has.
     classes : int
-    hidden : sequence of int
-        Widths of the layers between; the last is the number of features that the head sees.
+        How many classes to tell apart, two or more.
+    hidden : tuple of int
+        Widths of the layers in between. The last one is the number of features of a record.
+
+    Raises
+    ------
+    ValueError
+        There is no input, no hidden layer, or fewer than two classes.
     """
 
     def __init__(self, inputs: int, classes: int, hidden: tuple[int, ...] = (128, 64)) -> None:

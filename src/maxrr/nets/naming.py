@@ -1,4 +1,4 @@
-"""Networks by name: what makes them, and with which arguments. So a file can say which network it is without pickle."""
+"""Networks by name: which function makes one, with which arguments. A file can so name its network without pickle."""
 
 import importlib
 import inspect
@@ -22,9 +22,9 @@ class NamedNetwork:
     Parameters
     ----------
     maker : str
-        As in `package.module:function`.
+        Where the function is imported from, as in `package.module:function`.
     arguments : tuple
-        That it is called with: numbers, strings, and tuples of them.
+        What the function is called with: numbers, strings, and tuples of them.
     """
 
     maker: str
@@ -42,7 +42,7 @@ class NamedNetwork:
 
     @property
     def our_own(self) -> bool:
-        """Whether it is of this library; anything else is somebody's code."""
+        """Whether this library defines it; anything else is code of others."""
         module, _, name = self.maker.partition(":")
         return any(name == kind.__name__ and module in ("maxrr.nets", kind.__module__) for kind in OUR_OWN)
 
@@ -54,14 +54,14 @@ class NamedNetwork:
 
 
 def name_of(network: Network) -> NamedNetwork | None:
-    """What makes this network, if that can be imported anywhere; None otherwise, as for any network of many layers."""
+    """The function that makes this network, if it can be imported; None otherwise, as for one built in a script."""
     if isinstance(network, NamedNetwork):
         return network
     if isinstance(network, nn.Module):
         if type(network) not in OUR_OWN:
             return None
         named = NamedNetwork(f"maxrr.nets:{type(network).__name__}", tuple(vars(network)["arguments"]))
-        with drawing(0, WEIGHTS):  # whose numbers nobody misses
+        with drawing(0, WEIGHTS):  # leaves the numbers that others draw as they are
             return named if describe(named()) == describe(network) else None
     maker = f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
     try:

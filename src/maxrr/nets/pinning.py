@@ -2,7 +2,7 @@
 
 OpenMP keeps the number of threads for every thread, but the libraries below PyTorch keep parts of it for the process.
 And on a processor without bfloat16 a single product in that type makes PyTorch do without oneDNN from then on, in every
-other network, too. So whoever computes with another number of threads waits, and the last to leave puts it all back.
+other network, too. So a caller that computes with another number of threads waits, and the last to leave restores it.
 """
 
 import threading
@@ -19,9 +19,9 @@ _restored = ExitStack()
 
 @contextmanager
 def pinned(number: int) -> Iterator[None]:
-    """Inside, worker threads may call `torch.set_num_threads(number)` for themselves, and nobody uses another number.
+    """Inside, worker threads may call `torch.set_num_threads(number)` for themselves, and none uses another number.
 
-    PyTorch computes with oneDNN where it has it, whatever was before. Who is inside already does not wait.
+    PyTorch computes with oneDNN where it has it, whatever was set before. A thread that is inside does not wait.
     """
     global _number
     me = threading.get_ident()

@@ -1,4 +1,4 @@
-"""Whether a network fits the records, and whether many of it can be trained at once."""
+"""Checks before training: whether a network takes the records, and whether many networks can step together."""
 
 import copy
 
@@ -52,16 +52,16 @@ def draws_numbers(network: nn.Module, records: Records) -> bool:
 
 
 def random_state(device: torch.device) -> torch.Tensor:
-    """Of PyTorch's one source of random numbers for a device."""
+    """The state of PyTorch's random numbers, of which a device has one source."""
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def why_not_stacked(network: nn.Module, records: Records) -> str | None:
-    """What PyTorch says to many of these networks in one step; None if it can do it."""
+    """Why PyTorch cannot take one step with many of these networks at once; None if it can."""
     inputs = inputs_for(records, FEW)
     try:
         stack = Stack([network, network], records, Recipe(lr=1.0))
         stack.forward(stack.weights, stack.state, inputs.expand(2, *inputs.shape))
-    except Exception as error:  # whatever it is, it says that one at a time is the way
+    except Exception as error:  # whatever it is: they are then trained one at a time
         return str(error).splitlines()[0]
     return None

@@ -12,9 +12,18 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam on the cross-entropy; a subclass may have another optimiser.
+    """How a network is trained: Adam on the cross-entropy. A subclass may have another optimiser.
 
-    The defaults land on the paper's accuracy and support-vector counts for LeNet-5.
+    The defaults give the paper's accuracy and number of influential records for LeNet-5 on Fashion-MNIST.
+
+    Attributes
+    ----------
+    epochs
+        How often training goes through all records.
+    batch_size
+        How many records each step sees.
+    lr
+        Adam's learning rate. Lower it when training diverges.
     """
 
     epochs: int = 18
@@ -31,13 +40,38 @@ class Recipe:
             )
 
     def optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
-        """What moves these weights, step by step."""
+        """The optimiser that moves the weights.
+
+        Parameters
+        ----------
+        weights
+            The tensors to train, all on one device.
+
+        Returns
+        -------
+        torch.optim.Optimizer
+            Adam with the learning rate `lr`.
+        """
         return torch.optim.Adam(weights, lr=self.lr, fused=True, capturable=weights[0].device.type == "cuda")
 
     def batches(self, count: int) -> list[int]:
-        """Sizes of an epoch's batches. The last may be smaller; a single record left over joins the batch before it,
-        because batch normalisation cannot do with one.
+        """The sizes of an epoch's batches.
 
+        The last one may be smaller. A single record left over joins the batch before it, because batch normalisation
+        cannot be trained on one record.
+
+        Parameters
+        ----------
+        count
+            How many records there are.
+
+        Returns
+        -------
+        list of int
+            Sizes that sum to `count`.
+
+        Examples
+        --------
         >>> Recipe(batch_size=4).batches(10), Recipe(batch_size=4).batches(9)
         ([4, 4, 2], [4, 5])
         """
@@ -48,7 +82,19 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Environment:
-    """What, beside the seed, the bytes of a trained network depend on."""
+    """What the bytes of a trained network depend on besides the seed.
+
+    Attributes
+    ----------
+    device
+        The name of the GPU, or 'cpu'.
+    threads
+        How many threads trained each network.
+    torch_version, numpy_version
+        Versions of PyTorch and NumPy.
+    machine
+        The kind of processor, such as 'x86_64'.
+    """
 
     device: str
     threads: int
@@ -58,17 +104,44 @@ class Environment:
 
     @classmethod
     def here(cls, device: torch.device, threads: int) -> "Environment":
-        """This process, on one of its devices."""
+        """The environment of this process.
+
+        Parameters
+        ----------
+        device
+            The device that networks are trained on.
+        threads
+            How many threads train each network.
+
+        Returns
+        -------
+        Environment
+            With the versions that are installed here.
+        """
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
         return cls(name, threads, torch.__version__, np.__version__, platform.machine())
 
 
 @dataclass(frozen=True)
 class Run:
-    """A trained network, on the CPU and in evaluation mode."""
+    """A trained network, and how its training ended.
+
+    Attributes
+    ----------
+    seed
+        What the first weights and the shuffles were drawn from.
+    network
+        The trained network, on the CPU and in evaluation mode.
+    loss
+        The mean cross-entropy over the last epoch, measured while it trained.
+    accuracy
+        The accuracy on the training records over the last epoch, measured while it trained.
+    environment
+        Where it was trained.
+    """
 
     seed: int
     network: nn.Module
-    loss: float  # mean over the last epoch, as it went
-    accuracy: float  # on the training records, over the last epoch, as it went
+    loss: float
+    accuracy: float
     environment: Environment

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 
-WHITE = 255  # of a pixel in a byte
+WHITE = 255  # the largest value of a pixel in a byte
 
 
 @dataclass(frozen=True)
 class Records:
-    """Features as they are stored (bytes stay bytes), labels, and the type that the network computes in."""
+    """Inputs as they are stored (bytes stay bytes), labels, and the type that the network computes in."""
 
     inputs: Tensor
     labels: Tensor
@@ -38,7 +38,7 @@ class Records:
 
 
 def ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
-    """Features as a network reads them.
+    """Inputs as a network reads them.
 
     >>> ready(torch.tensor([0, 51, 255], dtype=torch.uint8), torch.float32)
     tensor([0.0000, 0.2000, 1.0000])

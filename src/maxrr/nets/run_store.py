@@ -29,13 +29,20 @@ ABOUT = "about"  # the array that holds what is not a weight, as JSON
 WEIGHTS = "weights/"  # before the names of the others
 
 
-class Runs:
-    """The finished runs of one kind.
+class RunStore:
+    """The finished runs of one kind, in a folder.
+
+    Parameters
+    ----------
+    folder
+        Created if it does not exist.
+    kind
+        What all runs have in common, as `kind_of` gives it.
 
     Raises
     ------
     ValueError
-        The folder holds runs of another kind.
+        The folder holds runs of another kind, or another process is training into it.
     """
 
     def __init__(self, folder: str | Path, kind: dict[str, Any]) -> None:

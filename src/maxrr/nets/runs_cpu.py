@@ -24,14 +24,14 @@ from maxrr.parallel import Threads
 GLANCE = 0.2  # seconds between two looks at how far a run is
 
 
-class Stopped(Exception):  # noqa: N818 - nobody's error
-    """Somebody asked the run to stop."""
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The run was asked to stop."""
 
 
 def run_side_by_side(
     task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, tally: Tally
 ) -> Iterator[Run]:  # fmt: skip
-    """The runs in the order of the seeds, `workers` at a time. Whoever stops asking for them stops the others.
+    """The runs in the order of the seeds, `workers` at a time. When the generator is closed, all of them stop.
 
     Networks that draw random numbers take them from a source that this whole process shares: there is one worker
     then, and it works only while the caller waits.

@@ -17,7 +17,7 @@ from torch import nn
 WEIGHTS, SHUFFLES, DRAWS = 0, 1, 2
 
 Network = nn.Module | Callable[[], nn.Module]
-"""A network, or a function that makes one."""
+"""A `torch.nn.Module`, or a function without arguments that makes one."""
 
 
 def stream(seed: int, *path: int) -> np.random.SeedSequence:

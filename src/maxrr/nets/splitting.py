@@ -39,19 +39,28 @@ class Extractor(nn.Module):
 
 
 def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Linear]:
-    """The network before its last linear layer, and that layer; both are copies.
+    """Split a network before its last linear layer, into two copies.
 
     Parameters
     ----------
     network : torch.nn.Module
+        Any network with a linear layer; left as it is.
     at : str, optional
-        The layer's name, as in `network.named_modules()`. Without it, the linear layer that the network defines last.
+        The name of the layer to split before, as in `network.named_modules()`; by default the linear layer that the
+        network defines last.
 
     Returns
     -------
     extractor : torch.nn.Module
-        In evaluation mode: batch normalisation and dropout no longer look at neighbours or draw numbers.
+        The network without that layer and what follows it. It is in evaluation mode: batch normalisation does not look
+        at the other records of a batch, and dropout draws no numbers.
     prediction : torch.nn.Linear
+        The layer.
+
+    Raises
+    ------
+    ValueError
+        The network has no linear layer of that name, or consists of nothing else.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.nets.recipe import Environment, Recipe, Run
-from maxrr.nets.run_store import Runs
+from maxrr.nets.run_store import RunStore
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 
@@ -29,7 +29,7 @@ class Task:
     recipe: Recipe
     device: torch.device
     threads: int  # of each run on the CPU
-    runs: Runs | None  # where finished ones are stored
+    runs: RunStore | None  # where finished ones are stored
     rows: Mapping[int, NDArray[np.int64]] | None = None  # what each seed's run sees, in the order of ids; None: all
 
     @property
@@ -66,7 +66,7 @@ class Tally:
             self.through[seed], self.numbers[seed] = through, (loss, accuracy)
 
     def show(self) -> None:
-        """Tell whoever wants to know, with the means over the runs in progress, or at the end over all."""
+        """Call `progress`, with means over the runs in progress, or at the end over all."""
         with self.lock:
             done = self.stored * self.each + sum(self.through.values())
             if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew

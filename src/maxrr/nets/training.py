@@ -18,7 +18,7 @@ from maxrr.data import Dataset
 from maxrr.nets import preflight
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import chosen_device, records
-from maxrr.nets.run_store import Runs, kind_of
+from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.runs_cpu import run_side_by_side
 from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import Network, begin, checked
@@ -34,8 +34,8 @@ def train(
 ) -> Run:  # fmt: skip
     """Train a network.
 
-    The same seed gives the same bytes on the same machine with the same number of threads, in whatever order the
-    records come: they are put into the order of their ids.
+    The same seed gives the same bytes on the same machine with the same number of threads. The order of the records
+    does not matter: they are sorted by their ids first.
 
     Parameters
     ----------
@@ -43,21 +43,35 @@ def train(
         Left as it is; a copy of it is trained, from weights that its layers draw for this seed (`reset_parameters`).
         Frozen layers keep theirs. A function without arguments makes a network by itself.
     dataset : Dataset
+        The records to train on.
     seed : int
         Decides the first weights, the shuffles, and what layers such as dropout draw.
     epochs, batch_size, lr
-        Of Adam on the cross-entropy. The last batch of an epoch may be smaller.
+        As in `Recipe`: how often training goes through all records, how many each step sees, and the learning rate.
     device : optional
-        "cpu" or "cuda"; by default CUDA where there is some.
+        "cpu" or "cuda"; by default CUDA where PyTorch finds it.
     threads : int, optional
-        On the CPU; by default as many as PyTorch is set to.
+        How many threads to use on the CPU; by default as many as PyTorch is set to.
     progress : optional
-        Called with how far it is, with the loss and the accuracy on the training records.
+        Called with how many records training has gone through, the loss and the accuracy on the training records.
 
     Returns
     -------
     Run
         The trained network on the CPU and in evaluation mode, with its loss and accuracy over the last epoch.
+
+    Raises
+    ------
+    ValueError
+        The network does not take the records, or training diverged.
+
+    Examples
+    --------
+    >>> import maxrr
+    >>> digits, _ = maxrr.data.load("digits")
+    >>> run = train(maxrr.nets.MLP(64, 10, hidden=(8,)), digits, seed=0, epochs=1, device="cpu", threads=1)
+    >>> run.seed, run.loss < 2.4
+    (0, True)
     """
     count = torch.get_num_threads() if threads is None else threads
     if count < 1:
@@ -73,24 +87,39 @@ def train_many(
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
     folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Iterator[Run]:  # fmt: skip
-    """Train a network once for each seed, as `train` does; yields the runs in the order of the seeds.
+    """Train a network once for each seed, in the way of `train`.
 
     On the CPU each run has one thread and the bytes of `train(…, threads=1)`. On CUDA networks share their steps, and
     the last bits of a result may depend on how many there are.
 
     Parameters
     ----------
-    network, dataset, epochs, batch_size, lr, device, progress
+    network, dataset
         As in `train`.
     seeds : iterable of int
+        One run for each, all different.
+    epochs, batch_size, lr, device
+        As in `train`.
     workers : int, optional
-        Runs side by side on the CPU; by default one for each core.
+        How many runs go on side by side on the CPU; by default one per core.
     without : sequence of ids, optional
-        For each seed the ids of the records that its run must not see, as many for each: it is the run that
-        `dataset.without(ids)` would give. Runs without different records can so share their steps on CUDA.
+        For each seed the ids of the records that its run must not see, equally many for each seed. The run is the one
+        that `dataset.without(ids)` would give. On CUDA, runs without different records can so share their steps.
     folder : path, optional
-        Where each run is stored as soon as it is finished. Runs that are there are not repeated, so work that was
-        interrupted, or killed, goes on where it stopped.
+        Where each run is stored as soon as it is finished. Runs that are stored already are not repeated, so that
+        work that was interrupted, or killed, goes on where it stopped.
+    progress : optional
+        As in `train`, for all runs together.
+
+    Returns
+    -------
+    iterator of Run
+        One per seed, in the order of the seeds.
+
+    Raises
+    ------
+    ValueError
+        As in `train`; or a seed is given twice, or the folder holds runs of another network, recipe or other records.
     """
     return train_by(
         Recipe(epochs, batch_size, lr), network, dataset, seeds, device=device, workers=workers, without=without,
@@ -103,7 +132,7 @@ def train_by(
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
     folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Iterator[Run]:  # fmt: skip
-    """As `train_many`, for a recipe that there is already, perhaps one with an optimiser of its own."""
+    """As `train_many`, for a given recipe, which may have an optimiser of its own."""
     wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
@@ -117,7 +146,7 @@ def train_by(
         kind = kind_of(begin(network, 0), dataset, recipe)
         if rows is not None:
             kind["without"] = {str(seed): hashlib.sha256(seen.tobytes()).hexdigest() for seed, seen in rows.items()}
-        runs = Runs(folder, kind)
+        runs = RunStore(folder, kind)
     return run_all(Task(network, dataset, recipe, place, 1, runs, rows), wanted, at_once, progress)
 
 

@@ -17,7 +17,7 @@ from maxrr.parallel import Processes, cores
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
 from maxrr.svm.arrays import Array, to_numpy
-from maxrr.unlearning.flat import quietly
+from maxrr.unlearning.flat_heads import quietly
 
 Scheme = Literal["one-vs-rest", "one-vs-one"]
 Bools = NDArray[np.bool_]

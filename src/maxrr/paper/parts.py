@@ -82,8 +82,8 @@ TABLE: Mapping[str, Part] = {
     "histogram": Part(
         module="histogram", drawing="histogram.draw", kind="count",
         asks="how often records are support vectors",
-        lead="A support vector shapes the model, and most records never are one. In how many of the runs are the "
-        "others?",
+        lead="A support vector shapes the model, and most records are never one. In how many of the runs is each of "
+        "the others one?",
         caption="Solid: ours. Dashed: the paper's. The scale of records is logarithmic.",
     ),
     "coverage": Part(
@@ -129,8 +129,8 @@ TABLE: Mapping[str, Part] = {
     "refit": Part(
         module="refit", drawing="refit.draw", kind="accuracy",
         asks="the refit on the remaining support vectors, which the paper proposes without numbers",
-        lead="The paper proposes to fit the head again to what is left of its support vectors. Beside that: a fit to "
-        "all retained records, and a head that is moved from where it was and ends where this fit does.",
+        lead="The paper proposes to fit the heads again to what is left of their support vectors. Beside that: a fit "
+        "to all retained records, and heads that are moved from where they were and end where this fit does.",
         caption="Accuracies with two standard errors to either side, and seconds on a logarithmic scale.",
     ),
     "choices": Part(
@@ -179,7 +179,7 @@ TABLE: Mapping[str, Part] = {
         asks="what the paper's attack says before records are forgotten",
         lead="The paper's attack on the same records before and after they are forgotten. If it claims about as many "
         "unlearned before, its claims say nothing about forgetting. Told apart: how often 'claimed unlearned' means "
-        "'after'; a coin has a half.",
+        "'after'; guessing gives one half.",
         caption="Ours, with two standard errors to either side, by request and method.",
     ),
     "cross-validated": Part(

@@ -14,26 +14,40 @@ R = TypeVar("R")
 Shared = TypeVarTuple("Shared")
 
 Results = Generator[R, None, None]
+"""One result per item, in the order of the items; `close()` ends the work on those that are left."""
 
 GLANCE = 0.2  # seconds between two calls of `meanwhile`
 
 
 class Engine(Protocol):
-    """Where work is done: whoever has many items for one function takes any engine."""
+    """Where work on many items is done. Functions with such work take any engine."""
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """`function(item, *shared)` for every item, in the order of the items.
+        """Call `function(item, *shared)` for every item, and give the results in the order of the items.
 
-        Items are taken one by one in the caller's thread, only a few before the results that were asked for. What the
-        function raises is raised when its item's turn comes; what taking an item raises, at once. Whoever closes the
-        iterator, or is interrupted in it, leaves no worker behind.
+        Parameters
+        ----------
+        function
+            Called once per item.
+        items
+            Taken one by one in the caller's thread, only a few ahead of the results that were asked for.
+        *shared
+            Further arguments, the same for every item.
+
+        Returns
+        -------
+        generator
+            One result per item. What the function raises is raised in the place of its result; what taking an item
+            raises, at once. When the generator is closed, or interrupted, no worker is left behind.
         """
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """One item after the other, in the caller's thread.
+    """An engine that works on one item after the other, in the caller's thread.
 
+    Examples
+    --------
     >>> list(InProcess().map(pow, [2, 3], 2))
     [4, 9]
     """
@@ -44,14 +58,20 @@ class InProcess:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """How many processor cores this process may use.
+
+    Returns
+    -------
+    int
+        At least 1. Where the system can confine a process to some cores (Linux), only these count.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_order(
     submit: Callable[[T], Future[R]], items: Iterable[T], most: int, meanwhile: Callable[[], None] | None = None
 ) -> Iterator[R]:  # fmt: skip
-    """The results of all items, of which at most so many are under way or finished before they are asked for.
+    """The results of all items. At most `most` of them are under way, or finished but not yet asked for.
 
     `meanwhile` is called now and then while a result is waited for, and once when it is there.
     """

@@ -1,8 +1,8 @@
-"""Arrays for worker processes, in memory that both see.
+"""Arrays for worker processes, in shared memory.
 
 A pipe takes an array in hundreds of small pieces, and a busy interpreter lets each of them wait. Where the system has
-memory without a name (Linux), the array is written there once and its address sent; it is gone with the process that
-made it, however that ends. Elsewhere the array itself is sent.
+memory without a name (Linux), the array is written there once and only its address is sent; the memory is freed when
+the process that made it ends, however it ends. Elsewhere the array itself is sent.
 """
 
 import os
@@ -25,7 +25,7 @@ class Parcel:
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> "Parcel":
-        """Ready to be sent; to be closed when it has arrived."""
+        """A parcel with this array. Close it when the other process has opened it."""
         if not hasattr(os, "memfd_create") or array.size == 0:
             return cls(array.shape, array.dtype.str, os.getpid(), -1, array)
         descriptor = os.memfd_create("maxrr")

@@ -22,34 +22,34 @@ BETWEEN = 0.05  # seconds between two interruptions
 
 
 class WorkerLostError(RuntimeError):
-    """A process ended before its work."""
+    """A worker process ended before its work was done, for example because it ran out of memory."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Several items at once, each in a fresh process that is used again.
+    """An engine that works on several items at once, in worker processes with one thread each.
 
-    The function is one that can be imported, but not from the script that runs. Arrays that are an item, or stand in
-    one that is a tuple, or among `shared`, travel in memory that both processes see, and can only be read there.
+    The function must be importable, and from another module than the script that runs. NumPy arrays (as an item, in a
+    tuple that is an item, or among `shared`) are handed over in shared memory, and the function can only read them.
 
     Attributes
     ----------
     count
-        Processes; by default one per core.
+        How many processes; by default one per core.
     ahead
-        Items taken beyond those being worked on.
+        How many items are taken beyond those being worked on. More keep workers busy where items are quickly done.
     """
 
     count: int = field(default_factory=cores)
     ahead: int = 2
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """As `Engine.map`.
+        """As `Engine.map`, in worker processes.
 
         Raises
         ------
         WorkerLostError
-            In the place of a result.
+            A worker ended early; raised in the place of a result.
         """
         packed, context, under_way = parcels.pack(shared), Spawn(), list[Future[R]]()
         pool = ProcessPoolExecutor(self.count, context, initializer=settle_in)
@@ -84,7 +84,7 @@ class Processes:
 class Spawn(SpawnContext):
     """Starts fresh processes, knows which, and can interrupt what they do.
 
-    They are not terminated: one that is just sending a result would leave half of it, and who reads it would wait.
+    They are not terminated: one that is just sending a result would leave half of it, and its reader would wait.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Spawn(SpawnContext):
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def interrupt(self) -> None:
-        """As Ctrl-C does, those that work on an item."""
+        """Interrupt the processes that work on an item, as Ctrl-C does."""
         for process in self.started:
             if process.is_alive() and process.pid is not None:
                 os.kill(process.pid, signal.SIGINT)
@@ -117,7 +117,7 @@ class Spawn(SpawnContext):
 
 @contextmanager
 def without_the_script() -> Iterator[None]:
-    """Processes that start meanwhile do not import the calling script, as Python would have them do.
+    """Keep processes that start meanwhile from importing the calling script, as Python would have them do.
 
     They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end.
     """
@@ -133,7 +133,7 @@ def without_the_script() -> Iterator[None]:
 
 
 def settle_in() -> None:
-    """What a worker does once: use one thread, end when its parent is killed, and ignore Ctrl-C but in `call`."""
+    """Prepare a worker: it uses one thread, ends when its parent is killed, and ignores Ctrl-C except in `call`."""
     end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
@@ -151,7 +151,7 @@ def call(function: Callable[..., R], item: Any, shared: Any) -> R:
 
 
 def end_with_the_parent() -> None:
-    """Called in a worker: it would wait for work for ever after its parent was killed, with what it holds in memory."""
+    """Let this worker end when its parent is killed; it would otherwise wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
 

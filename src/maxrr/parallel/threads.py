@@ -17,7 +17,15 @@ _stops: WeakSet[threading.Event] = WeakSet()
 
 
 def single_threaded_blas() -> AbstractContextManager[object]:
-    """For small products: waking other threads for each costs more than they give, a lot more on a busy processor."""
+    """Keep NumPy and SciPy from starting threads for matrix products.
+
+    For small products: waking other threads for each of them costs more than they give, on a busy processor a lot more.
+
+    Returns
+    -------
+    context manager
+        Inside it every product is computed by the thread that asks for it.
+    """
     limited: AbstractContextManager[object] = BLAS.limit(limits=1, user_api="blas")
     return limited
 
@@ -34,20 +42,22 @@ threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
 
 @dataclass(frozen=True, eq=False)
 class Threads:
-    """Several items at once, each in a thread.
+    """An engine that works on several items at once, in threads of this process.
 
     Attributes
     ----------
     count
-        Threads; by default one per core.
+        How many threads; by default one per core.
     ahead
-        Items taken beyond those being worked on; by default as many as there are threads.
+        How many items are taken beyond those being worked on; by default as many as there are threads.
     meanwhile
-        Called in the caller's thread while it waits, a few times a second. What it raises ends the map.
+        Called in the caller's thread while it waits for a result, five times a second. What it raises ends the map.
     stop
-        Set when no more results are wanted. Functions that take long look at it, and raise: their threads are waited
-        for.
+        Set when no more results are wanted. A function that takes long should look at it now and then, and raise:
+        the map waits for its threads.
 
+    Examples
+    --------
     >>> list(Threads(2).map(pow, [2, 3], 2))
     [4, 9]
     """
@@ -58,7 +68,7 @@ class Threads:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """As `Engine.map`."""
+        """As `Engine.map`, in threads."""
         _stops.add(self.stop)
         most = self.count + (self.count if self.ahead is None else self.ahead)
         pool = ThreadPoolExecutor(self.count)

@@ -1,4 +1,4 @@
-"""What long work says while it runs, and a plain line that shows it."""
+"""How long work tells how far it is, and a plain line that shows it."""
 
 from maxrr.progress.line import Line, Progress
 

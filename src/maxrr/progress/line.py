@@ -1,7 +1,7 @@
-"""What long work says while it runs, and a plain line that shows it.
+"""How long work tells how far it is, and a plain line that shows it.
 
-Long work takes a `progress` and calls it as it goes; None is silence. What is drawn, and with which library, is the
-business of whoever calls: `Line` needs nothing but a terminal or a log file.
+Functions that take long have a parameter `progress` and call it as they go; with None they say nothing. The caller
+decides what is drawn, and with which library: `Line` needs nothing but a terminal or a log file.
 """
 
 import math
@@ -12,17 +12,36 @@ from typing import Protocol, TextIO
 
 
 class Progress(Protocol):
-    """Called with what is being done, how much of it is, of how much, and numbers worth showing (loss, accuracy).
+    """A function that long work calls to tell how far it is."""
 
-    `done` equal to `total` says that this is finished; another `what` may follow.
-    """
+    def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
+        """Take note of how far the work is.
 
-    def __call__(self, what: str, done: int, total: int, **numbers: float) -> None: ...
+        Parameters
+        ----------
+        what
+            What is being done, in a few words. Several kinds of work may follow each other.
+        done
+            How much of it is done.
+        total
+            How much there is in all; `done` equal to `total` says that this work is finished.
+        **numbers
+            Numbers worth showing, such as `loss` and `accuracy`.
+        """
 
 
 class Line:
-    """One line on stderr: how far, the numbers, and how long it will take. In a log, a line now and then.
+    """Progress as one line: how far the work is, its numbers, and how long it will take.
 
+    On a terminal the line is written over ten times a second. In a log file, a new line is written every ten seconds.
+
+    Parameters
+    ----------
+    stream : text file, optional
+        Where to write; standard error by default.
+
+    Examples
+    --------
     >>> line = Line(sys.stdout)
     >>> line("training", 1, 1, loss=0.25)
     training: 1/1 (100 %), loss 0.25, 0:00 in all
@@ -40,6 +59,7 @@ class Line:
         ] = {}  # by what is being done: when it began, and how much was done then
 
     def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
+        """Show how far the work is, as `Progress.__call__` takes it, if it is time for another line."""
         now = time.monotonic()
         if what != self.what:
             self.close()
@@ -63,7 +83,7 @@ class Line:
             del self.begun[what]
 
     def close(self) -> None:
-        """Leave the line, finished or not, so that whatever is written next starts on its own."""
+        """End the line, whether the work is finished or not, so that what is written next starts on a new one."""
         if self.live and self.widest:
             self.stream.write("\n")
             self.stream.flush()

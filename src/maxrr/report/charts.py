@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from maxrr.report.markup import Html, number, tag
+from maxrr.report.markup import number, tag
 
 CELL = 6.0  # of one mark, at most
 GAP = 2.5  # between bins
@@ -25,7 +26,14 @@ class Group:
     shape: str  # "circle", "diamond" or "square"
 
 
-def marks(shape: str, places: Places, size: float, **attributes: str) -> Html:
+KINDS = {
+    "free": Group("free", "free", "circle"),
+    "influential": Group("influential", "influential", "diamond"),
+    "core": Group("core", "core", "square"),
+}
+
+
+def marks(shape: str, places: Places, size: float, **attributes: str) -> Markup:
     """Many marks of one shape, as one path."""
     if shape == "circle":  # a line of no length with round ends
         moves = "".join(f"M{number(x)} {number(y)}h0" for x, y in places)
@@ -38,16 +46,15 @@ def marks(shape: str, places: Places, size: float, **attributes: str) -> Html:
     return tag("path", d=moves, fill="currentColor", **attributes)
 
 
-def key(group: Group) -> Html:
-    """The group's mark, to stand beside its name."""
-    mark = marks(group.shape, [(6.0, 6.0)], 8.0)
-    return tag("svg", mark, class_=f"key {group.style}", viewBox="0 0 12 12", aria_hidden="true")
+def key(style: str, shape: str) -> Markup:
+    """A single mark, to stand beside the name of what it marks."""
+    return tag("svg", marks(shape, [(6.0, 6.0)], 8.0), class_=f"key {style}", viewBox="0 0 12 12", aria_hidden="true")
 
 
 def unit_histogram(
     values: NDArray[np.floating], groups: Sequence[tuple[Group, NDArray[np.bool_]]], marked: NDArray[np.bool_], *,
     lowest: int, edge: float, step: float, width: float, notes: tuple[str, str], label: str, style: str,
-) -> Html:  # fmt: skip
+) -> Markup:  # fmt: skip
     """A histogram with one mark for each value, so that none is hidden by another; values up to `edge` are shaded.
 
     Bins end at `edge` and at whole steps from it, and contain their upper end; the first takes everything up to
@@ -100,7 +107,7 @@ def stacked(
     return place % across, place // across
 
 
-def axis(lowest: int, highest: float, left: float, scale: float, y: float, width: float) -> Iterable[Html]:
+def axis(lowest: int, highest: float, left: float, scale: float, y: float, width: float) -> Iterable[Markup]:
     """A line with whole numbers below it; at the first of them stands all that is lower."""
     yield tag("line", x1=0, x2=width, y1=y, y2=y, class_="axis")
     for value in range(lowest, floor(highest) + 1):
@@ -111,13 +118,13 @@ def axis(lowest: int, highest: float, left: float, scale: float, y: float, width
             yield tag("text", text, x=x, y=y + 21.0, text_anchor="middle" if value > lowest else "end")
 
 
-def bar(share: float, style: str) -> Html:
+def bar(share: float, style: str) -> Markup:
     """A bar over this share of the width it is given, and at least a hair."""
     drawn = tag("rect", width="100%", height="100%", fill="currentColor")
     return tag("svg", drawn, class_=f"bar {style}", style=f"width: {max(100.0 * share, 0.3):.1f}%", aria_hidden="true")
 
 
-def shares(parts: Sequence[tuple[Group, int]]) -> Html:
+def shares(parts: Sequence[tuple[Group, int]]) -> Markup:
     """One bar, divided as the numbers are; gaps tell the parts apart without colours."""
     ends = np.cumsum([0, *(size for _, size in parts)]) / sum(size for _, size in parts) * 100.0
     drawn = (
@@ -137,8 +144,8 @@ def shares(parts: Sequence[tuple[Group, int]]) -> Html:
     )  # fmt: skip
 
 
-def fingerprint(digest: str, style: str = "") -> Html:
-    """A hash as bars, one a byte: equal ones look equal, others do not."""
+def fingerprint(digest: str, style: str = "") -> Markup:
+    """A hash as bars, one for each byte: equal ones look equal, others do not."""
     heights = [1.0 + 17.0 * byte / 255.0 for byte in bytes.fromhex(digest)]
     moves = "".join(f"M{4 * place} 18v{number(-height)}h3V18z" for place, height in enumerate(heights))
     drawn = tag("path", d=moves, fill="currentColor")
@@ -147,7 +154,7 @@ def fingerprint(digest: str, style: str = "") -> Html:
     )
 
 
-def strip(value: float, low: float, high: float, *, left: float, right: float, tick: float | None = None) -> Html:
+def strip(value: float, low: float, high: float, *, left: float, right: float, tick: float | None = None) -> Markup:
     """A value beside a range of others, on a scale from `left` to `right`; a tick for where chance is."""
     places = [6.0 + 108.0 * min(max((place - left) / (right - left), 0.0), 1.0) for place in (value, low, high)]
     at, start, end = places

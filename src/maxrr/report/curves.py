@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import floor, log10
 
 import numpy as np
+from markupsafe import Markup
 
 from maxrr.report.charts import marks
-from maxrr.report.markup import Html, number, tag
+from maxrr.report.markup import number, tag
 
 LOWEST = 1e-4  # the smallest rate of false positives that is shown
 LEFT, TOP, BELOW = 52.0, 30.0, 44.0  # room for the axes
@@ -46,7 +47,7 @@ class Axes:
 def roc_chart(
     curves: Sequence[tuple[Trace, Sequence[float], Sequence[float]]], *,
     records: int, width: float, height: float, label: str, style: str,
-) -> Html:  # fmt: skip
+) -> Markup:  # fmt: skip
     """Curves of rates of false and of true positives, both rising, as steps: nothing is interpolated.
 
     Parameters
@@ -72,7 +73,7 @@ def roc_chart(
     )  # fmt: skip
 
 
-def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], shift: float) -> Iterable[Html]:
+def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], shift: float) -> Iterable[Markup]:
     """One curve, with marks at places of its own: `shift` is how far into each decade."""
     corners = [(axes.x(x), axes.y(y)) for x, y in zip(fpr, tpr, strict=True) if y >= axes.lowest_tpr]
     if not corners:
@@ -86,7 +87,7 @@ def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], sh
     yield marks(how.shape, places, 9.0)
 
 
-def grid(axes: Axes) -> Iterable[Html]:
+def grid(axes: Axes) -> Iterable[Markup]:
     """A line for each power of ten, with its name, and what the axes are."""
     for x, share in decades(LOWEST, axes.x):
         yield tag("line", x1=x, x2=x, y1=TOP, y2=axes.ground, class_="grid")
@@ -105,7 +106,7 @@ def decades(lowest: float, place: Callable[[float], float]) -> Iterable[tuple[fl
         yield place(10.0**power), f"{10.0 ** (power + 2):g} %"
 
 
-def trace_key(how: Trace) -> Html:
+def trace_key(how: Trace) -> Markup:
     """A piece of the curve, to stand beside its name."""
     line = tag("path", d="M0 6H36", class_="curve", stroke_dasharray=how.dashes or None)
     return tag(
@@ -114,7 +115,7 @@ def trace_key(how: Trace) -> Html:
     )  # fmt: skip
 
 
-def chance_key() -> Html:
+def chance_key() -> Markup:
     """The same for the line on which an attack guesses."""
     return tag(
         "svg", tag("path", d="M0 6H36", class_="chance"), class_="line-key", viewBox="0 0 36 12", aria_hidden="true"

@@ -4,9 +4,10 @@ import base64
 import io
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from maxrr.report.markup import Html, tag
+from maxrr.report.markup import tag
 
 Ink = tuple[int, int, int]
 
@@ -38,7 +39,7 @@ def sheet(images: NDArray[np.floating], columns: int, edge: int = 1) -> NDArray[
     return filled.reshape(rows, columns, height, width).swapaxes(1, 2).reshape(rows * height, columns * width)
 
 
-def contact_sheet(images: NDArray[np.floating], gone: NDArray[np.bool_], columns: int, ink: Ink, label: str) -> Html:
+def contact_sheet(images: NDArray[np.floating], gone: NDArray[np.bool_], columns: int, ink: Ink, label: str) -> Markup:
     """All images as one picture, with empty frames in the places of those that are gone."""
     whole = sheet(np.where(gone[:, None, None], 0.0, images), columns)
     high, wide = whole.shape

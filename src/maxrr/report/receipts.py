@@ -17,7 +17,7 @@ def in_words(receipt: Receipt) -> list[str]:
     before = f", {receipt.already_forgotten} forgotten before" if receipt.already_forgotten else ""
     sentences = [
         f"{count(receipt.requested, 'record')} asked for: {receipt.core} core, {receipt.influential} influential, "
-        f"{receipt.neither} neither{before}. The model had {receipt.records_before:,} and has "
+        f"{receipt.free} free{before}. The model had {receipt.records_before:,} and has "
         f"{receipt.records_after:,}.",
         f"{sentence(receipt.reason)}",
         exactness(receipt),

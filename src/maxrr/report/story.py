@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.unlearning import Plan, Receipt, Verdict
+from maxrr.unlearning import Plan, Receipt, Replay
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -70,8 +70,8 @@ class Story:
     fit_seconds : float
     requests
         In the order they were made, each on top of those before it.
-    verdict
-        Of proving the last receipt in a fresh process.
+    replay
+        Of the last receipt, in a fresh process.
     """
 
     source: str
@@ -85,7 +85,7 @@ class Story:
     accuracy: float
     fit_seconds: float
     requests: tuple[RequestStory, ...]
-    verdict: Verdict
+    replay: Replay
 
     @cached_property
     def kinds(self) -> dict[str, Bools]:
@@ -103,7 +103,7 @@ class Story:
     @property
     def same_bytes(self) -> bool:
         """Whether every request ended in the bytes of training again, and the fresh process agreed."""
-        return all(request.same_bytes for request in self.requests) and self.verdict.verdict == "identical"
+        return all(request.same_bytes for request in self.requests) and self.replay.outcome == "identical"
 
 
 def kinds_of(core: Bools, influential: Bools) -> dict[str, Bools]:

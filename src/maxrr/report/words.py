@@ -21,6 +21,33 @@ def percent(share: float, decimals: int = 0) -> str:
     return f"{100 * share:.{decimals}f} %"
 
 
+def thousands(number: int) -> str:
+    """With a comma after each three digits.
+
+    >>> thousands(1420)
+    '1,420'
+    """
+    return f"{number:,}"
+
+
+def decimals(value: float, places: int = 2) -> str:
+    """So many digits after the point.
+
+    >>> decimals(0.5), decimals(0.12345, 3)
+    ('0.50', '0.123')
+    """
+    return f"{value:.{places}f}"
+
+
+def digits(value: float, number: int = 3) -> str:
+    """So many digits that count, with a true minus.
+
+    >>> digits(-50.123), digits(0.00123, 2)
+    ('−50.1', '0.0012')
+    """
+    return f"{value:.{number}g}".replace("-", "−")
+
+
 def duration(seconds: float) -> str:
     """Two digits of it, in a unit that suits.
 

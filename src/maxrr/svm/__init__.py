@@ -1,4 +1,4 @@
-"""Exact linear SVMs: solved, proved, and able to forget samples."""
+"""Exact linear SVMs: solved with a proof, and able to forget samples."""
 
 import typing
 
@@ -7,6 +7,7 @@ from maxrr import lazily
 __all__ = [
     "EXACT",
     "FORM",
+    "Array",
     "Certificate",
     "ConvergenceError",
     "FlatHeadWarning",
@@ -19,6 +20,7 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
+    from maxrr.svm.arrays import Array
     from maxrr.svm.calibration import PlattScaling, fit_platt
     from maxrr.svm.certificate import EXACT, FORM, Certificate
     from maxrr.svm.estimator import ConvergenceError, FlatHeadWarning, LinearSVM
@@ -26,6 +28,7 @@ if typing.TYPE_CHECKING:
     from maxrr.svm.influence import Influence, influential_in
 else:  # a certificate or the form of bytes needs no solver
     __getattr__ = lazily.names_from(__name__, {
+        "arrays": ("Array",),
         "calibration": ("PlattScaling", "fit_platt"),
         "certificate": ("EXACT", "Certificate", "FORM"),
         "heads": ("Work",),

@@ -1,6 +1,6 @@
 """One source for NumPy arrays and torch tensors: the few bridges that the array API standard leaves open."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,54 +11,75 @@ try:
 except ImportError:  # scikit-learn carries a copy, and where only the field's basics are installed that one serves
     from sklearn.externals import array_api_compat as compat  # type: ignore[no-redef]
 
-Array = Any
-"""A NumPy array or a torch tensor: whatever the array API standard calls an array."""
+
+class Array(Protocol):
+    """A NumPy array or a torch tensor, on any device.
+
+    Attributes
+    ----------
+    shape, ndim, dtype
+        As NumPy and PyTorch have them.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, chosen: Any, /) -> Any: ...
+    def __array__(self) -> NDArray[Any]: ...
+
+
+AnyArray = Any
+"""An `Array` inside the solver, unchecked: NumPy and PyTorch declare no type for what the array API has in common."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def namespace(*arrays: Array) -> Any:
+def namespace(*arrays: AnyArray) -> Any:
     """The array API namespace that all `arrays` belong to."""
     return compat.array_namespace(*arrays)
 
 
-def is_numpy(array: Array) -> bool:
+def is_numpy(array: AnyArray) -> bool:
     return bool(compat.is_numpy_array(array))
 
 
-def is_torch(array: Array) -> bool:
+def is_torch(array: AnyArray) -> bool:
     return bool(compat.is_torch_array(array))
 
 
-def on_accelerator(array: Array) -> bool:
+def on_accelerator(array: AnyArray) -> bool:
     """Whether this lives on a device of its own, where starting an operation costs more than most operations."""
     return is_torch(array) and array.device.type != "cpu"
 
 
-def to_numpy(array: Array) -> NDArray[Any]:
+def to_numpy(array: AnyArray) -> NDArray[Any]:
     """The same numbers in main memory."""
     if is_torch(array):
         return np.asarray(array.detach().cpu())
     return np.asarray(array)
 
 
-def like(values: NDArray[Any], reference: Array) -> Array:
+def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
     """`values` as an array of the kind and on the device of `reference`."""
     if is_numpy(reference):
         return values
     return namespace(reference).asarray(values, device=compat.device(reference))
 
 
-def rows(X: Array, positions: Ints) -> Array:
+def rows(X: AnyArray, positions: Ints) -> AnyArray:
     """The rows of `X` at `positions`, on the device of `X`."""
     if is_numpy(X):
         return X[positions]
     return namespace(X).take(X, like(positions, X), axis=0)
 
 
-def solve_positive(matrix: Array, ridge: float, right: Array) -> Array:
+def solve_positive(matrix: AnyArray, ridge: float, right: AnyArray) -> AnyArray:
     """Solve (matrix + ridge·I) x = right for a positive semidefinite matrix, which is overwritten."""
     if not is_numpy(matrix):
         matrix.diagonal().add_(ridge)

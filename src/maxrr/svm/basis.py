@@ -1,6 +1,6 @@
 """Samples on the margin with affinely independent features, and the linear system that they make.
 
-All of it is float64: it steers `polish.py`, which looks at what comes out without rounding.
+All of it is float64: it steers `exact_multipliers.py`, which looks at what comes out without rounding.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtrs
 
 from maxrr.svm.arrays import Floats, Ints
-from maxrr.svm.fixed import MANTISSA, Fixed, Integers, integers
+from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, integers
 
 CLEARLY = 1e-8  # more than this of each sample's own length is beyond the span of the others: they are independent
 DEPENDENT = 1e-12  # less than this of it: they are not

@@ -3,8 +3,8 @@
 Each head gets a sigmoid, fitted by maximum likelihood to the labels; the sigmoids of a sample are divided by their sum.
 The paper's membership inference (`alg:mia`) compares the cross-entropies of these probabilities.
 
-The same multiset of (scores, label) rows gives the same bytes in whatever order it comes: each head sorts its
-(score, label) pairs, and equal pairs are interchangeable. Sums are NumPy's pairwise ones; no BLAS, hence no threads.
+The order of the samples does not change a byte of the result: each head sorts its (score, label) pairs, and equal pairs
+are interchangeable. Sums are NumPy's pairwise ones; no BLAS, hence no threads.
 
 References
 ----------
@@ -45,9 +45,18 @@ class PlattScaling:
     centre: Floats
 
     def probabilities(self, scores: ArrayLike) -> Floats:
-        """Probabilities of shape (n, K): every row finite, in [0, 1], and summing to 1 up to rounding.
+        """Turn decision values into probabilities.
 
-        Columns follow `classes` as given to `fit_platt`. A row does not depend on the rows around it.
+        Parameters
+        ----------
+        scores : array-like of shape (n, K), or (n,) or (n, 1) for two classes
+            Decision values, as `fit_platt` takes them.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            One column per class, in the order of the `classes` given to `fit_platt`. Every row is finite, in [0, 1],
+            sums to 1 up to rounding, and does not depend on the other rows.
         """
         columns = _as_columns(scores, n_heads=self.a.size)
         with np.errstate(over="ignore"):
@@ -72,6 +81,16 @@ def fit_platt(scores: ArrayLike, y: ArrayLike, classes: ArrayLike) -> PlattScali
         Labels. Every class must have a sample.
     classes : array-like of shape (K,)
         The distinct labels, in the order of the columns.
+
+    Returns
+    -------
+    PlattScaling
+        The fitted sigmoids.
+
+    Raises
+    ------
+    ValueError
+        Scores are not finite, a label is not among the classes, or a class has no sample.
 
     Examples
     --------

@@ -11,7 +11,7 @@ FORM = 2
 """The canonical form of a head's bytes (`rounding.py`). 1 was the outcome of a fixed sequence of float64 operations."""
 
 EXACT = 1e-8
-"""With decision values known no better than this nothing is called exact."""
+"""The largest error of decision values with which a head still counts as solved."""
 
 
 @dataclass(frozen=True)

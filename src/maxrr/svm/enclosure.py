@@ -24,8 +24,8 @@ import numpy as np
 from maxrr.svm import rounding
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.basis import Near
-from maxrr.svm.fixed import Fixed, integers, scaled
-from maxrr.svm.polish import Polished
+from maxrr.svm.exact_multipliers import Polished
+from maxrr.svm.fixed_point import Fixed, integers, scaled
 
 UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative
 TINY = 2.0**-1000  # and its underflow

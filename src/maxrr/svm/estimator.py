@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import Array, Floats, Ints, is_numpy, is_torch, like, to_numpy
+from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
 from maxrr.svm.problem import Head, Samples
@@ -21,10 +21,17 @@ from maxrr.svm.problem import Head, Samples
 class ConvergenceError(ArithmeticError):
     """A head could not be solved: the numbers are beyond what float64 can tell apart.
 
+    Parameters
+    ----------
+    message : str
+        What went wrong, and what to do.
+    label : optional
+        The class whose head could not be solved.
+
     Attributes
     ----------
     label
-        The class whose head it is.
+        As it was given.
     """
 
     def __init__(self, message: str, label: Any = None) -> None:
@@ -33,17 +40,17 @@ class ConvergenceError(ArithmeticError):
 
 
 class FlatHeadWarning(UserWarning):
-    """A head has no weights: it says the same of every record, and nearly every record is influential in it."""
+    """All weights of a head are zero: it scores every record alike, and nearly every record is influential in it."""
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """Everything a fitted model knows, in one object that is exchanged whole."""
+class FittedState:
+    """Everything that a fitted model knows, in one object, so that one assignment changes all of it."""
 
     C: float
     classes: NDArray[Any]  # by code; those of forgotten classes stay
     solution: Solution
-    present: NDArray[Any] = field(init=False)  # those with samples, also for who predicts after these were erased
+    present: NDArray[Any] = field(init=False)  # those with samples; stays known after the samples were erased
 
     def __post_init__(self) -> None:
         samples = self.solution.samples
@@ -56,38 +63,43 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     For each class it minimises ½|w|² + C Σ max(0, 1 − yᵢ(w·xᵢ + b)); two classes share one head. It keeps a copy of
     the samples in float64, so that `forget` and `insert` can move the solution when samples leave or arrive. Their
-    result equals that of `fit` on the remaining samples, to the byte wherever the certificate is `decided`, and in
-    whatever order these are given.
+    result equals that of `fit` on the remaining samples in any order, byte for byte wherever the certificate is
+    `decided`.
 
-    Arrays may be NumPy's or torch's, on any device. Weights are NumPy arrays always: what is published is the exact
-    solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
+    Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
+    the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
 
     Parameters
     ----------
     C : float
-        Weight of the losses against ½|w|².
+        Weight of the losses against ½|w|², from 1e-50 to 1e50. Smaller values give a wider margin and more influential
+        samples.
     unsolved : {"raise", "warn"}
         What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
         or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
 
     Attributes
     ----------
-    coef_, intercept_
-        Weights (heads × features) and biases (heads).
-    classes_
-        Class labels, sorted.
-    certificate_
-        One `Certificate` per head.
-    influential_
+    coef_ : ndarray of shape (heads, features)
+        Weights.
+    intercept_ : ndarray of shape (heads,)
+        Biases.
+    classes_ : ndarray
+        Labels of the classes that have samples, sorted.
+    certificate_ : tuple of Certificate
+        One certificate per head.
+    influential_ : tuple of ndarray
         For each head, the rows of the samples on its margin and inside it: only these shape it.
-    multipliers_
+    multipliers_ : tuple of ndarray
         The dual variables of those samples, in the same order.
-    support_
-        Rows that are influential in any head.
-    rows_, held_
-        Rows that have not been forgotten; the same with their features.
-    work_
-        What the last `fit`, `forget` or `insert` cost: passes over the data, rows read, cold solves.
+    support_ : ndarray
+        Rows of the samples that are influential in any head.
+    rows_ : ndarray
+        Rows of the samples that have not been forgotten.
+    held_ : tuple of (ndarray, ndarray)
+        `rows_`, and the features of these samples.
+    work_ : Work
+        What the last `fit`, `forget` or `insert` cost.
 
     Examples
     --------
@@ -104,20 +116,27 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     # What callers do
 
-    def fit(self, X: Array, y: ArrayLike) -> Self:
+    def fit(self, X: Array | ArrayLike, y: ArrayLike) -> Self:
         """Solve every head from scratch.
 
         Parameters
         ----------
         X
-            Samples × features.
+            Samples × features: finite, dense numbers.
         y
-            Class labels.
+            One class label per sample, of at least two classes.
+
+        Returns
+        -------
+        LinearSVM
+            This estimator.
 
         Raises
         ------
         ConvergenceError
-            If a head could not be solved, unless `unsolved` is "warn".
+            A head could not be solved, unless `unsolved` is "warn".
+        ValueError
+            The samples or labels cannot be used; the message says why.
         """
         C = validation.penalty(self.C)
         if self.unsolved not in ("raise", "warn"):
@@ -129,7 +148,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         samples = Samples(
             kept, *validation.sizes(kept), codes, alive=np.ones(len(labels), dtype=bool)
         )  # fmt: skip
-        found = Fitted(C, classes, solve(samples, C))
+        found = FittedState(C, classes, solve(samples, C))
         self._check(found)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
@@ -139,13 +158,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """Remove samples from the solved problem, and their contents from memory.
 
         Samples clearly without influence cost no pass over the data. Otherwise only the heads that they shape are
-        solved again, from where they are. If anything goes wrong, the estimator is as it was; an interruption leaves it
-        so, or with the samples forgotten and their contents left to the next request to erase.
+        solved again, from where they are. If anything goes wrong, the estimator is as it was. An interruption leaves it
+        as it was, or with the samples forgotten; the next request then erases their contents.
 
         Parameters
         ----------
         rows
-            Row numbers as given to `fit`, and counted on by `insert`. They keep their meaning after `forget`.
+            Row numbers of the samples: those given to `fit` count from 0, those given to `insert` follow. A sample
+            keeps its number when others are forgotten.
 
         Returns
         -------
@@ -155,7 +175,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ConvergenceError
-            As `fit` does. Nothing is forgotten then.
+            A head could not be solved, unless `unsolved` is "warn". Nothing is forgotten then.
+        ValueError
+            A row is unknown, repeated or already forgotten, or fewer than two classes would be left.
         """
         after = self.without(rows)
         after._make_writable()
@@ -166,7 +188,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def without(self, rows: ArrayLike) -> Self:
         """A model as `forget` leaves it, with the samples' contents still in memory; this one stays as it is.
 
-        Both share their memory: `erase` of the new one ends the life of the old.
+        Both models share their memory: once the new one is told to `erase`, the old one can no longer be used.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, as `forget` takes them.
+
+        Returns
+        -------
+        LinearSVM
+            The model without these samples.
         """
         fitted = self._fitted
         samples = fitted.solution.samples
@@ -181,29 +213,62 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return model
 
     def erase(self, rows: ArrayLike | None = None) -> None:
-        """Overwrite what is left of forgotten samples, or these rows of a model that is not needed any more.
+        """Overwrite the contents of samples in memory. An interrupted erasure is finished by the next one.
 
-        Their codes go last: an interrupted erasure starts again.
+        Parameters
+        ----------
+        rows : optional
+            Row numbers, of a model that is no longer needed; by default all samples that were forgotten.
         """
         samples = self._fitted.solution.samples
         gone = np.flatnonzero(~samples.alive & (samples.codes >= 0)) if rows is None else np.asarray(rows, np.int64)
         samples.X[like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
         samples.exponents[gone] = 0
-        samples.codes[gone] = -1
+        samples.codes[gone] = -1  # last: it says that the rest is erased
 
-    def insert(self, X: Array, y: ArrayLike) -> tuple[Certificate, ...]:
+    def insert(self, X: Array | ArrayLike, y: ArrayLike) -> tuple[Certificate, ...]:
         """Add samples to the solved problem: the reverse of `forget`. They get the row numbers that come next.
 
         A class seen for the first time gets a head of its own, solved from scratch.
+
+        Parameters
+        ----------
+        X
+            Samples × features, with as many features as in `fit`.
+        y
+            One class label per sample.
+
+        Returns
+        -------
+        tuple of Certificate
+            One per head.
+
+        Raises
+        ------
+        ConvergenceError
+            A head could not be solved, unless `unsolved` is "warn". Nothing is added then.
         """
         self._make_writable()
         self.erase()  # what an interrupted request may have left
         self._state = self.with_more(X, y)._state
         return self.certificate_
 
-    def with_more(self, X: Array, y: ArrayLike, *, instead_of: ArrayLike = ()) -> Self:
-        """A model as `insert` leaves it, perhaps after forgetting some rows; this one stays as it is."""
+    def with_more(self, X: Array | ArrayLike, y: ArrayLike, *, instead_of: ArrayLike = ()) -> Self:
+        """A model as `insert` leaves it, and `forget` before that; this one stays as it is.
+
+        Parameters
+        ----------
+        X, y
+            The samples to add, as `insert` takes them.
+        instead_of
+            Row numbers of samples that leave, as `forget` takes them; by default none.
+
+        Returns
+        -------
+        LinearSVM
+            The model with the new samples.
+        """
         fitted = self._fitted
         old = fitted.solution.samples
         leaving = validation.rows(instead_of, old.alive) if np.size(instead_of) else np.empty(0, dtype=np.int64)
@@ -219,19 +284,43 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             solution, fitted.C, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64)
         )
         model = copy.copy(self)
-        model._state = Fitted(fitted.C, classes, added)
+        model._state = FittedState(fitted.C, classes, added)
         self._check(model._state)
         return model
 
-    def decision_function(self, X: Array) -> Array:
-        """Scores w·x + b, in arrays of the kind of X: (samples × heads), or with two classes one per sample."""
+    def decision_function(self, X: Array | ArrayLike) -> Array:
+        """Scores w·x + b: how sure each head is that a sample is of its class.
+
+        Parameters
+        ----------
+        X
+            Samples × features.
+
+        Returns
+        -------
+        Array
+            Samples × heads; with two classes one score per sample, positive for the second class. A torch tensor on
+            the device of `X` if that is one, otherwise a NumPy array.
+        """
         coef, intercept = self.coef_, self.intercept_
         features = self._checked(X)
         scores = features @ like(coef.T.copy(), features) + like(intercept, features)
-        return scores[:, 0] if len(intercept) == 1 else scores
+        wanted: Array = scores[:, 0] if len(intercept) == 1 else scores
+        return wanted
 
-    def predict(self, X: Array) -> NDArray[Any]:
-        """The class with the largest score."""
+    def predict(self, X: Array | ArrayLike) -> NDArray[Any]:
+        """The class with the largest score.
+
+        Parameters
+        ----------
+        X
+            Samples × features.
+
+        Returns
+        -------
+        ndarray
+            One class label per sample.
+        """
         scores = to_numpy(self.decision_function(X))
         return np.asarray(self.classes_[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)])
 
@@ -284,15 +373,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     # How it is kept
 
     @property
-    def _fitted(self) -> Fitted:
+    def _fitted(self) -> FittedState:
         state = vars(self).get("_state")
         if state is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call 'fit' with samples first")
-        assert isinstance(state, Fitted)
+        assert isinstance(state, FittedState)
         return state
 
-    def _checked(self, X: Array) -> Array:
-        """X as features of the kind the model was fitted on."""
+    def _checked(self, X: Array | ArrayLike) -> AnyArray:
+        """The features, if they are as many as the model was fitted on."""
         features = validation.features(X, self)
         validate_data(self, X if not is_torch(X) else to_numpy(features), reset=False, skip_check_array=True)
         return features
@@ -306,7 +395,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             own = replace(samples, **{name: arrays[name].copy() for name in fixed})
             self._state = replace(self._fitted, solution=replace(self._fitted.solution, samples=own))
 
-    def _check(self, found: Fitted) -> None:
+    def _check(self, found: FittedState) -> None:
         """Raise or warn about heads that are not solved, and warn about those without weights."""
         for head in found.solution.heads:
             label = validation.plain(found.classes[head.positive])
@@ -325,15 +414,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 )
 
 
-def unsolved_message(label: Any, head: Head, found: Fitted) -> str:
+def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
     X = np.abs(found.solution.samples.rows(np.flatnonzero(found.solution.samples.alive)))
     largest = np.max(X, axis=0)
-    proved = head.certificate
+    known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"the head of class {label!r} is not solved: its decision values are known only to {proved.error:.1e}, and its "
-        f"objective to {proved.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
+        f"the head of class {label!r} is not solved: its decision values are known only to {known.error:.1e}, and its "
+        f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
         f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
         "are, leave out columns that are combinations of others up to rounding"
     )

@@ -1,4 +1,4 @@
-"""What is done for a head that did not settle: another method, and if that does not end in a proof, bounds."""
+"""What is done for a head that did not settle: another method, and if that does not decide it, bounds."""
 
 import math
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.enclosure import TINY, UP
-from maxrr.svm.finish import all_margins, bias, certify, finish, margin_error
-from maxrr.svm.fixed import ROWS_PER_SUM, Fixed, Integers, Slices, integers
+from maxrr.svm.fixed_point import ROWS_PER_SUM, Fixed, Integers, Slices, integers
 from maxrr.svm.interior import follow
 from maxrr.svm.problem import Head, Samples, Trial
+from maxrr.svm.proving import all_margins, bias, certify, finish, margin_error
 
 BITS = 52  # of the multipliers
 FEW = 200

@@ -1,6 +1,6 @@
 """All heads over one set of samples: solve them, and move the solution when samples leave or arrive.
 
-Everything here returns a new `Solution` and changes nothing: whoever holds the old one can go on using it.
+Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
 
 from dataclasses import dataclass, replace
@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Threads, cores
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
-from maxrr.svm.finish import TOUCHING, margin_error, with_longest
-from maxrr.svm.fixed import Fixed
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
+from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.proving import TOUCHING, margin_error, with_longest
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
 
@@ -21,11 +21,21 @@ FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
 
 @dataclass(frozen=True)
 class Work:
-    """What an operation cost."""
+    """What the last change of a `LinearSVM` cost.
 
-    cold_solves: int = 0  # heads solved from scratch: all in a fit, else those of new classes and failed updates
-    passes: int = 0  # products of all samples with the weights of one or more heads
-    rows_touched: int = 0  # rows of X fetched, counted again each time they are
+    Attributes
+    ----------
+    cold_solves
+        Heads solved from scratch: all of them in a fit, otherwise those of new classes and of updates that failed.
+    passes
+        Products of all samples with the weights of one head or more.
+    rows_touched
+        Rows of the features that were read, each counted every time.
+    """
+
+    cold_solves: int = 0
+    passes: int = 0
+    rows_touched: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ def remove(solution: Solution, C: float, positions: Ints) -> Solution:
 
 
 def exchange(
-    solution: Solution, C: float, leaving: Ints, X: Array, sizes: tuple[Floats, Ints], codes: Ints
+    solution: Solution, C: float, leaving: Ints, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints
 ) -> Solution:  # fmt: skip
     """The solution without some samples and with others; `sizes` are lengths and exponents of these."""
     old = solution.samples
@@ -162,8 +172,8 @@ def extend_margins(samples: Samples, head: Head) -> Floats:
 
 def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> bool:
     """Whether any of the changed samples shapes the head, or may do so: its margin is not proved to be above 1."""
-    proved = head.certificate
-    bound = margin_error(samples.lengths[changed], head.w, head.b, proved.weight_error, proved.bias_error)
+    known = head.certificate
+    bound = margin_error(samples.lengths[changed], head.w, head.b, known.weight_error, known.bias_error)
     return not bool((margins[changed] > 1.0 + bound + 2.0 * TOUCHING).all())
 
 

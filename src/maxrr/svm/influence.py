@@ -19,24 +19,33 @@ from numpy.typing import ArrayLike
 from maxrr.parallel import InProcess, Processes, WorkerLostError
 from maxrr.progress import Progress
 from maxrr.svm import validation
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
+from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
-MOST_NUMBERS = 2**26  # of all these, or the memory of smaller ones would not do
+MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory
 
-Job = tuple[int, Array | ValueError, Bools | None, Guess | None]
+Job = tuple[int, AnyArray | ValueError, Bools | None, Guess | None]
 """A run's number, its features or what is wrong with them, its samples, and where its heads are if that is known."""
 
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """The solution of a run: which samples shape it, in any of its heads, its proof, and its weights.
+    """The heads of one run, and which samples are influential in any of them.
 
-    Weights and biases are (heads × features) and (heads), of the classes that have a head.
+    Attributes
+    ----------
+    mask : ndarray of shape (samples,)
+        Whether each sample is influential.
+    certificates
+        One certificate per head.
+    weights : ndarray of shape (heads, features)
+        The weights of the heads: one head per class, or one for two classes.
+    biases : ndarray of shape (heads,)
+        Their biases.
     """
 
     mask: Bools
@@ -53,7 +62,9 @@ def influential_in(
     masks: Iterable[Bools | None] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Influence]:
-    """For each run the samples that `LinearSVM(C).fit(X, y)` finds influential, in the order of the runs.
+    """The samples that `LinearSVM(C).fit(X, y)` finds influential, for the features X of each run.
+
+    Runs are solved in worker processes, one per core.
 
     Parameters
     ----------
@@ -65,15 +76,21 @@ def influential_in(
     C
         Weight of the losses, as in `LinearSVM`.
     masks
-        For each run the samples that take part in it; None stands for all. On a graphics processor neighbouring runs
-        with the same array are begun together.
+        For each run the samples that take part in it, as booleans; None stands for all. On a graphics processor
+        neighbouring runs with the same array are begun together.
     progress
         Called after every run.
+
+    Returns
+    -------
+    iterator of Influence
+        One per run, in the order of the runs.
 
     Raises
     ------
     ValueError
-        For features that `LinearSVM.fit` would refuse, naming the number of the run. The runs before have been given.
+        `LinearSVM.fit` would refuse the features of a run; the message has its number. The results of the runs before
+        it have been given.
     """
     C = validation.penalty(C)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
@@ -88,7 +105,7 @@ def without_features(codes: Ints) -> Samples:
 
 
 def spread(
-    runs: Iterable[Array], masks: Iterable[Bools | None], blank: Samples, C: float, progress: Progress | None
+    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, C: float, progress: Progress | None
 ) -> Iterator[Influence]:  # fmt: skip
     """All runs over all cores. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
@@ -111,7 +128,7 @@ def spread(
             raise RuntimeError(f"run {done}: {error}") from error
 
 
-def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Array], Bools | None]]:
+def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list[AnyArray], Bools | None]]:
     """Runs that are begun together: on a graphics processor several, which take hardly longer there than one."""
     for _, alike in groupby(runs, key=lambda run: id(run[1])):
         for X, mask in alike:
@@ -120,8 +137,8 @@ def groups(runs: Iterable[tuple[Array, Bools | None]]) -> Iterator[tuple[list[Ar
 
 
 def begin_runs(
-    group: list[Array], mask: Bools | None, blank: Samples, C: float
-) -> Iterator[tuple[Array | ValueError, Guess | None]]:
+    group: list[AnyArray], mask: Bools | None, blank: Samples, C: float
+) -> Iterator[tuple[AnyArray | ValueError, Guess | None]]:
     """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
     guesses = iter(guess_on_device([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
@@ -137,7 +154,7 @@ def masked(blank: Samples, mask: Bools | None) -> Samples:
     return blank if mask is None else replace(blank, alive=np.asarray(mask, dtype=bool))
 
 
-def features_or_error(X: Array, blank: Samples) -> Array | ValueError:
+def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
     """The features as the solver wants them. Those of NumPy are left to the worker."""
     try:
         if not is_torch(X):
@@ -149,7 +166,7 @@ def features_or_error(X: Array, blank: Samples) -> Array | ValueError:
         return error
 
 
-def guess_on_device(features: list[Array], blank: Samples, C: float) -> list[Guess | None]:
+def guess_on_device(features: list[AnyArray], blank: Samples, C: float) -> list[Guess | None]:
     """Where the heads of each run are, if a device has worked on them."""
     there = [X for X in features if on_accelerator(X)]
     if not there:
@@ -162,17 +179,17 @@ def guess_on_device(features: list[Array], blank: Samples, C: float) -> list[Gue
     return [next(found) if on_accelerator(X) else None for X in features]
 
 
-def in_memory(X: Array, features: Array) -> Array:
+def in_memory(X: AnyArray, features: AnyArray) -> AnyArray:
     """What is sent to a worker: float32 as it is, half as much and the same numbers."""
     return to_numpy(X if str(X.dtype) == "torch.float32" else features) if is_torch(X) else X
 
 
-def check_length(features: Array, blank: Samples) -> None:
+def check_length(features: AnyArray, blank: Samples) -> None:
     if len(features) != len(blank.codes):
         raise ValueError(f"X has {len(features)} samples, but y has {len(blank.codes)} labels")
 
 
-def filled(blank: Samples, features: Array) -> Samples:
+def filled(blank: Samples, features: AnyArray) -> Samples:
     """The samples with the features of a run."""
     check_length(features, blank)
     lengths, exponents = validation.sizes(features)

@@ -16,7 +16,7 @@ This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & 
 import math
 from dataclasses import dataclass
 
-from maxrr.svm.arrays import Array, namespace, solve_positive
+from maxrr.svm.arrays import AnyArray, namespace, solve_positive
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms
@@ -32,12 +32,12 @@ class Smoothed:
     A sample with an upper bound of zero is not in the working set, and only there to save a copy of the others.
     """
 
-    X: Array
-    y: Array
-    cap: Array
-    centre: Array
+    X: AnyArray
+    y: AnyArray
+    cap: AnyArray
+    centre: AnyArray
     sigma: float
-    pull: Array
+    pull: AnyArray
     tilt: float
 
 
@@ -45,14 +45,14 @@ class Smoothed:
 class Point:
     """Where Newton stopped, and what it knew there."""
 
-    w: Array
+    w: AnyArray
     b: float
-    multipliers: Array
+    multipliers: AnyArray
     spread: float  # the largest distance from 1 of a margin in the band: nothing at the solution
     strayed: bool  # margins moved so far that the working set may no longer stand for all samples
 
 
-def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: float, reach: float) -> Point:
+def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance: float, reach: float) -> Point:
     """Minimise the smoothed problem until its gradient is small, or margins have moved by `reach`.
 
     The gradient is measured in multipliers (its w-part is divided by `length`, the typical one of a sample), and
@@ -98,8 +98,8 @@ def minimise(problem: Smoothed, w: Array, b: float, length: float, tolerance: fl
 
 
 def direction(
-    X: Array, in_band: Array, n_band: int, sigma: float, gradient_w: Array, gradient_b: float
-) -> tuple[Array, float]:
+    X: AnyArray, in_band: AnyArray, n_band: int, sigma: float, gradient_w: AnyArray, gradient_b: float
+) -> tuple[AnyArray, float]:
     """Newton's direction for curvature I + σ Σ (xᵢ, 1)(xᵢ, 1)ᵀ over the band."""
     xp = namespace(X)
     if n_band == 0:  # no curvature in b: first balance the classes, then shrink w; the line search finds the step
@@ -124,7 +124,7 @@ def direction(
 
 
 def line_search(
-    raised: Array, cap: Array, sigma: float, change: Array, slope: float, *, offset: float, curvature: float
+    raised: AnyArray, cap: AnyArray, sigma: float, change: AnyArray, slope: float, *, offset: float, curvature: float
 ) -> float:
     """The step at which the slope along a direction vanishes: a safeguarded Newton iteration on a monotone function.
 

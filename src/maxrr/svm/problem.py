@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, like, rows, to_numpy
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.fixed import Fixed
+from maxrr.svm.fixed_point import Fixed
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Samples:
     `codes` numbers the class of each sample.
     """
 
-    X: Array
+    X: AnyArray
     lengths: Floats
     exponents: Ints
     codes: Ints
@@ -46,12 +46,12 @@ class Samples:
         self.counter.rows += len(self.codes)
         return to_numpy(self.X @ like(weights, self.X))
 
-    def everything(self) -> Array:
+    def everything(self) -> AnyArray:
         """All features, where they are."""
         self.counter.rows += len(self.codes)
         return self.X
 
-    def on_device(self, positions: Ints) -> Array:
+    def on_device(self, positions: Ints) -> AnyArray:
         """Some samples' features, where X is."""
         self.counter.rows += len(positions)
         return rows(self.X, positions)
@@ -79,7 +79,7 @@ class InsideSum:
 
 @dataclass(frozen=True)
 class Head:
-    """One head, solved: weights, the samples on its margin and inside it, and the proof.
+    """One head, solved: weights, the samples on its margin and inside it, and the certificate.
 
     `margins` holds yᵢ(w·xᵢ + b) for every sample, infinite where a sample was erased; `multipliers` those of the
     samples on the margin (the ones inside have C, the rest 0).

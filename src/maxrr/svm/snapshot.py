@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from maxrr.svm import validation
 from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.estimator import Fitted, LinearSVM
+from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
 from maxrr.svm.problem import Head, Samples
 
 
 @dataclass(frozen=True)
 class HeadState:
-    """One head: the class it speaks for, its weights, the rows that they came from, and the proof."""
+    """One head: the class it speaks for, its weights, the rows that they came from, and the certificate."""
 
     label: Any
     w: Floats
@@ -56,5 +56,5 @@ def restored(C: float, features: Floats, labels: NDArray[Any], alive: Bools, hea
         raise ValueError("the heads are not those of the samples' classes")
     model = LinearSVM(C=C)
     model.n_features_in_ = X.shape[1]
-    model._state = Fitted(C, classes, Solution(samples, tuple(solved), Work()))
+    model._state = FittedState(C, classes, Solution(samples, tuple(solved), Work()))
     return model

@@ -25,11 +25,11 @@ MOST = 2**18  # more rows than this are left to `working_set`
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunSamples:
     """All samples of several runs as `minimise` wants them: centred, scaled to lengths of about 1, with a one added."""
 
     X: Tensor  # (runs, n, D)
-    y: Tensor  # (heads of a run, n): the same for all runs, as is who is alive
+    y: Tensor  # (heads of a run, n): the same for all runs, as are the samples that are alive
     alive: Tensor  # (n)
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what was subtracted from the features
@@ -64,7 +64,7 @@ def guess_run(samples: Samples, C: float, classes: list[int]) -> Guess:
 
 
 def guess_runs(samples: Samples, features: list[Tensor], C: float, classes: list[int]) -> list[Guess]:
-    """The same for several runs over the same samples, each with features (n, d)."""
+    """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
     run, heads = prepare(samples, torch.stack(features), classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
     v = find_direction(run, samples, C)
@@ -101,7 +101,7 @@ def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, C: float) -> Gu
     )  # fmt: skip
 
 
-def prepare(samples: Samples, X: Tensor, classes: list[int]) -> Runs:
+def prepare(samples: Samples, X: Tensor, classes: list[int]) -> RunSamples:
     """Centred and scaled features: nothing that follows depends on the units of X."""
     origin = X.mean(1)
     centred = X - origin[:, None]
@@ -111,10 +111,10 @@ def prepare(samples: Samples, X: Tensor, classes: list[int]) -> Runs:
     codes = torch.as_tensor(samples.codes, device=X.device)
     y = torch.where(codes == torch.as_tensor(classes, device=X.device)[:, None], 1.0, -1.0).to(X.dtype)
     alive = torch.as_tensor(samples.alive, device=X.device)
-    return Runs(pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, decay, origin, length)
+    return RunSamples(pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, decay, origin, length)
 
 
-def find_direction(run: Runs, samples: Samples, C: float) -> Tensor:
+def find_direction(run: RunSamples, samples: Samples, C: float) -> Tensor:
     """Weights from a thinned sample: (runs, heads, D)."""
     chosen, weight = thin(samples)
     places = torch.as_tensor(chosen, device=run.X.device)

@@ -1,4 +1,4 @@
-"""What callers may hand in, and what they are told otherwise."""
+"""Checks of what callers hand in, and the messages for what cannot be used."""
 
 import math
 from numbers import Real
@@ -10,12 +10,12 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from maxrr.svm.arrays import Array, Bools, Floats, Ints, is_torch, namespace, to_numpy
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_torch, namespace, to_numpy
 
 LONGEST = 1e100
 SMALLEST = 1e-100
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50
-NO_EXPONENT = -10_000  # of zero, and of nothing
+NO_EXPONENT = -10_000  # the exponent of a row of zeros, or of no numbers
 
 
 def penalty(C: object) -> float:
@@ -27,7 +27,7 @@ def penalty(C: object) -> float:
     return float(C)
 
 
-def features(X: Array, estimator: object) -> Array:
+def features(X: AnyArray, estimator: object) -> AnyArray:
     """X as a finite float64 matrix of the kind it came in."""
     if issparse(X):
         raise ValueError("sparse matrices are not supported: pass a dense array, X.toarray()")
@@ -96,7 +96,7 @@ def joined(classes: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
     return both
 
 
-def owned(X: Array) -> Array:
+def owned(X: AnyArray) -> AnyArray:
     """A copy, with numbers below `SMALLEST` in size as zeros."""
     if is_torch(X):
         return X.clone().masked_fill_(X.abs() < SMALLEST, 0.0)
@@ -106,12 +106,12 @@ def owned(X: Array) -> Array:
     return own
 
 
-def sizes(X: Array) -> tuple[Floats, Ints]:
+def sizes(X: AnyArray) -> tuple[Floats, Ints]:
     """The length of every row, and the least c with all its numbers below 2^c in size."""
     return lengths(X), exponents(X)
 
 
-def lengths(X: Array) -> Floats:
+def lengths(X: AnyArray) -> Floats:
     """The Euclidean length of every row, if that leaves room for arithmetic."""
     found = np.asarray(to_numpy(namespace(X).linalg.vector_norm(X, axis=1)), dtype=np.float64)
     if not np.max(found) <= LONGEST:
@@ -119,7 +119,7 @@ def lengths(X: Array) -> Floats:
     return found
 
 
-def exponents(X: Array) -> Ints:
+def exponents(X: AnyArray) -> Ints:
     """For every row the least c with all its numbers below 2^c in size."""
     largest = to_numpy(namespace(X).max(namespace(X).abs(X), axis=1))
     return np.where(largest > 0.0, np.frexp(largest)[1], NO_EXPONENT).astype(np.int64)

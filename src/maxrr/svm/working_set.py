@@ -15,10 +15,10 @@ import numpy as np
 from maxrr.parallel import Engine, InProcess, single_threaded_blas
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
-from maxrr.svm.arrays import Array, Floats, Ints, like, to_numpy
+from maxrr.svm.arrays import AnyArray, Floats, Ints, like, to_numpy
 from maxrr.svm.fallback import solve_surely
-from maxrr.svm.finish import Candidate, confirm, finish, propose
 from maxrr.svm.problem import Head, Samples, Trial
+from maxrr.svm.proving import Candidate, confirm, finish, propose
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -125,7 +125,7 @@ def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
 
 
 def narrow(
-    samples: Samples, C: float, trial: Trial, now: Proposal, X: Array, y: Floats, alpha: Floats, cap: Floats
+    samples: Samples, C: float, trial: Trial, now: Proposal, X: AnyArray, y: Floats, alpha: Floats, cap: Floats
 ) -> None:
     """Newton on one smoothing; the next will be narrower if the multipliers still change much."""
     problem = newton.Smoothed(
@@ -181,7 +181,7 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
     trial.w = trial.w + step * (proposal.w - trial.w)
     trial.b += step * (proposal.b - trial.b)
     trial.margins = trial.margins + step * change
-    # 3. Narrow the smoothing where the working set told the truth, widen the working set where it did not.
+    # 3. Narrow the smoothing where the working set was right about the other samples, widen it where it was not.
     if proposal.strayed or step < 0.5:
         trial.reach *= 2.0
     else:

@@ -7,38 +7,42 @@ from maxrr import lazily
 __all__ = [
     "Action",
     "Bundle",
-    "Exported",
     "Guarantee",
-    "HeadProof",
+    "HeadCertificate",
+    "Ids",
+    "Inputs",
+    "Labels",
     "MaxRR",
     "Plan",
     "Receipt",
-    "Verdict",
+    "Replay",
+    "Technique",
     "contradictions",
-    "export_onnx",
     "network_in",
-    "prove",
+    "replay",
 ]
 
 if typing.TYPE_CHECKING:
     from maxrr.unlearning.actions import Action
+    from maxrr.unlearning.aliases import Ids, Inputs, Labels
     from maxrr.unlearning.bundles import Bundle, network_in
     from maxrr.unlearning.consistency import contradictions
-    from maxrr.unlearning.export import Exported, export_onnx
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.plans import Plan
-    from maxrr.unlearning.proof import Verdict, prove
-    from maxrr.unlearning.receipts import HeadProof, Receipt
+    from maxrr.unlearning.receipts import HeadCertificate, Receipt
+    from maxrr.unlearning.replaying import Replay, replay
+    from maxrr.unlearning.requests import Technique
 else:  # receipts can be read without PyTorch
     __getattr__ = lazily.names_from(__name__, {
         "actions": ("Action",),
+        "aliases": ("Ids", "Inputs", "Labels"),
         "bundles": ("Bundle", "network_in"),
         "consistency": ("contradictions",),
-        "export": ("Exported", "export_onnx"),
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
         "plans": ("Plan",),
-        "proof": ("Verdict", "prove"),
-        "receipts": ("HeadProof", "Receipt"),
+        "receipts": ("HeadCertificate", "Receipt"),
+        "replaying": ("Replay", "replay"),
+        "requests": ("Technique",),
     })  # fmt: skip

@@ -21,12 +21,14 @@ from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
 from maxrr.unlearning import facts
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.conditions import conditions
-from maxrr.unlearning.oblivion import Mark, Oblivion
-from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import Tombstone, Tombstones
 
-FORMAT, VERSION = "maxrr bundle", 1
+FORMAT, VERSION = "maxrr bundle", 2  # 2 says the same as 1 in other words
+FORMER = 1  # can still be read
+FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "marks": "tombstones"}
 WEIGHT = "extractor/"  # before the names of the extractor's weights
 
 
@@ -34,16 +36,16 @@ WEIGHT = "extractor/"  # before the names of the extractor's weights
 class Bundle:
     """Everything about a model but the raw records: how it was made, what it is, and what it has forgotten.
 
-    `maxrr.unlearning.prove` makes it again from the raw records and compares. `save` and `load` keep it in a file.
+    `maxrr.unlearning.replay` makes it again from the raw records and compares. `save` and `load` keep it in a file.
     """
 
-    setting: Setting
+    blueprint: Blueprint
     choice: Choice
-    manifest: str  # the content hash of the retained records
+    content_hash: str  # the content hash of the retained records
     model_hash: str
     layers: str  # the extractor's, as text
     extractor: Mapping[str, Tensor]  # its weights
-    classes: tuple[str, ...]  # of the head
+    classes: tuple[str, ...]  # of the heads
     weights: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     certificates: tuple[Certificate, ...]  # of the heads
@@ -51,10 +53,10 @@ class Bundle:
     technique: bool  # the extractor was changed by a caller's function
     on_influential: bool
     ids: NDArray[Any]  # of the retained records, in order
-    fitted_on: NDArray[Any]  # of those that the head was fitted on, in order
+    fitted_on: NDArray[Any]  # of those that the heads were fitted on, in order
     features: NDArray[np.float64]  # theirs
     key: bytes
-    marks: frozenset[Mark]  # of forgotten records
+    tombstones: frozenset[Tombstone]  # of forgotten records
     left: frozenset[bytes]  # of those that the extractor was trained on
     receipts: tuple[str, ...]  # hashes of those that were handed out
     network: dict[str, Any] | None  # what makes the network, if that can be imported anywhere
@@ -65,24 +67,24 @@ class Bundle:
     @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
-        return conditions(self.choice, self.setting, len(self.left), self.technique)
+        return conditions(self.choice, self.blueprint, len(self.left), self.technique)
 
     @classmethod
     def of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
         rows, features = fitted.in_order()
         return cls(
-            fitted.setting, fitted.choice, fitted.holdings.manifest, fitted.model_hash, str(fitted.extractor),
-            facts.weights_of(fitted.extractor), fitted.head_classes, fitted.head.coef_, fitted.head.intercept_,
-            fitted.head.certificate_, FORM, fitted.technique, fitted.on_influential,
-            np.sort(fitted.holdings.ids[fitted.holdings.alive]), fitted.holdings.ids[rows], features, fitted.key,
-            fitted.oblivion.marks, fitted.left, fitted.receipts,
-            json.loads(json.dumps(facts.network_facts(fitted.setting, fitted.extractor)["network"])),
+            fitted.blueprint, fitted.choice, fitted.records.content_hash, fitted.model_hash, str(fitted.extractor),
+            facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_,
+            fitted.heads.certificate_, FORM, fitted.technique, fitted.on_influential,
+            np.sort(fitted.records.ids[fitted.records.alive]), fitted.records.ids[rows], features, fitted.key,
+            fitted.tombstones.stones, fitted.left, fitted.receipts,
+            json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these ids the model has forgotten."""
-        return Oblivion(self.marks).knows(self.key, ids)
+        return Tombstones(self.tombstones).knows(self.key, ids)
 
     def save(self, path: str | Path) -> None:
         """Write it to a file that only its owner can read."""
@@ -97,14 +99,14 @@ class Bundle:
     def said(self) -> dict[str, Any]:
         """All but its numbers, as JSON has it."""
         return {
-            "format": FORMAT, "version": VERSION, "setting": facts.setting_facts(self.setting),
+            "format": FORMAT, "version": VERSION, "blueprint": facts.blueprint_facts(self.blueprint),
             "network": self.network,
-            "core": facts.core_facts(self.setting.core), "core_key": facts.core_key(self.setting.core),
+            "core": facts.core_facts(self.blueprint.core), "core_key": facts.core_key(self.blueprint.core),
             "choice": facts.choice_facts(self.choice), "core_ids": self.choice.ids.tolist(),
             "certificates": [asdict(certificate) for certificate in self.certificates],
             "ids": self.ids.tolist(), "fitted_on": self.fitted_on.tolist(), "key": self.key.hex(),
-            "marks": [[part.hex() for part in mark] for mark in sorted(self.marks)],
-            "left": sorted(mark.hex() for mark in self.left), "receipts": list(self.receipts),
+            "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
+            "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
             **{name: getattr(self, name) for name in SIMPLE}, "classes": list(self.classes),
         }  # fmt: skip
 
@@ -162,13 +164,15 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ValueError(f"{path} is not a bundle: {type(error).__name__}: {error}") from error
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ValueError(f"{path} is not a bundle")
+    if said.get("version") == FORMER:
+        said = {FORMERLY.get(name, name): value for name, value in said.items()} | {"version": VERSION}
     if said.get("version") != VERSION:
         raise ValueError(f"{path} is a bundle of version {said.get('version')}, and this program knows {VERSION}")
     return said, tensors
 
 
 SIMPLE = {
-    "manifest": str, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
+    "content_hash": str, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
 }  # fmt: skip
 
 
@@ -181,22 +185,22 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
     named = facts.named_in(said)
     if network is None and named is not None and named.our_own:
         network = named
-        network()  # now, rather than in the middle of a proof
+        network()  # now, rather than in the middle of a replay
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
         raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")
-    setting = facts.setting_of(said["setting"], network, facts.core_of(said["core"], said["core_key"]))
+    blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]))
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
-    if setting.frozen:  # what was used is what was stored, whatever the maker gives today
-        setting = replace(setting, network=facts.extractor_of(setting, said["layers"], weights))
+    if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
+        blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     return Bundle(
-        setting=setting, choice=facts.choice_of(said["choice"], keys(said["core_ids"])), extractor=weights,
+        blueprint=blueprint, choice=facts.choice_of(said["choice"], keys(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
         ids=keys(said["ids"]), fitted_on=keys(said["fitted_on"]), key=bytes.fromhex(said["key"]),
-        marks=frozenset(Mark(*map(bytes.fromhex, mark)) for mark in said["marks"]),
+        tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
         network=said["network"], **simple,
     )  # fmt: skip

@@ -14,7 +14,7 @@ class Chosen(Protocol):
 
 
 class Made(Protocol):
-    """What is asked of a `Setting`."""
+    """What is asked of a `Blueprint`."""
 
     @property
     def decides_each(self) -> bool: ...
@@ -22,18 +22,18 @@ class Made(Protocol):
     def given(self) -> Mapping[str, str]: ...
 
 
-def conditions(choice: Chosen, setting: Made, left_in_extractor: int, technique: bool) -> list[str]:
+def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool) -> list[str]:
     """One sentence for each condition; none where exactness holds as it is.
 
-    Of choice and setting only what is asked here, so that a workspace's status can be told without making a model.
+    Of choice and blueprint only what is asked here, so that a workspace's status can be told without making a model.
     """
     found = [] if choice.unconditional else [choice.depended_on]
-    if choice.unconditional and not setting.decides_each:
+    if choice.unconditional and not blueprint.decides_each:
         found.append(f"the core was chosen in a way of the caller's own, on whose word it is that {choice.depended_on}")
-    if setting.given:
+    if blueprint.given:
         found.append(
-            f"{named(list(setting.given))} of the network were given, and neither drawn from the seed nor trained here "
-            "from the start: on the word of whoever gave them that the records had no part in them"
+            f"{named(list(blueprint.given))} of the network were given, and neither drawn from the seed nor trained "
+            "here from the start: on the word of whoever gave them that the records had no part in them"
         )
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")

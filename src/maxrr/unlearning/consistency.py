@@ -10,9 +10,9 @@ from maxrr.data import Dataset
 from maxrr.svm import EXACT
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.guarantees import Guarantee
-from maxrr.unlearning.oblivion import class_mark, commitment
-from maxrr.unlearning.receipts import NOTHING, VERSION, HeadProof, Receipt, claim_of, lasting, rounded_up
+from maxrr.unlearning.receipts import FORMER, NOTHING, VERSION, HeadCertificate, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
+from maxrr.unlearning.tombstones import class_hmac, commitment
 
 HASH = re.compile("[0-9a-f]{64}")
 
@@ -26,11 +26,11 @@ NOT_COMPARED = (
 
 def contradictions(receipt: Receipt) -> Iterator[str]:
     """Where a receipt says two things that cannot both be so, or claims more than its certificates carry."""
-    forgotten = receipt.core + receipt.influential + receipt.neither
+    forgotten = receipt.core + receipt.influential + receipt.free
     exact, core = receipt.guarantee.startswith("exact"), receipt.core
-    hashes = [receipt.manifest_before, receipt.manifest_after, receipt.model_before, receipt.model_after]
+    hashes = [receipt.commitment_before, receipt.commitment_after, receipt.model_before, receipt.model_after]
     counts = [
-        receipt.requested, core, receipt.influential, receipt.neither, receipt.already_forgotten,
+        receipt.requested, core, receipt.influential, receipt.free, receipt.already_forgotten,
         receipt.duplicates_left, receipt.core_left_in_extractor, receipt.records_before, receipt.records_after,
     ]  # fmt: skip
     if receipt.guarantee not in [guarantee.value for guarantee in Guarantee]:
@@ -42,28 +42,29 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
         yield "a count is below zero"
     if receipt.requested != forgotten + receipt.already_forgotten:
         yield "core, influential, neither and forgotten before do not add up to the records asked for"
-    if len(receipt.record_marks) != forgotten or len(set(receipt.record_marks)) != forgotten:
-        yield f"it has {len(receipt.record_marks)} marks for {forgotten} forgotten records"
-    if len(set(receipt.earlier_marks)) != receipt.already_forgotten or len(receipt.earlier_marks) != len(
-        set(receipt.earlier_marks) - set(receipt.record_marks)
+    if len(receipt.tombstones) != forgotten or len(set(receipt.tombstones)) != forgotten:
+        yield f"it has {len(receipt.tombstones)} tombstones for {forgotten} forgotten records"
+    if len(set(receipt.earlier_tombstones)) != receipt.already_forgotten or len(receipt.earlier_tombstones) != len(
+        set(receipt.earlier_tombstones) - set(receipt.tombstones)
     ):
-        yield f"it has {len(receipt.earlier_marks)} marks for {receipt.already_forgotten} records forgotten before"
-    if len(set(receipt.core_marks)) != core or not set(receipt.core_marks) <= set(receipt.record_marks):
-        yield f"it has {len(receipt.core_marks)} marks for {core} core records"
+        earlier = len(receipt.earlier_tombstones)
+        yield f"it has {earlier} tombstones for {receipt.already_forgotten} records forgotten before"
+    if len(set(receipt.core_tombstones)) != core or not set(receipt.core_tombstones) <= set(receipt.tombstones):
+        yield f"it has {len(receipt.core_tombstones)} tombstones for {core} core records"
     fewer = receipt.records_before - receipt.records_after
     if fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
         yield f"{forgotten} records were forgotten, and there are {fewer} fewer"
-    named = (*receipt.record_marks, *receipt.core_marks, *receipt.earlier_marks)
-    marks = (*hashes, *named, *(head.class_mark for head in receipt.heads))
-    if not all(HASH.fullmatch(text) for text in marks):
-        yield "a hash or mark is not 64 hexadecimal digits"
+    named = (*receipt.tombstones, *receipt.core_tombstones, *receipt.earlier_tombstones)
+    hmacs = (*hashes, *named, *(head.class_hmac for head in receipt.heads))
+    if not all(HASH.fullmatch(text) for text in hmacs):
+        yield "a hash or HMAC is not 64 hexadecimal digits"
     if (receipt.previous != "") != (receipt.number > 1) or (receipt.previous and not HASH.fullmatch(receipt.previous)):
         yield f"receipt {receipt.number} does not name the one before it as it should"
     if receipt.guarantee == Guarantee.untouched and (
         core or receipt.influential or receipt.model_before != receipt.model_after
     ):
         yield "the model cannot be untouched if core or influential records are gone, or its hash is another"
-    if forgotten and (receipt.manifest_before == receipt.manifest_after):
+    if forgotten and (receipt.commitment_before == receipt.commitment_after):
         yield "records were forgotten, and the hash of the records is the same"
     if receipt.guarantee == Guarantee.retrain and receipt.core_policy != RETRAIN:
         yield f"{receipt.guarantee} with policy {receipt.core_policy!r}"
@@ -72,7 +73,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     if receipt.guarantee == Guarantee.retrain and receipt.core_left_in_extractor:
         yield "an extractor that was trained again has no forgotten records in it"
     if exact and receipt.refit == INFLUENTIAL and receipt.guarantee == Guarantee.refit:
-        yield "a head on influential records alone is not exact"
+        yield "heads on influential records alone are not exact"
     if receipt.unconditional != (exact and not receipt.conditions):
         yield "it is unconditional if and only if it is exact and names no conditions"
     if receipt.conditions and not exact:
@@ -82,7 +83,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     yield from contradictions_of_heads(receipt)
     if not is_moment(receipt.time) or not receipt.seconds >= 0.0:
         yield f"{receipt.time!r} is no time, or {receipt.seconds} seconds are none"
-    if receipt.version != VERSION:
+    if receipt.version not in (FORMER, VERSION):
         yield f"it is of version {receipt.version}"
 
 
@@ -122,14 +123,14 @@ def not_of(receipt: Receipt, bundle: Bundle) -> str:
 
 def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
     """Whether the state that a receipt tells of is the present one."""
-    after = commitment(bundle.key, b"records", bundle.manifest), commitment(bundle.key, b"model", bundle.model_hash)
-    return receipt.number == len(bundle.receipts) and (receipt.manifest_after, receipt.model_after) == after
+    after = commitment(bundle.key, b"records", bundle.content_hash), commitment(bundle.key, b"model", bundle.model_hash)
+    return receipt.number == len(bundle.receipts) and (receipt.commitment_after, receipt.model_after) == after
 
 
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
     """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
-    known = {mark.id.hex() for mark in bundle.marks}
-    unknown = sum(mark not in known for mark in (*receipt.record_marks, *receipt.earlier_marks))
+    known = {stone.id.hex() for stone in bundle.tombstones}
+    unknown = sum(stone not in known for stone in (*receipt.tombstones, *receipt.earlier_tombstones))
     if unknown:
         yield f"{unknown} of its records were not forgotten by this model"
     if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):
@@ -138,26 +139,26 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
 
 def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What a receipt of the present state says that is not so."""
-    setting, choice = bundle.setting, bundle.choice
+    blueprint, choice = bundle.blueprint, bundle.choice
     heads = bundle.classes if len(bundle.classes) > 2 else bundle.classes[1:]
     exact = receipt.guarantee.startswith("exact")
     found = bundle.conditions if exact else []
     facts = {
         "records_after": len(dataset),
-        "manifest_after": commitment(bundle.key, b"records", dataset.content_hash()),
+        "commitment_after": commitment(bundle.key, b"records", dataset.content_hash()),
         "model_after": commitment(bundle.key, b"model", bundle.model_hash),
         "form": bundle.form,
-        "seed": setting.seed,
-        "recipe": asdict(setting.recipe),
-        "C": setting.C,
-        "environment": asdict(setting.environment),
+        "seed": blueprint.seed,
+        "recipe": asdict(blueprint.recipe),
+        "C": blueprint.C,
+        "environment": asdict(blueprint.environment),
         "core_depended_on": choice.depended_on,
         "core_details": lasting(choice.details),
         "core_left_in_extractor": len(bundle.left),
         "conditions": found,
         "unconditional": exact and not found,
         "heads": [
-            HeadProof.of(class_mark(bundle.key, name), certificate)
+            HeadCertificate.of(class_hmac(bundle.key, name), certificate)
             for name, certificate in zip(heads, bundle.certificates, strict=True)
         ],
     }
@@ -165,4 +166,4 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         if getattr(receipt, name) != value:
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
-        yield "the guarantee on the receipt is exact, and the head stands on influential records alone"
+        yield "the guarantee on the receipt is exact, and the heads stand on influential records alone"

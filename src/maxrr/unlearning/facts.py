@@ -18,8 +18,8 @@ from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.svm import Certificate
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.receipts import fits
-from maxrr.unlearning.setting import Setting
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
 
@@ -41,24 +41,24 @@ def checked(facts: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any
     return dict(facts)
 
 
-def setting_facts(setting: Setting) -> dict[str, Any]:
-    """All of a setting but the network and the core."""
+def blueprint_facts(blueprint: Blueprint) -> dict[str, Any]:
+    """All of a blueprint but the network and the core."""
     return {
-        "frozen": setting.frozen, "seed": setting.seed, "recipe": asdict(setting.recipe), "C": setting.C,
-        "device": setting.device, "threads": setting.threads, "environment": asdict(setting.environment),
-        "given": dict(setting.given),
+        "frozen": blueprint.frozen, "seed": blueprint.seed, "recipe": asdict(blueprint.recipe), "C": blueprint.C,
+        "device": blueprint.device, "threads": blueprint.threads, "environment": asdict(blueprint.environment),
+        "given": dict(blueprint.given),
     }  # fmt: skip
 
 
-def setting_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Setting:
-    """The setting that was stored."""
+def blueprint_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Blueprint:
+    """The blueprint that was stored."""
     known = checked(facts, SETTING)
     recipe, environment = Recipe(**known["recipe"]), Environment(**known["environment"])
     if asdict(recipe) != known["recipe"] or not fits(recipe, Recipe) or not fits(environment, Environment):
         raise ValueError("the recipe or the environment is none")
     if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
         raise ValueError("the seed or the weights that were given are none")
-    return Setting(network=network, core=core, **{**known, "recipe": recipe, "environment": environment})
+    return Blueprint(network=network, core=core, **{**known, "recipe": recipe, "environment": environment})
 
 
 def choice_of(facts: Mapping[str, Any], ids: NDArray[Any]) -> Choice:
@@ -104,9 +104,9 @@ def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
     return core
 
 
-def network_facts(setting: Setting, extractor: nn.Module) -> dict[str, Any]:
+def network_facts(blueprint: Blueprint, extractor: nn.Module) -> dict[str, Any]:
     """What is needed to make the network again."""
-    named = name_of(setting.network)
+    named = name_of(blueprint.network)
     return {"network": None if named is None else asdict(named), "layers": str(extractor)}
 
 
@@ -116,13 +116,13 @@ def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
     return None if named is None else NamedNetwork(named["maker"], tuple(named["arguments"]))
 
 
-def extractor_of(setting: Setting, layers: str, weights: dict[str, Tensor]) -> nn.Module:
+def extractor_of(blueprint: Blueprint, layers: str, weights: dict[str, Tensor]) -> nn.Module:
     """The extractor: the network's layers with the stored weights."""
     try:
-        made = setting.network if isinstance(setting.network, nn.Module) else setting.network()
+        made = blueprint.network if isinstance(blueprint.network, nn.Module) else blueprint.network()
     except Exception as error:  # of the caller's code
         raise ValueError(f"the network could not be made: {error}") from error
-    extractor = copy.deepcopy(made).cpu().eval() if setting.frozen else split(made)[0]
+    extractor = copy.deepcopy(made).cpu().eval() if blueprint.frozen else split(made)[0]
     if str(extractor) != layers or kinds(extractor.state_dict()) != kinds(weights):
         raise ValueError("the network has other layers than the one that was fitted: name the network that was")
     extractor.load_state_dict(weights)

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from maxrr.errors import Stale
 from maxrr.progress import Progress
 from maxrr.svm import FORM
-from maxrr.unlearning import flat, state
-from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, class_mark, id_mark
+from maxrr.unlearning import flat_heads, state
 from maxrr.unlearning.plans import Plan
-from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of, lasting
+from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, class_hmac, id_hmac
 
 Commit = Callable[[Fitted, Receipt], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
@@ -35,18 +35,18 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     if plan.refusal:
         raise plan.refused()
     overrides = let_in(request.copies, request.allow_copies)
-    with flat.quietly():
+    with flat_heads.quietly():
         after = state.carried_out(before, plan.action, request, progress)
-    flat.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
+    flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)
     after = with_receipt(after, receipt)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
-    after.head.erase()
-    after.holdings.erase()
-    before.head.erase(request.rows)
-    before.holdings.without(request.rows).erase()
+    after.heads.erase()
+    after.records.erase()
+    before.heads.erase(request.rows)
+    before.records.without(request.rows).erase()
     return receipt
 
 
@@ -61,10 +61,10 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
     """What was done."""
     assert plan.guarantee is not None
     request, heads = plan.request, heads_of(after)
-    setting, exact = before.setting, plan.guarantee.exact
+    blueprint, exact = before.blueprint, plan.guarantee.exact
     purpose = FORGOTTEN if request.added is None else REPLACED
-    marks, core_marks = (
-        [id_mark(before.key, id_, purpose) for id_ in before.holdings.ids[rows].tolist()]
+    tombstones, core_tombstones = (
+        [id_hmac(before.key, id_, purpose) for id_ in before.records.ids[rows].tolist()]
         for rows in (request.rows, request.core_rows)
     )
     return Receipt(
@@ -74,19 +74,20 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         unconditional=exact and not after.conditions, conditions=after.conditions if exact else [],
         core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
-        influential=plan.influential, neither=plan.neither, already_forgotten=plan.already_forgotten,
+        influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        record_marks=sorted(mark.hex() for mark in marks), core_marks=sorted(mark.hex() for mark in core_marks),
-        earlier_marks=sorted(mark.hex() for mark in request.forgotten_before),
-        records_before=int(before.holdings.alive.sum()), records_after=int(after.holdings.alive.sum()),
-        manifest_before=before.manifest_commitment, manifest_after=after.manifest_commitment,
+        tombstones=sorted(stone.hex() for stone in tombstones),
+        core_tombstones=sorted(stone.hex() for stone in core_tombstones),
+        earlier_tombstones=sorted(stone.hex() for stone in request.forgotten_before),
+        records_before=int(before.records.alive.sum()), records_after=int(after.records.alive.sum()),
+        commitment_before=before.records_commitment, commitment_after=after.records_commitment,
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
-        seed=setting.seed, recipe=asdict(setting.recipe), C=setting.C, environment=asdict(setting.environment),
+        seed=blueprint.seed, recipe=asdict(blueprint.recipe), C=blueprint.C, environment=asdict(blueprint.environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
 
 
-def heads_of(fitted: Fitted) -> list[HeadProof]:
+def heads_of(fitted: Fitted) -> list[HeadCertificate]:
     """What a receipt says of the heads."""
-    pairs = zip(fitted.spoken_for, fitted.head.certificate_, strict=True)
-    return [HeadProof.of(class_mark(fitted.key, name), certificate) for name, certificate in pairs]
+    pairs = zip(fitted.spoken_for, fitted.heads.certificate_, strict=True)
+    return [HeadCertificate.of(class_hmac(fitted.key, name), certificate) for name, certificate in pairs]

@@ -20,11 +20,11 @@ class Guarantee(StrEnum):
 MEANING = {
     Guarantee.untouched: "none of the records shaped the model: it stays as it is, and they are erased",
     Guarantee.refit: (
-        "the head is the one that a fit on the retained records gives; the extractor was not trained on the others"
+        "the heads are those that a fit on the retained records gives; the extractor was not trained on the others"
     ),
     Guarantee.approximate: (
-        "the head is fitted without the records, but the model is not the one that training without them gives: "
+        "the heads are fitted without the records, but the model is not the one that training without them gives: "
         "an audit is due"
     ),
-    Guarantee.retrain: "the extractor is trained again without the records, with the recorded seed, and then the head",
+    Guarantee.retrain: "the extractor is trained again without the records, with the recorded seed, and then the heads",
 }

@@ -1,4 +1,4 @@
-"""The hash of a model: extractor and head, nothing else."""
+"""The hash of a model: extractor and heads, nothing else."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from maxrr.nets.run_store import as_array
 def model_hash(
     extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]
 ) -> str:  # fmt: skip
-    """SHA-256 over every weight with its name, type and shape, and over the head with the names of its classes."""
+    """SHA-256 over every weight with its name, type and shape, and over the heads with the names of their classes."""
     state = sorted(extractor.items())
     parts = [framed(name.encode(), described(as_array(value.detach().cpu()))) for name, value in state]
     parts += [framed(*map(key_bytes, classes)), described(weights), described(intercepts)]

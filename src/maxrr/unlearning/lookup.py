@@ -4,44 +4,43 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, listed
 from maxrr.errors import DataError, NotHere
-from maxrr.unlearning.oblivion import REPLACED, id_mark
+from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in_place
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 
-def look_up(
-    fitted: Fitted, ids: ArrayLike | None, subjects: ArrayLike | None, core_policy: str | Technique, refit: str
-) -> Request:
+def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, refit: str) -> Request:
     """Rows and kinds of the records that a request names."""
     check_policy(core_policy, refit)
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
-        ids = fitted.holdings.ids[fitted.holdings.of_subjects(np.unique(keys_of(subjects, "subject ids")))]
+        ids = fitted.records.ids[fitted.records.of_subjects(np.unique(keys_of(subjects, "subject ids")))]
     wanted = np.unique(keys_of(ids, "record ids"))
-    found = fitted.holdings.rows(wanted)
+    found = fitted.records.rows(wanted)
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
-    gone = fitted.oblivion.knows(fitted.key, missing)
-    before = tuple(id_mark(fitted.key, id_) for id_ in missing[gone].tolist())
+    gone = fitted.tombstones.knows(fitted.key, missing)
+    before = tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
     left = 0 if not fitted.left else sum(
-        bool({id_mark(fitted.key, id_), id_mark(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
+        bool({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
     )  # fmt: skip
     return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
 
 
-def keys_of(given: ArrayLike | None, what: str) -> NDArray[Any]:
+def keys_of(given: Ids | None, what: str) -> NDArray[Any]:
     """Ids as a request may give them: one or many, also in a column of objects."""
     return check_keys(listed(given), what)
 
 
 def look_up_for_replacing(
-    fitted: Fitted, id_: int | str, inputs: ArrayLike, label: Any, core_policy: str | Technique,
+    fitted: Fitted, id_: int | str, inputs: Inputs, label: int | str | None, core_policy: str | Technique,
     allow_copies: str | None,
 ) -> Request:  # fmt: skip
     """The request to forget one record, with the one that takes its place; without that if there is no such record."""
@@ -51,34 +50,34 @@ def look_up_for_replacing(
     if not len(request.rows):
         return request
     added = rectified(fitted, request, inputs, label)
-    if np.array_equal(added.record_hashes(), fitted.holdings.hashes[request.rows]):
+    if np.array_equal(added.record_hashes(), fitted.records.hashes[request.rows]):
         raise DataError(f"the record {id_!r} is just so already: there is nothing to replace")
     copies = copies_in_place(fitted, added, allow_copies)
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
 
-def rectified(fitted: Fitted, request: Request, inputs: ArrayLike, label: Any) -> Dataset:
+def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str | None) -> Dataset:
     """The record that takes the place of the requested one."""
-    holdings, rows = fitted.holdings, request.rows
+    records, rows = fitted.records, request.rows
     given = np.asarray(inputs)
-    if given.shape != holdings.shape:
-        raise DataError(f"the new record has shape {given.shape}, but the model's records have {holdings.shape}")
-    if given.dtype == np.uint8 != holdings.dtype:
+    if given.shape != records.shape:
+        raise DataError(f"the new record has shape {given.shape}, but the model's records have {records.shape}")
+    if given.dtype == np.uint8 != records.dtype:
         raise DataError(
-            f"the new record is of bytes, which networks divide by 255, but the model's are {holdings.dtype}"
+            f"the new record is of bytes, which networks divide by 255, but the model's are {records.dtype}"
         )
-    content = given.astype(holdings.dtype)
-    if holdings.dtype.kind in "iu" and not np.array_equal(content, given):
-        raise DataError(f"the new record does not fit into {holdings.dtype}, which the model's records are of")
-    labels = holdings.labels[rows]
+    content = given.astype(records.dtype)
+    if records.dtype.kind in "iu" and not np.array_equal(content, given):
+        raise DataError(f"the new record does not fit into {records.dtype}, which the model's records are of")
+    labels = records.labels[rows]
     if label is not None:
-        present = holdings.present
+        present = records.present
         found = present[fitted.labels[present] == label] if np.ndim(label) == 0 else present[:0]
         if not len(found):
             known = ", ".join(map(repr, fitted.labels[present].tolist()))
             raise DataError(f"there is no class {label!r}; the classes are {known}")
         labels = found[:1]
-    subjects = None if holdings.subjects is None else holdings.subjects[rows]
+    subjects = None if records.subjects is None else records.subjects[rows]
     return Dataset(
-        content[None], labels, holdings.class_names, holdings.ids[rows], subjects, columns=holdings.columns
+        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns
     )  # fmt: skip

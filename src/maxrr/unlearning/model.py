@@ -26,20 +26,21 @@ from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import penalty
-from maxrr.unlearning import flat
+from maxrr.unlearning import flat_heads
+from maxrr.unlearning.aliases import Ids, Inputs, Labels
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
-from maxrr.unlearning.holdings import Holdings, shuffled
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
-from maxrr.unlearning.oblivion import Oblivion
-from maxrr.unlearning.pace import Pace
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
-from maxrr.unlearning.setting import Setting
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import Tombstones
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -91,11 +92,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Learning and predicting
 
     def fit(
-        self, X: Dataset | ArrayLike, y: ArrayLike | None = None, ids: ArrayLike | None = None,
-        subjects: ArrayLike | None = None, *, allow_copies: str | None = None, folder: str | Path | None = None,
+        self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None,
+        subjects: Ids | None = None, *, allow_copies: str | None = None, folder: str | Path | None = None,
         progress: Progress | None = None,
     ) -> Self:  # fmt: skip
-        """Choose the core, train the extractor on it, and fit the head on every record.
+        """Choose the core, train the extractor on it, and fit the heads on every record.
 
         `X` is a Dataset, or an array with labels `y`, record ids (row numbers if not given) and perhaps subject ids.
         In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
@@ -120,7 +121,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
         recipe = Recipe(self.epochs, self.batch_size, self.lr)
-        setting = Setting(
+        blueprint = Blueprint(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
             self.threads, Environment.here(chosen_device(self.device), self.threads),
             {} if isinstance(self.core, Frozen) else given_weights(self.network), copy.deepcopy(self.core),
@@ -130,37 +131,50 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
-        holdings = Holdings.of(records)
+        held = HeldRecords.of(records)
         clock = [time.perf_counter()]
-        extractor = setting.extractor(records, choice, progress)
+        extractor = blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
-        features = setting.features(extractor, records, progress)
+        features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
-        head = setting.head(features, records)
+        heads = blueprint.fit_heads(features, records)
         clock.append(time.perf_counter())
-        pace = Pace.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(head.certificate_))
-        fitted = Fitted(setting, extractor, head, holdings, choice, labels, key, Oblivion(), pace)
+        durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
+        fitted = Fitted(blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations)
         if before is not None:
             fitted = replace(
-                fitted, oblivion=before.oblivion, receipts=before.receipts, overrides=before.overrides + overrides,
+                fitted, tombstones=before.tombstones, receipts=before.receipts, overrides=before.overrides + overrides,
                 layouts=before.layouts + 1,
             )  # fmt: skip
-        flat.warn(fitted.flat, stacklevel=3)
+        flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted
         return self
 
-    def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
-        """The head's scores of records."""
+    def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
+        """The heads' scores of records."""
         return decisions(self._fitted, X)
 
-    def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
-        """The classes of records: indices for a Dataset's, or the labels that `fit` was given."""
+    def predict(self, X: Dataset | Inputs) -> NDArray[Any]:
+        """The classes of records.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+
+        Returns
+        -------
+        array
+            Of a Dataset the class names, as strings. Of an array the labels that `fit` was given, as in `classes_`;
+            where `fit` was given a Dataset, these are places in its class names.
+        """
         fitted = self._fitted  # one state from here to the end, whatever another thread does
         scores = decisions(fitted, X)
         best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-        return np.asarray(fitted.labels[fitted.codes][best])
+        classes = np.array(fitted.head_classes) if isinstance(X, Dataset) else fitted.labels[fitted.codes]
+        return np.asarray(classes[best])
 
-    def predict_proba(self, X: Dataset | ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """Probabilities of the classes in `classes_`, by Platt scaling on the retained records."""
         fitted = self._fitted
         if "platt" not in fitted.derived:
@@ -170,10 +184,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitted.platt().probabilities(decisions(fitted, X))
 
     def score(
-        self, X: Dataset | ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Dataset | Inputs, y: Labels | None = None, sample_weight: ArrayLike | None = None
     ) -> float:  # fmt: skip
-        """The share of records that are classified rightly."""
-        truth = X.labels if isinstance(X, Dataset) else np.asarray(y)
+        """The share of records that are classified rightly. Those of a Dataset are compared by their class names."""
+        truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else np.asarray(y)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(self.predict(X) == truth, weights=weights))
 
@@ -186,9 +200,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(fitted.labels[fitted.codes])
 
     @property
-    def head_(self) -> LinearSVM:
+    def heads_(self) -> LinearSVM:
         """The SVM."""
-        return self._fitted.head
+        return self._fitted.heads
 
     @property
     def extractor_(self) -> nn.Module:
@@ -201,29 +215,29 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted.choice
 
     def influential_ids(self) -> NDArray[Any]:
-        """The ids of the records that shape the head, in order. Rows of `head_` stand in an order of their own."""
+        """The ids of the records that shape a head, in order. Rows of `heads_` stand in an order of their own."""
         fitted = self._fitted
-        return np.sort(fitted.holdings.ids[fitted.head.support_])
+        return np.sort(fitted.records.ids[fitted.heads.support_])
 
     @property
     def model_hash_(self) -> str:
-        """Over extractor and head."""
+        """Over extractor and heads."""
         return self._fitted.model_hash
 
     @property
-    def manifest_(self) -> str:
+    def content_hash_(self) -> str:
         """Over the retained records: the content hash of a Dataset of these."""
-        return self._fitted.holdings.manifest
+        return self._fitted.records.content_hash
 
     def bundle(self) -> Bundle:
-        """What is needed to prove the current state by training again: for whoever runs the model, not the public."""
+        """What is needed to replay the current state, by training again: for whoever runs the model, not the public."""
         with self._lock:
             return Bundle.of(self._fitted)
 
     # Forgetting
 
     def plan(
-        self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """What `unlearn` would do with this request. Changes nothing; `execute` does it."""
@@ -231,7 +245,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit))
 
     def plan_replace(
-        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """What `replace` would do. Changes nothing; `execute` does it."""
@@ -249,7 +263,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return execute(self._fitted, plan, self._take_over, progress)
 
     def unlearn(
-        self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by id or all of some subjects.
@@ -265,7 +279,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             leaves it alone (approximate). A function gets the extractor, the core records that stay and those to
             forget, and returns another extractor (approximate).
         refit
-            "retained" fits the head on all retained records, "influential" on those that were influential in the
+            "retained" fits the heads on all retained records, "influential" on those that were influential in the
             last full fit: cheaper, and not the same.
         """
         with self._lock:
@@ -273,12 +287,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return execute(self._fitted, plan, self._take_over, progress)
 
     def replace(
-        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Rectify a record: forget the one with this id, and learn another in its place.
 
-        Without a label it keeps the old one. The new record enters the head. Where the extractor is trained again and
+        Without a label it keeps the old one. The new record enters the heads. Where the extractor is trained again and
         the core is decided for each record by itself (`HashCore`, `FullCore`), it enters the core as well if its id
         says so, and the model is the one that fitting the corrected data gives. With a core that was ranked it does not
         enter before the next `fit`: the model is the one that an extractor on the same core, without the record, and
@@ -320,7 +334,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def as_dataset(
-    X: Dataset | ArrayLike, y: ArrayLike | None, ids: ArrayLike | None, subjects: ArrayLike | None
+    X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None
 ) -> tuple[Dataset, NDArray[Any]]:
     """Records, and what the caller calls their classes."""
     if isinstance(X, Dataset):
@@ -343,24 +357,24 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def decisions(fitted: Fitted, X: Dataset | ArrayLike) -> NDArray[Any]:
+def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     """The scores of records that are of the kind that a model was fitted on."""
-    holdings = fitted.holdings
+    known = fitted.records
     array = X.inputs if isinstance(X, Dataset) else np.asarray(X)
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
-    if names is not None and holdings.columns is not None and names != holdings.columns:
+    if names is not None and known.columns is not None and names != known.columns:
         raise DataError(
-            f"the columns are {listed(names)}, but the model was fitted on {listed(holdings.columns)}: bring the same "
+            f"the columns are {listed(names)}, but the model was fitted on {listed(known.columns)}: bring the same "
             "ones in the same order"
         )
-    if array.shape[1:] != holdings.shape:
-        raise DataError(f"the records have shape {array.shape[1:]}, but the model was fitted on {holdings.shape}")
-    if (array.dtype == np.uint8) != (holdings.dtype == np.uint8):
+    if array.shape[1:] != known.shape:
+        raise DataError(f"the records have shape {array.shape[1:]}, but the model was fitted on {known.shape}")
+    if (array.dtype == np.uint8) != (known.dtype == np.uint8):
         kinds = "pixels of 0 to 255 in uint8, which it divides by 255", "floats, which it takes as they are"
-        fitted_on = kinds[0] if holdings.dtype == np.uint8 else kinds[1]
+        fitted_on = kinds[0] if known.dtype == np.uint8 else kinds[1]
         raise DataError(f"the records are {array.dtype}, but the model was fitted on {fitted_on}: bring the same kind")
     records = X if isinstance(X, Dataset) else unlabelled(array)
-    return np.asarray(fitted.head.decision_function(fitted.setting.features(fitted.extractor, records)))
+    return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
 def unlabelled(array: NDArray[Any]) -> Dataset:

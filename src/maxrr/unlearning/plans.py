@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.errors import NotHere, Refused
-from maxrr.unlearning import flat
+from maxrr.unlearning import flat_heads
 from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
-from maxrr.unlearning.holdings import Bools
+from maxrr.unlearning.records import Bools
 from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
 
@@ -57,7 +57,7 @@ class Plan:
     requested: int
     core: int
     influential: int
-    neither: int
+    free: int
     unknown: int
     already_forgotten: int
     duplicates_left: int
@@ -120,14 +120,14 @@ class Found:
 
     @classmethod
     def of(cls, fitted: Fitted, request: Request) -> "Found":
-        holdings = fitted.holdings
+        records = fitted.records
         influential, shaped = fitted.influenced(request.rows)
-        staying = holdings.alive.copy()
+        staying = records.alive.copy()
         staying[request.rows] = False
-        arriving = holdings.labels[:0] if request.added is None else request.added.labels
+        arriving = records.labels[:0] if request.added is None else request.added.labels
         return cls(
             int((~np.isin(influential, request.core_rows)).sum()), shaped, staying,
-            np.unique(np.concatenate([holdings.labels[staying], arriving])), holdings.twins(request.rows),
+            np.unique(np.concatenate([records.labels[staying], arriving])), records.twins(request.rows),
         )  # fmt: skip
 
 
@@ -159,10 +159,10 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         action, guarantee, reason, conditions_then(action, guarantee, fitted),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=len(request.core_rows), influential=found.influential,
-        neither=len(request.rows) - len(request.core_rows) - found.influential,
+        free=len(request.rows) - len(request.core_rows) - found.influential,
         unknown=len(request.unknown), already_forgotten=request.already_forgotten, duplicates_left=found.twins,
         heads=heads, trains=trains, embeds=embeds,
-        seconds=fitted.pace.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
+        seconds=fitted.durations.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip
 
@@ -185,18 +185,18 @@ def conditions_then(action: Action, guarantee: Guarantee | None, fitted: Fitted)
     if guarantee is None or not guarantee.exact:
         return []
     if action is Action.retrain:
-        return conditions(fitted.choice, fitted.setting, left_in_extractor=0, technique=False)
-    return conditions(fitted.choice, fitted.setting, fitted.left_in_extractor, fitted.technique)
+        return conditions(fitted.choice, fitted.blueprint, left_in_extractor=0, technique=False)
+    return conditions(fitted.choice, fitted.blueprint, fitted.left_in_extractor, fitted.technique)
 
 
 def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
     """The labels of the records that the extractor is trained on again."""
-    holdings, added = fitted.holdings, request.added
-    ids, labels = holdings.ids[found.staying], holdings.labels[found.staying]
-    core = holdings.ids[fitted.core & found.staying]
+    records, added = fitted.records, request.added
+    ids, labels = records.ids[found.staying], records.labels[found.staying]
+    core = records.ids[fitted.core & found.staying]
     if added is not None:
         ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-    return labels[np.isin(ids, fitted.setting.core_ids(ids, core))]
+    return labels[np.isin(ids, fitted.blueprint.core_ids(ids, core))]
 
 
 # Why
@@ -210,7 +210,7 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
         if left:
             said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
         if fitted.on_influential:
-            said += "; the head stands on influential records alone, and is not the one of a fit on all retained ones"
+            said += "; the heads stand on influential records alone, and are not those of a fit on all retained ones"
         return said
     if guarantee is Guarantee.untouched:
         said = "no requested record is core or influential"
@@ -223,25 +223,25 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
     elif core:
         said = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
     elif fitted.on_influential and request.refit == RETAINED:
-        said = "the head stood on influential records alone, and is fitted on all retained ones again"
+        said = "the heads stood on influential records alone, and are fitted on all retained ones again"
     else:
         some = found.influential
         said = f"{of_the_records(some) if some else 'none of the records is'} influential, none is core"
         if fitted.flat:
-            said += f" ({flat.counted(len(fitted.flat))})"
+            said += f" ({flat_heads.counted(len(fitted.flat))})"
     if action is Action.influential:
-        said += "; the head is fitted on what is left of the last full fit's influential records, not on all retained"
+        said += "; the heads are fitted on what is left of the last full fit's influential records, not on all retained"
     said = f"{said}: {MEANING[guarantee]}"
     return said if request.added is None else said + shaped(action, request, fitted)
 
 
 def shaped(action: Action, request: Request, fitted: Fitted) -> str:
     """What the record that takes the place of another shapes."""
-    if action is Action.retrain and fitted.setting.decides_each:
+    if action is Action.retrain and fitted.blueprint.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
-    if fitted.setting.decides_each and not len(request.core_rows):
-        return "; the new record shapes the head alone"
-    return "; the new record shapes the head, and the extractor not before the next fit"
+    if fitted.blueprint.decides_each and not len(request.core_rows):
+        return "; the new record shapes the heads alone"
+    return "; the new record shapes the heads, and the extractor not before the next fit"
 
 
 def of_the_records(count: int) -> str:
@@ -268,7 +268,7 @@ def why_not(
         ), []
     if not len(request.rows) and not request.already_forgotten:
         return "the request names no records", []
-    names = [fitted.holdings.class_names[label] for label in found.labels_left]
+    names = [fitted.records.class_names[label] for label in found.labels_left]
     if len(names) < 2:
         left = f"only class {names[0]!r}" if names else "no records"
         return f"this would leave {left}: a classifier needs two classes. Delete the model instead", []
@@ -282,7 +282,7 @@ def why_not(
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         ), []
     if action is Action.influential:
-        fitted_on = np.unique(fitted.holdings.labels[np.setdiff1d(fitted.basis, request.rows)])
+        fitted_on = np.unique(fitted.records.labels[np.setdiff1d(fitted.basis, request.rows)])
         if not np.array_equal(fitted_on, found.labels_left):
             return "no influential record of every class would be left", [replace(request, refit=RETAINED)]
     return None

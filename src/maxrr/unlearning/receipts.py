@@ -17,18 +17,24 @@ from typing import Any
 from maxrr.files import parse_json
 from maxrr.svm import Certificate
 
-VERSION = 4  # 2 has core_marks; 3 the form of the bytes; 4 conditions, the receipt before, and HMACs for all hashes
+VERSION = 5  # 4 has conditions, the receipt before, and HMACs for all hashes; 5 says the same in other words
+FORMER = 4  # can still be read, and is written as it was: its fields had these names
+FORMERLY = {
+    "free": "neither", "tombstones": "record_marks", "core_tombstones": "core_marks",
+    "earlier_tombstones": "earlier_marks", "commitment_before": "manifest_before",
+    "commitment_after": "manifest_after", "class_hmac": "class_mark",
+}  # fmt: skip
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 
 
 @dataclass(frozen=True)
-class HeadProof:
+class HeadCertificate:
     """How well one head is solved: the part of its `maxrr.svm.Certificate` that is handed out.
 
     Attributes
     ----------
-    class_mark : str
+    class_hmac : str
         An HMAC of the name of the class that the head tells from the rest.
     decided : bool
         Whether its bytes are those that any decided computation on the same records ends in.
@@ -36,22 +42,22 @@ class HeadProof:
         The decision value of every record that it was fitted on is within this of the exact one: a power of ten.
     """
 
-    class_mark: str
+    class_hmac: str
     decided: bool
     error: float
 
     @classmethod
-    def of(cls, class_mark: str, certificate: Certificate) -> "HeadProof":
+    def of(cls, class_hmac: str, certificate: Certificate) -> "HeadCertificate":
         """What a receipt says of a head with this certificate."""
-        return cls(class_mark, certificate.decided, power_of_ten(max(certificate.error, LEAST)))
+        return cls(class_hmac, certificate.decided, power_of_ten(max(certificate.error, LEAST)))
 
 
-def claim_of(guarantee: str, heads: Sequence[HeadProof]) -> str:
+def claim_of(guarantee: str, heads: Sequence[HeadCertificate]) -> str:
     """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
 
     An approximate answer claims nothing of the kind: fitting without the records gives another model.
 
-    >>> heads = [HeadProof("0a", True, 1e-12), HeadProof("0b", False, 1e-11)]
+    >>> heads = [HeadCertificate("0a", True, 1e-12), HeadCertificate("0b", False, 1e-11)]
     >>> claim_of("exact-refit", heads), claim_of("approximate-refit", heads)
     ('within 1.0e-11', 'nothing')
     """
@@ -101,19 +107,22 @@ class Receipt:
     guarantee, reason, bytes_claim : str
         What is promised, why, and what is claimed of the bytes: "identical" where every head is decided, so that any
         decided run on the retained records, with the same extractor, ends in these bytes; or "within X", the largest
-        `HeadProof.error`; or "nothing" where the answer is approximate.
+        `HeadCertificate.error`; or "nothing" where the answer is approximate.
     form : int
         The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
     unconditional, conditions : bool, list of str
         Whether the answer is exact as it is, and if it is exact on conditions, which.
     core_depended_on : str
         What the choice of the core depended on.
-    record_marks, core_marks, earlier_marks : list of str
+    requested, core, influential, free, already_forgotten : int
+        How many records were asked for, and how many of these were core, influential (and not core), neither, or
+        forgotten before.
+    tombstones, core_tombstones, earlier_tombstones : list of str
         HMACs of the ids of the forgotten records, of those among them that were core, and of records asked for that
         were forgotten before.
     core_left_in_extractor : int
         Forgotten core records, of this and earlier requests, that the extractor was trained on.
-    manifest_before, manifest_after, model_before, model_after : str
+    commitment_before, commitment_after, model_before, model_after : str
         HMACs of the content hashes of the records, and of the hashes of extractor and heads.
     """
 
@@ -132,20 +141,20 @@ class Receipt:
     requested: int
     core: int
     influential: int
-    neither: int
+    free: int
     already_forgotten: int
     duplicates_left: int
     core_left_in_extractor: int
-    record_marks: list[str]
-    core_marks: list[str]
-    earlier_marks: list[str]
+    tombstones: list[str]
+    core_tombstones: list[str]
+    earlier_tombstones: list[str]
     records_before: int
     records_after: int
-    manifest_before: str
-    manifest_after: str
+    commitment_before: str
+    commitment_after: str
     model_before: str
     model_after: str
-    heads: list[HeadProof]
+    heads: list[HeadCertificate]
     seed: int
     recipe: dict[str, Any]
     C: float
@@ -155,8 +164,11 @@ class Receipt:
     version: int = VERSION
 
     def to_json(self) -> str:
-        """As text; `from_json` reads it."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+        """As text; `from_json` reads it. A receipt of an earlier version has the text that it was handed out with."""
+        said = asdict(self)
+        if self.version == FORMER:
+            said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
+        return json.dumps(said, indent=2, ensure_ascii=False)
 
     @property
     def digest(self) -> str:
@@ -168,10 +180,13 @@ class Receipt:
         """A receipt from its text. What is not one is a ValueError."""
         try:
             fields = parse_json(text)
-            if fields["version"] != VERSION:
+            if fields["version"] not in (FORMER, VERSION):
                 raise ValueError(f"it is of version {fields['version']}, and this program knows {VERSION}")
-            fields["heads"] = [HeadProof(**head) for head in fields["heads"]]
-            receipt = cls(**fields)
+            heads = fields["heads"]
+            if fields["version"] == FORMER:
+                now = {then: name for name, then in FORMERLY.items()}
+                fields, heads = renamed(fields, now), [renamed(head, now) for head in heads]
+            receipt = cls(**{**fields, "heads": [HeadCertificate(**head) for head in heads]})
             wrong = [
                 name for name, kind in typing.get_type_hints(cls).items() if not fits(getattr(receipt, name), kind)
             ]
@@ -182,8 +197,20 @@ class Receipt:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
 
 
+def renamed(said: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The same, in the same order, with other names for some. A name that is not of this version is refused.
+
+    >>> renamed({"a": 1, "b": 2}, {"b": "c"})
+    {'a': 1, 'c': 2}
+    """
+    strange = said.keys() & set(names.values())
+    if strange:
+        raise ValueError(f"{', '.join(sorted(strange))} is not a name of this version")
+    return {names.get(name, name): value for name, value in said.items()}
+
+
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type that receipts use. Truth is not a number here, and a whole number is one."""
+    """Whether a value is of a type that receipts use. A bool is no number; an int may stand where a float is due."""
     if is_dataclass(kind):
         types = typing.get_type_hints(kind)
         return isinstance(value, kind) and all(fits(getattr(value, name), types[name]) for name in types)  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.unlearning.oblivion import REPLACED, Oblivion, id_mark
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import REPLACED, Tombstones, id_hmac
 
 
 def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
@@ -16,11 +16,11 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
 
     A forgotten record is known whatever the order of its columns, where these have names.
     """
-    known, own = before.holdings.columns, dataset.columns
+    known, own = before.records.columns, dataset.columns
     if known is not None and own is not None and own != known and set(own) == set(known):
         order = [own.index(name) for name in known]
         dataset = replace(dataset, inputs=dataset.inputs[:, order], columns=known)
-    returning = before.oblivion.returning(before.key, dataset, before.holdings.held())
+    returning = before.tombstones.returning(before.key, dataset, before.records.held())
     same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
     if same:
         raise DataError(
@@ -37,9 +37,9 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
 
 def copies_in_place(before: Fitted, added: Dataset, reason: str | None) -> int:
     """The same of records that take the place of others: one may become again what it was before it was replaced."""
-    own = {id_mark(before.key, id_, REPLACED) for id_ in added.ids.tolist()}
-    others = Oblivion(frozenset(mark for mark in before.oblivion.marks if mark.id not in own))
-    return copies_in(replace(before, oblivion=others), added, reason)
+    own = {id_hmac(before.key, id_, REPLACED) for id_ in added.ids.tolist()}
+    others = Tombstones(frozenset(stone for stone in before.tombstones.stones if stone.id not in own))
+    return copies_in(replace(before, tombstones=others), added, reason)
 
 
 def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:

@@ -19,17 +19,17 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
-    from maxrr.workspace.damage import NetworkMissing
+    from maxrr.workspace.commits import Commit
+    from maxrr.workspace.errors import NetworkMissing
     from maxrr.workspace.records import OnReceipt, RecordKind
-    from maxrr.workspace.root import Commit
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.status import Overview, Status, overview
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__ = lazily.names_from(__name__, {
-        "damage": ("NetworkMissing",),
+        "errors": ("NetworkMissing",),
         "records": ("OnReceipt", "RecordKind"),
-        "root": ("Commit",),
+        "commits": ("Commit",),
         "seen": ("OlderCopyWarning",),
         "status": ("Status", "Overview", "overview"),
         "workspace": ("Workspace",),

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import enter, flush_folder, overwrite
-from maxrr.workspace import ownership, root, seen
-from maxrr.workspace.damage import NO_FILE, check_folder, content_of, damaged
+from maxrr.workspace import commits, ownership, seen
+from maxrr.workspace.commits import PARTS, Root
+from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.names import (
     LEARNED,
     LOCK,
@@ -27,7 +28,6 @@ from maxrr.workspace.names import (
     part_of,
 )
 from maxrr.workspace.ownership import Marker
-from maxrr.workspace.root import PARTS, Root
 from maxrr.workspace.seen import Seen
 
 PATIENCE = 5.0  # seconds
@@ -179,7 +179,7 @@ class Folder:
     def recover(self) -> None:
         """After a commit that failed: go on from whichever state the disk has."""
         self.finished = False
-        if os.path.lexists(self.folder / root.NAME):
+        if os.path.lexists(self.folder / commits.NAME):
             self.open()
         else:
             self.root = None

@@ -15,18 +15,25 @@ PLAIN = (bool, int, float, str, dict, list, tuple)
 
 def check_kinds(fitted: Fitted) -> None:
     """Refuse a state with numbers, words or truth values in each other's places, or labels for other classes."""
-    parts = [fitted, fitted.setting, fitted.setting.recipe, fitted.setting.environment, fitted.pace, fitted.choice]
-    for part in [*parts, *fitted.head.certificate_]:
+    parts = [
+        fitted,
+        fitted.blueprint,
+        fitted.blueprint.recipe,
+        fitted.blueprint.environment,
+        fitted.durations,
+        fitted.choice,
+    ]
+    for part in [*parts, *fitted.heads.certificate_]:
         check_fields(part)
-    names, labels = fitted.holdings.class_names, fitted.labels
+    names, labels = fitted.records.class_names, fitted.labels
     if (
         labels.shape != (len(names),)
         or labels.dtype.hasobject
-        or not np.all(np.isin(fitted.head.classes_, range(len(names))))
+        or not np.all(np.isin(fitted.heads.classes_, range(len(names))))
     ):
         raise ValueError("its labels are not those of its classes")
-    if not (0.0 < fitted.setting.C < float("inf") and fitted.setting.seed >= 0 and fitted.setting.threads >= 1):
-        raise ValueError("its setting cannot be right")
+    if not (0.0 < fitted.blueprint.C < float("inf") and fitted.blueprint.seed >= 0 and fitted.blueprint.threads >= 1):
+        raise ValueError("its blueprint cannot be right")
 
 
 def check_fields(part: Any) -> None:

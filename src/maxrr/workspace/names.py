@@ -1,15 +1,16 @@
 """The names of a workspace's files. Each carries the token of the workspace: what does not, somebody else wrote.
 
-rows-<token>-<state>.bin, head-<token>-<start of its hash>.safetensors, receipt-<token>-<number>.json, …
+rows-<token>-<state>.bin, heads-<token>-<start of its hash>.safetensors, receipt-<token>-<number>.json, …
 """
 
 import re
 
-PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = (
-    "extractor.safetensors", "head.safetensors", "forgotten.bin", "secrets.json",
+PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = (
+    "extractor.safetensors", "heads.safetensors", "tombstones.bin", "secrets.json",
 )  # fmt: skip
+FORMERLY = {"head.safetensors": HEADS, "forgotten.bin": TOMBSTONES}  # what these were called up to version 3
 ROWS, RECEIPT, RANKING = "rows.bin", "receipt.json", "ranking"  # a receipt that is not handed out yet
-LEARNED = {ROWS, EXTRACTOR, HEAD}  # whose bytes say something about records
+LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
 ROOT, MARKER, LOCK, TURNSTILE, RECEIPTS = "workspace.json", ".maxrr", ".lock", ".turnstile", "receipts"
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 
@@ -30,9 +31,14 @@ def part_of(name: str, token: str) -> str | None:
     >>> part_of("rows-0123456789abcdef-12.bin", "0123456789abcdef"), part_of("rows-12.bin", "0123456789abcdef")
     ('rows.bin', None)
     """
-    for part in (*PARTS, ROWS, RECEIPT, RANKING):
-        key = "[0-9a-f]{16}" if part in PARTS else "0|[1-9][0-9]{0,17}"
+    for part in (*PARTS, *FORMERLY, ROWS, RECEIPT, RANKING):
+        key = "[0-9a-f]{16}" if part in (*PARTS, *FORMERLY) else "0|[1-9][0-9]{0,17}"
         stem, dot, suffix = part.partition(".")
         if re.fullmatch(rf"{stem}-{token}-({key}){re.escape(dot + suffix)}", name, re.ASCII):
-            return part
+            return FORMERLY.get(part, part)
     return None
+
+
+def is_named_after(name: str, content_hash: str) -> bool:
+    """Whether the name of the file with a part has the start of this hash in it."""
+    return name.partition(".")[0].endswith("-" + content_hash[:16])

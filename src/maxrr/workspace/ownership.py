@@ -14,7 +14,7 @@ from pathlib import Path
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import write_atomically
-from maxrr.workspace.damage import content_of, damaged
+from maxrr.workspace.errors import content_of, damaged
 from maxrr.workspace.names import LOCK, MARKER, ROOT, TEMPORARY, TURNSTILE, part_of
 
 FORMAT = "maxrr folder"

@@ -11,9 +11,9 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, check_text
 from maxrr.data.labels import as_keys
 from maxrr.errors import DataError
-from maxrr.unlearning.oblivion import FORGOTTEN, REPLACED, id_mark
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, id_hmac
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class RecordKind:
     @classmethod
     def of(cls, fitted: Fitted) -> Self:
         """The kind of records that a model was fitted on."""
-        holdings = fitted.holdings
+        records = fitted.records
         return cls(
-            holdings.shape, holdings.dtype, holdings.columns, holdings.class_names, tuple(fitted.labels),
-            tuple(holdings.present.tolist()), holdings.ids.dtype.kind == "U",
-            None if holdings.subjects is None else holdings.subjects.dtype.kind == "U",
+            records.shape, records.dtype, records.columns, records.class_names, tuple(fitted.labels),
+            tuple(records.present.tolist()), records.ids.dtype.kind == "U",
+            None if records.subjects is None else records.subjects.dtype.kind == "U",
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -123,9 +123,9 @@ class OnReceipt(NamedTuple):
 
 
 def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-    """Which of these ids a receipt names: it has their marks, which only the key can make."""
-    now, earlier = set(receipt.record_marks), set(receipt.earlier_marks)
-    forgotten, replaced = ([id_mark(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
+    """Which of these ids a receipt names: it has their tombstones, which only the key can make."""
+    now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
+    forgotten, replaced = ([id_hmac(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
     before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
-    masks = [mark in now for mark in forgotten], [mark in now for mark in replaced], before
+    masks = [stone in now for stone in forgotten], [stone in now for stone in replaced], before
     return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from maxrr.files import write_atomically
 from maxrr.files.erasing import IN_PLACE
-from maxrr.workspace.damage import content_of, damaged
+from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows
-ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the head was fitted on; core
+ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the heads were fitted on; core
 
 if TYPE_CHECKING:
     import numpy as np

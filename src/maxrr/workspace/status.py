@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import conditions
-from maxrr.unlearning.receipts import HeadProof, Receipt, claim_of
-from maxrr.workspace.damage import damaged
+from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of
+from maxrr.workspace.commits import HEADS, NAME, TOMBSTONES, Root, missing
+from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
-from maxrr.workspace.root import FORGOTTEN, HEAD, NAME, Root, missing
 from maxrr.workspace.rows import ALIVE, CORE, HELD
 
-MARK = 96  # bytes of a forgotten record
+TOMBSTONE = 96  # bytes of a forgotten record
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Status:
     records, core, influential, free : int
         Records that are there; of these, core ones, influential ones that are not core, and the others.
     classes : list of str
-        That the head tells apart.
+        That the heads tell apart.
     requests, forgotten : int
         Requests carried out, and records that they forgot.
     held_about_forgotten : str
@@ -38,7 +38,7 @@ class Status:
     heads, decided, bytes_claim : int, int, str
         How many heads there are, how many of them are decided, and what that lets one claim, as on a receipt.
     conditions : list of str
-        What exactness is conditional on; `unconditional` where there are none, and the head stands on all records.
+        What exactness is conditional on; `unconditional` where there are none, and the heads stand on all records.
     overrides : list of dict
         Where values of forgotten records were let in under other ids: when, how many, and why.
     bytes : int
@@ -63,13 +63,13 @@ class Status:
     unconditional: bool
     overrides: list[dict[str, Any]]
     model_hash: str
-    manifest: str
+    content_hash: str
     source: dict[str, str]
     bytes: int
 
 
 class Counts(NamedTuple):
-    """How many records there are of each kind, and the classes that the head tells apart."""
+    """How many records there are of each kind, and the classes that the heads tell apart."""
 
     records: int
     core: int
@@ -124,11 +124,11 @@ def counted(found: Root, files: Folder) -> Counts:
     kinds, *label = (files.content[place::size] for place in range(5))  # what each row is, and its label
     alive = sum(kind & ALIVE > 0 for kind in kinds)
     core = sum(kind & CORE > 0 for kind in kinds if kind & ALIVE)
-    shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEAD]))
+    shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEADS]))
     held = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & HELD}
     names = found.facts["records"]["classes"]
     classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in held)]
-    return Counts(alive, core, shaping, len(files.parts[FORGOTTEN]) // MARK, classes)
+    return Counts(alive, core, shaping, len(files.parts[TOMBSTONES]) // TOMBSTONE, classes)
 
 
 def influential_rows(content: bytes) -> set[int]:
@@ -163,10 +163,10 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
     core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
     said = Chosen(
         choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in ("HashCore", "FullCore"),
-        facts["setting"]["given"],
+        facts["blueprint"]["given"],
     )  # fmt: skip
     depends = conditions(said, said, left, facts["technique"])
-    heads = [HeadProof.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
+    heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
     nothing_remains = not (left or facts["technique"] or on_influential)
     about = (
         "nothing was forgotten yet"
@@ -183,7 +183,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         heads=len(heads), decided=sum(head.decided for head in heads),
         bytes_claim=claim_of("exact" if nothing_remains else "approximate", heads),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
-        model_hash=facts["model_hash"], manifest=facts["manifest"], source=dict(facts["source"]),
+        model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
         bytes=bytes_in(folder),
     )  # fmt: skip
 

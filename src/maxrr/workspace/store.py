@@ -16,13 +16,13 @@ from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import contents, root
-from maxrr.workspace.contents import Table
-from maxrr.workspace.damage import check_folder, content_of, damaged
+from maxrr.workspace import codec, commits
+from maxrr.workspace.codec import Table
+from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES, Root
+from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import RECEIPT, RECEIPTS, ROWS, name_of
-from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS, Root
 from maxrr.workspace.rows import HELD, Rows
 
 
@@ -43,18 +43,18 @@ class Store(Folder):
         assert self.root is not None
         facts = self.root.facts
         try:
-            found = contents.loaded(facts, self.table, self.parts, self.root.receipts, network)
+            found = codec.loaded(facts, self.table, self.parts, self.root.receipts, network)
             check_kinds(found)
-            model_hash, manifest = found.model_hash, found.holdings.manifest
+            model_hash, content_hash = found.model_hash, found.records.content_hash
         except WorkspaceError:
             raise
         except Exception as error:  # whatever comes of content that is not ours
-            raise damaged(self.folder / root.NAME, f"no model can be made of what it says ({error})") from error
+            raise damaged(self.folder / commits.NAME, f"no model can be made of what it says ({error})") from error
         self.parts = {}  # they would outlive what is forgotten next
         if model_hash != facts["model_hash"]:
-            raise damaged(self.folder / root.NAME, "the model does not have the hash that it names")
-        if manifest != facts["manifest"]:
-            raise damaged(self.folder / root.NAME, "the records do not have the hash that it names")
+            raise damaged(self.folder / commits.NAME, "the model does not have the hash that it names")
+        if content_hash != facts["content_hash"]:
+            raise damaged(self.folder / commits.NAME, "the records do not have the hash that it names")
         if self.read_only:
             self.table = self.table[:0]
         return found
@@ -80,7 +80,7 @@ class Store(Folder):
             (self.folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
             write_atomically(self.folder / staged, content, flush_name=False)
         flush_folder(self.folder)  # every name, before the one that counts
-        facts = {**network, **contents.facts_of(fitted), "source": source}
+        facts = {**network, **codec.facts_of(fitted), "source": source}
         after = Root(self.token, state, files, rows, receipts, staged, facts)
         after.write(self.folder)
         self.finished = False
@@ -100,8 +100,8 @@ class Store(Folder):
         """The parts that are not in a file yet; the names and hashes of all."""
         files = {}
         made = {
-            EXTRACTOR: contents.extractor_bytes(fitted), HEAD: contents.head_bytes(fitted),
-            FORGOTTEN: contents.forgotten_bytes(fitted), SECRETS: contents.secret_bytes(fitted),
+            EXTRACTOR: codec.extractor_bytes(fitted), HEADS: codec.heads_bytes(fitted),
+            TOMBSTONES: codec.tombstones_bytes(fitted), SECRETS: codec.secret_bytes(fitted),
         }  # fmt: skip
         for part, content in made.items():
             digest = hashlib.sha256(content).hexdigest()
@@ -115,19 +115,19 @@ class Store(Folder):
         """The table of records: the file that is there with rows to erase and perhaps to add, or another."""
         before = self.root
         if before is not None and before.facts["layouts"] == fitted.layouts:
-            rows, alive = before.rows, fitted.holdings.alive[: before.rows.count]
-            held = np.zeros(len(fitted.holdings.ids), dtype=bool)
-            held[fitted.head.rows_] = True
+            rows, alive = before.rows, fitted.records.alive[: before.rows.count]
+            held = np.zeros(len(fitted.records.ids), dtype=bool)
+            held[fitted.heads.rows_] = True
             if np.array_equal(held[: rows.count], alive & ((self.table["is"] & HELD) > 0)):
                 erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
-                if len(fitted.holdings.ids) == rows.count:
+                if len(fitted.records.ids) == rows.count:
                     return rows.after(self.table, erased), self.table
-                table = np.concatenate([self.table, contents.table_of(fitted, rows.layout, first=rows.count)])
-                if contents.fits(fitted, rows.layout):
+                table = np.concatenate([self.table, codec.table_of(fitted, rows.layout, first=rows.count)])
+                if codec.fits(fitted, rows.layout):
                     rows.append(self.folder, table)
                     return rows.after(table, erased), table
-        layout = contents.layout_of(fitted)
-        table = contents.table_of(fitted, layout)
+        layout = codec.layout_of(fitted)
+        table = codec.table_of(fitted, layout)
         rows = Rows.of(name_of(ROWS, self.token, state), layout, table)
         rows.write(self.folder, table)
         return rows, table

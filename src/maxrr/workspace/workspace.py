@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
-from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Verdict, prove
+from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
+from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
@@ -27,8 +28,8 @@ from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import contents, ownership, root, seen
-from maxrr.workspace.damage import NetworkMissing, content_of
+from maxrr.workspace import codec, commits, ownership, seen
+from maxrr.workspace.errors import NetworkMissing, content_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
@@ -111,13 +112,13 @@ class Workspace:
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
         read_only : bool
-            A snapshot, for predictions, plans and proofs: all is read at once, and nobody is kept out afterwards.
+            A snapshot, for predictions, plans and replays: all is read at once, and nobody is kept out afterwards.
         wait : float
             Seconds to wait for another process that works in it.
         """
         place = Path(folder)
-        if not os.path.lexists(place / root.NAME):
-            raise root.missing(place)
+        if not os.path.lexists(place / commits.NAME):
+            raise commits.missing(place)
         workspace = cls(Store(place, read_only=read_only, wait=wait), network)
         try:
             workspace._store.open()
@@ -177,18 +178,18 @@ class Workspace:
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
         network, self._network = self._network, fresh.network
         try:
-            self._commit(after, None, network_facts(after.setting, after.extractor), notes)
+            self._commit(after, None, network_facts(after.blueprint, after.extractor), notes)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network = network  # nothing was committed
             raise
         return self
 
-    def predict(self, X: Dataset | ArrayLike) -> NDArray[Any]:
-        """As `MaxRR.predict`."""
+    def predict(self, X: Dataset | Inputs) -> NDArray[Any]:
+        """As `MaxRR.predict`: class names for a Dataset."""
         return self._snapshot().predict(X)
 
-    def predict_proba(self, X: Dataset | ArrayLike, *, records: Dataset | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Dataset | Inputs, *, records: Dataset | None = None) -> NDArray[np.float64]:
         """As `MaxRR.predict_proba`. After `refit="influential"` it needs the raw records, once."""
         model = self._snapshot()
         if "platt" not in model._fitted.derived:
@@ -198,18 +199,18 @@ class Workspace:
                     model._fitted.derived["platt"] = fitted.platt()
         return model.predict_proba(X)
 
-    def decision_function(self, X: Dataset | ArrayLike) -> NDArray[Any]:
+    def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """As `MaxRR.decision_function`."""
         return self._snapshot().decision_function(X)
 
-    def score(self, X: Dataset | ArrayLike, y: ArrayLike | None = None) -> float:
+    def score(self, X: Dataset | Inputs, y: Labels | None = None) -> float:
         """As `MaxRR.score`."""
         return self._snapshot().score(X, y)
 
     # Forgetting
 
     def plan(
-        self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan`."""
@@ -217,7 +218,7 @@ class Workspace:
             return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
     def plan_replace(
-        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """As `MaxRR.plan_replace`."""
@@ -230,21 +231,21 @@ class Workspace:
             return execute(fitted, plan, self._take_over, progress)
 
     def unlearn(
-        self, ids: ArrayLike | None = None, *, subjects: ArrayLike | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
 
         `records` are the raw ones that the model was fitted on. They are needed where the extractor is made again, and
-        to fit the head on all retained records after it was fitted on influential ones alone.
+        to fit the heads on all retained records after they were fitted on influential ones alone.
         """
         with self._writing(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
             return execute(fitted, plan, self._take_over, progress)
 
     def replace(
-        self, id: int | str, inputs: ArrayLike, label: Any = None, *,
+        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
@@ -253,11 +254,11 @@ class Workspace:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
             return execute(fitted, make_plan(fitted, request), self._take_over, progress)
 
-    def prove(self, receipt: Receipt, records: Dataset) -> Verdict:
+    def replay(self, receipt: Receipt, records: Dataset) -> Replay:
         """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
         with self._lock, self._at_hand(records) as fitted:
-            bundle, retained = self.bundle(), fitted.holdings.retained()
-        return prove(receipt, bundle, retained)
+            bundle, retained = self.bundle(), fitted.records.retained()
+        return replay(receipt, bundle, retained)
 
     def bundle(self) -> Bundle:
         """As `MaxRR.bundle`."""
@@ -275,7 +276,7 @@ class Workspace:
     def model_with(self, records: Dataset) -> MaxRR:
         """The same with the raw records in it, for what needs these."""
         model = self.model
-        model._state = replace(model._fitted, holdings=model._fitted.holdings.with_records(records))
+        model._state = replace(model._fitted, records=model._fitted.records.with_records(records))
         return model
 
     @property
@@ -284,10 +285,10 @@ class Workspace:
         return self._snapshot()._fitted.model_hash
 
     @property
-    def manifest_(self) -> str:
-        """As `MaxRR.manifest_`."""
+    def content_hash_(self) -> str:
+        """As `MaxRR.content_hash_`."""
         with self._lock:
-            return self._fitted.holdings.manifest
+            return self._fitted.records.content_hash
 
     @property
     def folder(self) -> Path:
@@ -302,7 +303,7 @@ class Workspace:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The names of all classes, by index."""
-        return self._snapshot()._fitted.holdings.class_names
+        return self._snapshot()._fitted.records.class_names
 
     @property
     def head_classes(self) -> tuple[str, ...]:
@@ -317,16 +318,16 @@ class Workspace:
 
     @property
     def needs_records(self) -> bool:
-        """Whether probabilities need the raw records: the head was fitted on influential ones alone."""
+        """Whether probabilities need the raw records: the heads were fitted on influential ones alone."""
         return self._snapshot()._fitted.on_influential
 
     def check_network(self) -> None:
         """Raise `NetworkMissing` if the network is the caller's own code and was not named when opening.
 
-        Before long work: predictions, proofs and what trains or embeds again would raise it later.
+        Before long work: predictions, replays and what trains or embeds again would raise it later.
         """
         extractor = self._snapshot()._fitted.extractor
-        if isinstance(extractor, contents.Unmade):
+        if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
 
     def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
@@ -336,7 +337,7 @@ class Workspace:
         """
         with self._lock:
             fitted = self._fitted
-            found = fitted.oblivion.returning(fitted.key, records, fitted.holdings.held())
+            found = fitted.tombstones.returning(fitted.key, records, fitted.records.held())
         ids: NDArray[Any] = records.ids[found.by_id | (found.by_values & copies)]
         return ids
 
@@ -344,10 +345,10 @@ class Workspace:
         """How many records are here whose ids were forgotten: none, if all is well."""
         with self._lock:
             fitted = self._fitted
-            return int(fitted.oblivion.knows(fitted.key, fitted.holdings.ids[fitted.holdings.alive]).sum())
+            return int(fitted.tombstones.knows(fitted.key, fitted.records.ids[fitted.records.alive]).sum())
 
     def on_receipt(self, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-        """Which of these ids a receipt names, and as what. Receipts name records by marks under this one's key."""
+        """Which of these ids a receipt names, and as what. Receipts name records by tombstones under this one's key."""
         with self._lock:
             return on_receipt(self._fitted.key, receipt, ids)
 
@@ -450,10 +451,10 @@ class Workspace:
         self._take(self._store.load(network))
 
     def _take(self, fitted: Fitted) -> None:
-        setting = fitted.setting
+        made, recipe = fitted.blueprint, fitted.blueprint.recipe
         model = MaxRR(
-            setting.network, setting.core, C=setting.C, seed=setting.seed, epochs=setting.recipe.epochs,  # type: ignore[arg-type]
-            batch_size=setting.recipe.batch_size, lr=setting.recipe.lr, device=setting.device, threads=setting.threads,
+            made.network, made.core, C=made.C, seed=made.seed, epochs=recipe.epochs,  # type: ignore[arg-type]
+            batch_size=recipe.batch_size, lr=recipe.lr, device=made.device, threads=made.threads,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model
@@ -463,14 +464,14 @@ class Workspace:
         """The state with the raw records in it, as long as the block lasts."""
         fitted = self._fitted
         if records is not None:
-            fitted = replace(fitted, holdings=fitted.holdings.with_records(records))
+            fitted = replace(fitted, records=fitted.records.with_records(records))
         yield fitted
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         """The next state of the same model."""
         assert self._store.root is not None
         facts = self._store.root.facts
-        if after.technique and not contents.same_layers(after.extractor, self._fitted.extractor):
+        if after.technique and not codec.same_layers(after.extractor, self._fitted.extractor):
             raise WorkspaceError(
                 "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
                 "that it was given, with other weights"
@@ -480,7 +481,7 @@ class Workspace:
 
     def _commit(self, after: Fitted, receipt: Receipt | None, network: dict[str, Any], source: dict[str, Any]) -> None:
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
-        kept = replace(after, holdings=after.holdings.without_records())
+        kept = replace(after, records=after.records.without_records())
         kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
         try:
             self._store.commit(kept, receipt, network, source)
@@ -504,12 +505,12 @@ class Workspace:
 
 def counts_of(fitted: Fitted) -> Counts:
     """The records of a model by kind."""
-    alive = fitted.holdings.alive
+    alive = fitted.records.alive
     influential = np.zeros(len(alive), dtype=bool)
-    influential[fitted.head.support_] = True
+    influential[fitted.heads.support_] = True
     shaping = influential & alive & ~fitted.core
     return Counts(
-        int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.oblivion.marks),
+        int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.tombstones.stones),
         list(fitted.head_classes),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The rule that gives the verdict. Nothing in it is chosen after looking at the audited model.
+"""The rule by which an audit comes to its finding. Nothing in it is chosen after looking at the audited model.
 
 1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model one number, larger
    if it finds more of the records.
@@ -35,7 +35,15 @@ NOT_ENOUGH = "not enough evidence"
 
 @dataclass(frozen=True)
 class Power:
-    """How many of the models that still know the records the test would flag, and the 95 % interval of that rate."""
+    """How many of the models that still know the records the test would flag.
+
+    Attributes
+    ----------
+    flagged, models
+        How many are flagged, of how many.
+    rate, low, high
+        Their share, and its 95 % interval.
+    """
 
     flagged: int
     models: int
@@ -52,12 +60,13 @@ class Power:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What an audit says, in words a privacy team can use. Never that something is proven deleted.
+class Finding:
+    """What an audit found, in words a privacy team can use. It never says that something is proven deleted.
 
     Attributes
     ----------
     words : str
+        The finding in words: `INDISTINGUISHABLE`, `FOUND` or `NOT_ENOUGH`.
     attack : str
         The attack that decides.
     p_value : float
@@ -65,20 +74,20 @@ class Verdict:
     retrained : int
         How many models were retrained without the records.
     as_odd : int
-        Of these so many look at least as much as if they remembered; where `too_little`, at least as little.
+        How many of these look at least as much as if they remembered; where `too_little`, at least as little.
     chance : tuple of float
-        What that leaves open of the chance that a retrained model does: the 95 % interval for `as_odd` of them.
+        The 95 % interval of the chance that a retrained model looks so, from `as_odd` of `retrained`.
     too_little : bool
-        Whether p is of the other side: that the attack finds less in the audited model than in retrained ones.
+        Whether p speaks for the other side: the attack finds less in the audited model than in retrained ones.
     other_side : float
         The p-value of remembering as *little* as the audited model.
     both_sides : bool
         Whether there are enough models for that to count.
     power : Power
-        How many models the same test finds of those that the question is about: where the records were core, an
-        extractor that saw them below a head fitted again; else, a head that kept them.
+        How many of the models that still know the records the same test finds. Where the records were core, their
+        extractors saw them and their heads were fitted again without them; otherwise their heads kept them.
     at_most : Power
-        The same for models that kept the records in all their parts: more cannot be hoped for.
+        The same for models that kept the records in all their parts: the most that the test can find.
     """
 
     words: str
@@ -114,7 +123,7 @@ class Verdict:
 
 
 class Rank(NamedTuple):
-    """Where the first of some models stands among the others: its p, as `Verdict` has these."""
+    """Where the first of some models stands among the others: its p, as `Finding` has these."""
 
     p: float
     other_side: float
@@ -143,8 +152,8 @@ def is_found(statistics: Floats) -> bool:
     return rank_of_first(statistics).p <= ALPHA + 1e-12
 
 
-def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Verdict:
-    """The verdict on a model.
+def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
+    """The finding about a model.
 
     Parameters
     ----------
@@ -164,7 +173,7 @@ def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: 
         words = FOUND
     elif count < FEWEST or power.rate < WORTH:
         words = NOT_ENOUGH
-    return Verdict(
+    return Finding(
         words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.too_little, rank.other_side,
         count >= BOTH_SIDES, power, at_most,
     )  # fmt: skip

@@ -3,9 +3,9 @@
 The solver hands over the samples near the margin with its guess of their multipliers; all others are taken to stay
 inside (multiplier C) or outside (0). Of the samples near the margin some, the *basis*, have affinely independent
 features. Asking for margins of exactly 1 in the basis gives a linear system for its multipliers. It is solved in
-float64 again and again, each time for the error that is left, which `fixed.py` computes without rounding: every round
-adds some forty bits. A multiplier that leaves [0, C] leaves the basis at its bound; a sample on the wrong side of the
-margin enters.
+float64 again and again, each time for the error that is left, which `fixed_point.py` computes without rounding: every
+round adds some forty bits. A multiplier that leaves [0, C] leaves the basis at its bound; a sample on the wrong side of
+the margin enters.
 
 Nothing here has to be believed. What is handed on are multipliers that are admissible, exactly, and the weights that
 belong to them; `enclosure.py` derives from these how far the solution can be.
@@ -17,8 +17,8 @@ import numpy as np
 
 from maxrr.svm.arrays import Floats
 from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, share_out
-from maxrr.svm.fine_basis import MOST, NOTHING, FineBasis
-from maxrr.svm.fixed import MANTISSA, Fixed, Integers, Slices, integers, scaled
+from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, Slices, integers, scaled
+from maxrr.svm.integer_basis import MOST, NOTHING, FineBasis
 
 ONE = Fixed(integers([1]), 0)
 COARSE = 44  # bits of multipliers that are fixed without being determined
@@ -211,7 +211,7 @@ class Search:
         can_rise = np.array([value < self.unit for value in self.a], dtype=bool)
         can_fall = np.array([value > 0 for value in self.a], dtype=bool)
         if not self.members and self.held_tilt:
-            # Nothing is between its bounds: first somebody has to make up for what is lacking.
+            # No multiplier is between its bounds: first one has to make up for what is lacking.
             toward = -np.sign(self.held_tilt) * self.near.y
             useful = np.where(toward > 0.0, can_rise, can_fall)
             place = int(np.argmin(np.where(useful, np.abs(off), np.inf)))

@@ -1,6 +1,6 @@
 """What a model holds of its records, beside what the extractor makes of them.
 
-Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the head's
+Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the heads'
 samples) keeps its place, and forgetting costs no copy of the others.
 """
 
@@ -23,7 +23,7 @@ Digests = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Holdings:
+class HeldRecords:
     """Records in the order of `shuffled`, then those that were added later; who of them is still there."""
 
     inputs: NDArray[Any] | None  # the raw records; None where their owner keeps them, as for a model on a disk
@@ -39,7 +39,7 @@ class Holdings:
     columns: tuple[str, ...] | None = None  # what the numbers of a record are called, in a table
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "Holdings":
+    def of(cls, dataset: Dataset) -> "HeldRecords":
         """A copy of the records that nobody else can change, and that can be erased."""
         return cls(
             np.array(dataset.inputs), dataset.inputs.dtype, dataset.shape,
@@ -115,12 +115,12 @@ class Holdings:
         return sum(digest.tobytes() in whole for digest in self.contents[alike])
 
     @once
-    def manifest(self) -> str:
+    def content_hash(self) -> str:
         """One hash for all records that are there: that of the dataset of them."""
         names = tuple(self.class_names[label] for label in self.present.tolist())
         return content_hash(self.hashes[self._living_order], self.dtype, self.shape, names)
 
-    def without(self, rows: Ints) -> "Holdings":
+    def without(self, rows: Ints) -> "HeldRecords":
         """The same without these; `erase` of the result overwrites them, for this one too."""
         alive = self.alive.copy()
         alive[rows] = False
@@ -129,19 +129,19 @@ class Holdings:
         lighter.__dict__["_living_order"] = known[alive[known]]  # found already, but for these
         return lighter
 
-    def without_records(self) -> "Holdings":
+    def without_records(self) -> "HeldRecords":
         """The same without the raw records, as a disk holds it."""
         bare = replace(self, inputs=None)
-        for name in {"_living_order", "present", "manifest"} & self.__dict__.keys():
+        for name in {"_living_order", "present", "content_hash"} & self.__dict__.keys():
             bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
 
-    def without_names(self, gone: Ints) -> "Holdings":
+    def without_names(self, gone: Ints) -> "HeldRecords":
         """The same without the names of classes that have no records left: they may be those of people."""
         names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
         return replace(self, class_names=tuple(names))
 
-    def with_added(self, more: "Holdings") -> "Holdings":
+    def with_added(self, more: "HeldRecords") -> "HeldRecords":
         """The same with more records, which get the rows after the last."""
         subjects = None
         if self.subjects is not None and more.subjects is not None:
@@ -149,14 +149,14 @@ class Holdings:
         inputs = None
         if self.inputs is not None and more.inputs is not None:
             inputs = np.concatenate([self.inputs, more.inputs])
-        return Holdings(
+        return HeldRecords(
             inputs, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
             np.concatenate([self.alive, more.alive]), self.columns,
         )  # fmt: skip
 
-    def with_records(self, dataset: Dataset) -> "Holdings":
+    def with_records(self, dataset: Dataset) -> "HeldRecords":
         """The same with the raw records at hand, from a dataset that has every one of them unchanged.
 
         It may have others, such as those that were forgotten: they are not looked at.
@@ -169,7 +169,7 @@ class Holdings:
                 "bring the data that it was fitted on"
             )
         retained = dataset.select(self.ids[order])
-        if retained.content_hash() != self.manifest:
+        if retained.content_hash() != self.content_hash:
             changed = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
             raise DataError(
                 f"{changed:,} of the {len(order):,} records of the model differ from those in this data"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
@@ -26,6 +26,7 @@ from maxrr.files import write_atomically
 from maxrr.nets.records import as_tensor, ready
 from maxrr.nets.splitting import Extractor
 from maxrr.svm.calibration import LARGEST_SCORE
+from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.state import Fitted
 
@@ -41,7 +42,23 @@ PROBABILITIES_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written, and the largest differences from the model over the records they were compared on."""
+    """A file that was written, and how it was compared with the model.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    bytes : int
+        Its size.
+    opset : int
+        The version of the ONNX operators in it.
+    model_hash : str
+        Of the model that it was made from, as `MaxRR.model_hash_`; the file names it, too.
+    compared : int
+        On how many records model and file were compared.
+    scores_difference, probabilities_difference : float
+        The largest absolute differences over these records.
+    """
 
     path: Path
     bytes: int
@@ -52,7 +69,7 @@ class Exported:
     probabilities_difference: float
 
 
-def export_onnx(model: MaxRR, path: str | Path, records: Dataset | ArrayLike | None = None) -> Exported:
+def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None = None) -> Exported:
     """Write a fitted model as an ONNX file.
 
     The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Its outputs are
@@ -62,10 +79,16 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | ArrayLike | N
     Parameters
     ----------
     model : MaxRR
-    path : path
-        Replaced in one step, and only after the comparison.
+        The fitted model. That of a workspace is `Workspace.model`.
+    path : str or Path
+        The file. One that is there is replaced in one step, and only after the comparison.
     records : Dataset or array, optional
         What to compare on. Without them some are made up.
+
+    Returns
+    -------
+    Exported
+        The file, and how near it is to the model.
 
     Raises
     ------
@@ -74,11 +97,11 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | ArrayLike | N
     """
     fitted = model._fitted
     check_installed()
-    shape, dtype = fitted.holdings.shape, fitted.holdings.dtype
+    shape, dtype = fitted.records.shape, fitted.records.dtype
     probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
     content, opset = written(fitted)
     try:
-        features = fitted.setting.features(fitted.extractor, unlabelled(probes))
+        features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
     except Exception as error:
         if records is not None:
             raise
@@ -120,7 +143,7 @@ class Classifier(nn.Module):
         self.extractor = traceable(fitted.extractor)
         self.kind = next((weights.dtype for weights in self.extractor.parameters()), torch.float32)
         platt = fitted.platt()
-        numbers = {"weights": fitted.head.coef_.T, "intercepts": fitted.head.intercept_}
+        numbers = {"weights": fitted.heads.coef_.T, "intercepts": fitted.heads.intercept_}
         numbers |= {"a": platt.a, "b": platt.b, "centre": platt.centre, "largest": np.array(LARGEST_SCORE)}
         for name, values in numbers.items():
             self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
@@ -162,7 +185,7 @@ def written(fitted: Fitted) -> tuple[bytes, int]:
     """The ONNX file's bytes, and the version of its operators."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
-    shape, dtype = fitted.holdings.shape, fitted.holdings.dtype
+    shape, dtype = fitted.records.shape, fitted.records.dtype
     graph = Classifier(fitted).eval()
     example = as_tensor(np.zeros((2, *shape), dtype))  # of one record, the number would be taken for fixed
     try:
@@ -218,7 +241,7 @@ def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.asarray(normal * scales.reshape(-1, *(1 for _ in shape)), dtype)
 
 
-def as_stored(records: Dataset | ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Records to compare on as an array of the model's type and shape."""
     array = np.asarray(records.inputs if isinstance(records, Dataset) else records)
     if array.shape[1:] != shape or array.dtype != dtype or not len(array):
@@ -250,7 +273,7 @@ def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
 def compared(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
     """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
     scores, probabilities, label = outputs
-    head, platt = fitted.head, fitted.platt()
+    head, platt = fitted.heads, fitted.platt()
     ours = head.decision_function(features)
     off = largest(scores - ours)
     allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(head.coef_.T) + np.abs(head.intercept_))

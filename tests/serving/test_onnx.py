@@ -15,8 +15,7 @@ from torch import nn
 from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP, split
-from maxrr.unlearning import export
-from maxrr.unlearning.export import export_onnx
+from maxrr.serving import export_onnx, onnx
 
 CORE = HashCore(0.5, key="house")
 
@@ -223,7 +222,7 @@ def unscaled(features, dtype):
 
 def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     path.write_text("an older file")
-    monkeypatch.setattr(export, "ready", unscaled)
+    monkeypatch.setattr(onnx, "ready", unscaled)
     with pytest.raises(ValueError, match="scores differ from the model's by"):
         export_onnx(fitted_on("pixels"), path)
     assert [file.read_text() for file in path.parent.iterdir()] == ["an older file"]
@@ -234,7 +233,7 @@ def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     [("SCORES_TOLERANCE", "scores differ"), ("PROBABILITIES_TOLERANCE", "do not follow from its scores")],
 )
 def test_above_a_tolerance_no_file_is_left(tolerance, message, path, monkeypatch):
-    monkeypatch.setattr(export, tolerance, -1.0)
+    monkeypatch.setattr(onnx, tolerance, -1.0)
     with pytest.raises(ValueError, match=message):
         export_onnx(fitted_on("two classes"), path)
     assert list(path.parent.iterdir()) == []

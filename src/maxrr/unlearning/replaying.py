@@ -1,8 +1,8 @@
-"""Proof by doing it again: a fresh process trains from the raw retained records, and the bytes are compared.
+"""Replay: a fresh process trains again from the raw retained records, and the bytes are compared.
 
 It gets the recipe, never the features or weights; those of the model are only there to be compared with. What cannot be
-done again is said: an extractor that saw forgotten records cannot come out of the retained ones, so then the proof is
-of the head on that extractor.
+done again is said: an extractor that saw forgotten records cannot come out of the retained ones, so then the replay is
+of the heads on that extractor.
 
 A head whose certificates are decided, the model's and that of the fresh process, must have the same bytes. Where one of
 them is not, both are known only up to the errors that they name, and must not be further apart than these add up to.
@@ -34,11 +34,11 @@ from maxrr.nets.run_store import as_array
 from maxrr.parallel.processes import end_with_the_parent, without_the_script
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.unlearning import consistency, facts
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.oblivion import FORGOTTEN, id_mark
 from maxrr.unlearning.receipts import Receipt, rounded_up
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 
 IDENTICAL, WITHIN, DIFFERENT = "identical", "within", "different"  # the second is followed by how much
 SUPERSEDED, NOT_COMPARABLE, PARTLY = "superseded", "not comparable here", "identical in part"
@@ -50,80 +50,93 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What came of a proof. It is true if and only if the verdict is "identical".
+class Replay:
+    """What came out of a replay. It is true if and only if the outcome is "identical".
 
     Attributes
     ----------
-    verdict : str
-        "identical": extractor and head have the bytes that the fresh process made from the retained records alone, and
-        all that the receipt says and that can be compared is so. "identical in part": what was made again is, but not
-        all of the model can be made from these records alone; `remains` says why. "within 3.2e-12" (or another number):
-        heads are not decided. "different". "the receipt is false": `contradicted` says where. "superseded":
-        later requests or fits changed the model, and `result` is of its present state. "not comparable here": other
-        hardware, versions or threads, and `result` is of the head alone, from the stored features.
-    proved : str
-        "extractor and head", "head", or "nothing".
-    result : str
-        How equal that is: "identical", "within 3.2e-12" or "different". "within" stands where a head is not decided:
-        every such head's weights (in 2-norm) and bias are as near as the certificates say, which is no more than the
-        number; all else has the same bytes.
-    where : str
-        What differs most, if anything does.
+    outcome : str
+        One of these:
+
+        - "identical": extractor and heads have the bytes that the fresh process made from the retained records alone,
+          and everything on the receipt that can be compared is so.
+        - "identical in part": what was made again has the same bytes, but not all of the model can be made from these
+          records alone; `not_covered` says why.
+        - "within 3.2e-12", or another number: some head is not decided, and `comparison` is the same.
+        - "different": made again from the retained records, it is another model.
+        - "the receipt is false": `contradictions` says where.
+        - "superseded": later requests or fits changed the model, and `comparison` is of its present state.
+        - "not comparable here": other hardware, versions or threads; `comparison` is of the heads alone, from the
+          stored features.
+    made_again : str
+        What the fresh process made, to be compared: "extractor and heads", "heads" or "nothing".
+    comparison : str
+        How near the model is to that: "identical", "within 3.2e-12" (or another number) or "different". "within" stands
+        where a head is not decided: the weights (in 2-norm) and the bias of every such head are as near as its
+        certificates say, which is no further than the number; all else has the same bytes.
+    differs_most : str
+        Which weights differ most from those made again; empty where none do.
     largest_difference : float
-    contradicted : list of str
-        What the receipt, or the bundle, says that is not so.
-    remains : str
-        What the proof does not cover.
+        By how much they differ.
+    contradictions : list of str
+        What the receipt or the bundle says that is not so.
+    not_covered : str
+        What of the model a replay cannot show, and why; empty where it shows all of it.
     not_compared : list of str
-        What the receipt says that nobody could compare.
+        What the receipt says that nobody can compare.
     seconds : float
+        How long the replay took.
     """
 
-    verdict: str
-    proved: str
-    result: str
-    where: str
+    outcome: str
+    made_again: str
+    comparison: str
+    differs_most: str
     largest_difference: float
-    contradicted: list[str]
-    remains: str
+    contradictions: list[str]
+    not_covered: str
     not_compared: list[str]
     seconds: float
 
     def __bool__(self) -> bool:
-        return self.verdict == IDENTICAL
+        return self.outcome == IDENTICAL
 
 
-def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
+def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     """Train again on the retained records in a fresh process, and compare.
 
     Parameters
     ----------
     receipt : Receipt
-        Of the request to prove.
+        Of the request to replay.
     bundle : Bundle
         From `MaxRR.bundle` or `Bundle.load`, of the same model.
     dataset : Dataset
         The raw records that the model has now, and no others.
 
+    Returns
+    -------
+    Replay
+        The outcome, and what it rests on.
+
     Raises
     ------
     ValueError
         The records are not those of the model, the bundle is damaged, its heads are of another canonical form, or
-        their certificates are too wide to prove anything.
+        their certificates are too wide to show anything.
     """
     started = time.perf_counter()
     check(bundle, dataset)
     wrong = list(false_from_the_start(receipt, bundle, dataset))
     if wrong:
-        return Verdict(
+        return Replay(
             FALSE, "nothing", DIFFERENT, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
             time.perf_counter() - started,
         )  # fmt: skip
     latest = consistency.is_latest(receipt, bundle)
-    setting = bundle.setting
-    comparable = Environment.here(chosen_device(setting.device), setting.threads) == setting.environment
-    rebuilds = comparable and not setting.frozen and not bundle.left and not bundle.technique
+    blueprint = bundle.blueprint
+    comparable = Environment.here(chosen_device(blueprint.device), blueprint.threads) == blueprint.environment
+    rebuilds = comparable and not blueprint.frozen and not bundle.left and not bundle.technique
     made = in_fresh_process(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
     if rebuilds:
@@ -131,30 +144,30 @@ def prove(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Verdict:
     if comparable:
         expected[FEATURES] = hash_of(bundle.features)
     rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
-    result, where, largest = compared(expected, made.weights, rooms)
+    comparison, where, largest = compared(expected, made.weights, rooms)
     wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
-    if made.given != dict(setting.given):
+    if made.given != dict(blueprint.given):
         wrong.append("the network brings along other weights than the model's did")
     if made.layers != bundle.layers:
         wrong.append("the network has other layers than the model's")
-    entirely = rebuilds and not setting.given and not bundle.on_influential
-    whole = PARTLY if result == IDENTICAL and not entirely else result
-    verdict = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
-    if result == DIFFERENT:
-        verdict = DIFFERENT
-    remains = list(filter(None, [*what_remains(bundle), "" if comparable else as_stored(made.apart)]))
-    proved = "extractor and head" if rebuilds else "head"
-    return Verdict(
-        verdict, proved, result, where, largest, wrong, "; ".join(remains), list(not_compared(bundle, latest)),
+    entirely = rebuilds and not blueprint.given and not bundle.on_influential
+    whole = PARTLY if comparison == IDENTICAL and not entirely else comparison
+    outcome = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
+    if comparison == DIFFERENT:
+        outcome = DIFFERENT
+    missing = list(filter(None, [*not_covered(bundle), "" if comparable else as_stored(made.apart)]))
+    made_again = "extractor and heads" if rebuilds else "heads"
+    return Replay(
+        outcome, made_again, comparison, where, largest, wrong, "; ".join(missing), list(not_compared(bundle, latest)),
         time.perf_counter() - started,
     )  # fmt: skip
 
 
 def check(bundle: Bundle, dataset: Dataset) -> None:
-    """Refuse what nothing can be proved with."""
-    if dataset.content_hash() != bundle.manifest:
+    """Refuse what cannot be replayed."""
+    if dataset.content_hash() != bundle.content_hash:
         raise ValueError(
-            "the records are not those that the model retains: their content hash differs from its manifest. Bring "
+            "the records are not those that the model retains: their content hash is not the model's. Bring "
             "every retained record, unchanged, and none of the forgotten ones"
         )
     if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
@@ -169,7 +182,9 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
     if len(bundle.features) != len(bundle.fitted_on) or not np.isin(bundle.fitted_on, dataset.ids).all():
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
-    home = type(bundle.setting.network) if isinstance(bundle.setting.network, nn.Module) else bundle.setting.network
+    home = (
+        type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
+    )
     if "<" in getattr(home, "__qualname__", ""):
         raise ValueError(
             f"the network is made by {home.__qualname__}, which a fresh process cannot import: define it in a module"
@@ -183,14 +198,14 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         return
     yield from consistency.contradictions(receipt)
     yield from consistency.lies(receipt, bundle)
-    forgotten = {mark.id for mark in bundle.marks}
-    held = sum(id_mark(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
+    forgotten = {stone.id for stone in bundle.tombstones}
+    held = sum(id_hmac(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
     if held:
         yield f"{held} of the retained records are among the forgotten ones"
     names = tuple(dataset.class_names[label] for label in np.unique(dataset.labels).tolist())
     if bundle.classes != names:
         yield "the classes of the heads are not those of the records, or in another order"
-    chosen = bundle.setting.core_ids(dataset.ids, bundle.choice.ids)
+    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids)
     if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
     if not bundle.on_influential and not np.array_equal(np.sort(bundle.fitted_on), np.sort(dataset.ids)):
@@ -199,16 +214,16 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
 
 def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
-    setting = bundle.setting
-    home = type(setting.network) if isinstance(setting.network, nn.Module) else setting.network
+    blueprint = bundle.blueprint
+    home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
     importable = getattr(home, "__module__", None) != "__main__"
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
-    given = None if rebuilds else facts.extractor_of(setting, bundle.layers, dict(bundle.extractor))
+    given = None if rebuilds else facts.extractor_of(blueprint, bundle.layers, dict(bundle.extractor))
     stored = None if comparable else bundle.features
     with without_the_script() if importable else nullcontext():
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
         try:
-            return pool.submit(rebuild, setting, bundle.choice, dataset, fitted_on, given, stored).result()
+            return pool.submit(rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored).result()
         except BrokenProcessPool as error:
             raise ValueError(
                 "the fresh process ended before it began. If your script defines the network, it is run again there: "
@@ -219,20 +234,20 @@ def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparabl
 
 
 def as_stored(apart: float) -> str:
-    """What it means that the head was proved from features that this machine did not make."""
+    """What it means that the heads were solved from features that this machine did not make."""
     return (
         "the features are the stored ones, because this machine, its versions or threads are not those of the model: "
         f"made here by the stored extractor they differ by at most {apart:.1e} of the largest"
     )
 
 
-def what_remains(bundle: Bundle) -> Iterator[str]:
-    """What doing it again cannot show."""
+def not_covered(bundle: Bundle) -> Iterator[str]:
+    """What a replay cannot show."""
     yield from bundle.conditions
     if bundle.on_influential:
         yield (
-            "the head was fitted on what is left of influential records alone, as this proof did: fitting on all "
-            "retained ones gives another"
+            "the heads were fitted on what is left of influential records alone, as by this replay: fitting on all "
+            "retained ones gives others"
         )
 
 
@@ -241,7 +256,7 @@ def not_compared(bundle: Bundle, latest: bool) -> Iterator[str]:
     yield from consistency.NOT_COMPARED
     if not latest:
         yield "the state that the receipt tells of: the model has changed since"
-    named = name_of(bundle.setting.network)
+    named = name_of(bundle.blueprint.network)
     if named is None or not named.our_own:
         yield "what the network's own code does: it was run as it is"
 
@@ -259,27 +274,27 @@ class Made:
 
 
 def rebuild(
-    setting: Setting, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
+    blueprint: Blueprint, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
 ) -> Made:  # fmt: skip
-    """In the fresh process: the weights of extractor and head, from the records; of the head alone if one is given.
+    """In the fresh process: the weights of extractor and heads, from the records; of the heads alone if one is given.
 
     With stored features it is fitted on those.
     """
     ordered = dataset.in_order()
-    trained = setting.extractor(ordered, choice) if extractor is None else extractor
+    trained = blueprint.train_extractor(ordered, choice) if extractor is None else extractor
     records = ordered if len(fitted_on) == len(ordered) else ordered.select(fitted_on)
-    features = setting.features(trained, records)
+    features = blueprint.embed(trained, records)
     apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
     used = np.asarray(features if stored is None else stored, dtype=np.float64)
-    head = setting.head(used, records)
+    head = blueprint.fit_heads(used, records)
     found: dict[str, NDArray[Any]] = {WEIGHTS: head.coef_, INTERCEPTS: head.intercept_}
     if stored is None:
         found[FEATURES] = hash_of(used)
     if extractor is None:
         found |= arrays(facts.weights_of(trained))
     longest = float(np.max(np.linalg.norm(used, axis=1)))
-    given = {} if setting.frozen else given_weights(setting.network)
+    given = {} if blueprint.frozen else given_weights(blueprint.network)
     return Made(found, head.certificate_, longest, apart, str(trained), given)
 
 
@@ -304,7 +319,7 @@ def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
         return None
     if not 0.0 <= ours.weight_error * longest + ours.bias_error <= EXACT * ROUNDING:
         raise ValueError(
-            f"the bundle proves nothing: a certificate in it leaves decision values open by more than {EXACT:.0e}, and "
+            f"the bundle shows nothing: a certificate in it leaves decision values open by more than {EXACT:.0e}, and "
             "no such head is exact"
         )
     return ours.weight_error + theirs.weight_error, ours.bias_error + theirs.bias_error
@@ -313,7 +328,7 @@ def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
 def compared(expected: Arrays, found: Arrays, rooms: Sequence[Room] = ()) -> tuple[str, str, float]:
     """How equal two sets of arrays are, where they differ most, and by how much.
 
-    Bytes are compared, but for heads with room; such a head is never called identical, because nothing proves that the
+    Bytes are compared, but for heads with room; such a head is never called identical, because nothing says that the
     exact one has these bytes.
     """
     if expected.keys() != found.keys():

@@ -1,9 +1,9 @@
-"""What stays of a forgotten record: that it was, for whoever holds it and the model's key.
+"""Tombstones: what stays of forgotten records, so that whoever has such a record and the model's key recognises it.
 
-For each an HMAC of its id, of the whole record, and of its values. None tells anything without the key; with it they
-recognise a request for what is gone already, and a dataset that brings it back. An id is one whether it is written as a
-number or as text, and values are the same in whatever type they are stored: what is forgotten does not come back in
-another dress. A copy with other values, be it by the last digit, is not recognised.
+A tombstone has three HMACs: of the id, of the whole record, and of its values. None tells anything without the key;
+with it they recognise a request for what is gone already, and a dataset that brings it back. An id is the same whether
+it is written as a number or as text, and values are the same in whichever type they are stored: a forgotten record is
+recognised in another format, too. A copy with other values, even in the last digit, is not recognised.
 """
 
 import hmac
@@ -19,7 +19,7 @@ from maxrr.data.hashes import framed, value_hashes
 FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not bring it back; its old values are gone
 
 
-class Mark(NamedTuple):
+class Tombstone(NamedTuple):
     """A forgotten record."""
 
     id: bytes
@@ -27,26 +27,26 @@ class Mark(NamedTuple):
     content: bytes
 
 
-def id_mark(key: bytes, id_: int | str, purpose: bytes = FORGOTTEN) -> bytes:
+def id_hmac(key: bytes, id_: int | str, purpose: bytes = FORGOTTEN) -> bytes:
     """The HMAC of a record id. 1 and '1' are one id: a table with a single id that is no number has texts for all."""
     return hmac.digest(key, framed(purpose, str(id_).encode("utf-8", "surrogatepass")), "sha256")
 
 
-def marks(
+def tombstones_of(
     key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], purpose: bytes = FORGOTTEN
-) -> list[Mark]:  # fmt: skip
-    """The marks of records, from their ids and hashes. A replaced record's id stays in use, and only its values go."""
+) -> list[Tombstone]:  # fmt: skip
+    """The tombstones of records, from their ids and hashes. Of a replaced record only the values go: its id stays."""
     return [
-        Mark(
-            id_mark(key, id_, purpose),
+        Tombstone(
+            id_hmac(key, id_, purpose),
             hmac.digest(key, framed(b"record", record.tobytes()), "sha256"),
-            content_mark(key, content),
+            content_hmac(key, content),
         )
         for id_, record, content in zip(ids.tolist(), hashes, contents, strict=True)
     ]
 
 
-def content_mark(key: bytes, content: NDArray[np.uint8]) -> bytes:
+def content_hmac(key: bytes, content: NDArray[np.uint8]) -> bytes:
     """The HMAC of a record's values, from their hash."""
     return hmac.digest(key, framed(b"content", content.tobytes()), "sha256")
 
@@ -56,7 +56,7 @@ def commitment(key: bytes, what: bytes, digest: str) -> str:
     return hmac.digest(key, framed(what, digest.encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
-def class_mark(key: bytes, name: str) -> str:
+def class_hmac(key: bytes, name: str) -> str:
     """The HMAC of the name of a class, which may be that of a person."""
     return commitment(key, b"class", name)
 
@@ -69,19 +69,19 @@ class Returning(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Oblivion:
+class Tombstones:
     """The forgotten records of a model."""
 
-    marks: frozenset[Mark] = frozenset()
+    stones: frozenset[Tombstone] = frozenset()
 
     @property
     def ids(self) -> set[bytes]:
-        return {mark.id for mark in self.marks}
+        return {stone.id for stone in self.stones}
 
     def knows(self, key: bytes, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these ids were forgotten."""
         known = self.ids if len(ids) else set()
-        return np.array([id_mark(key, id_) in known for id_ in ids.tolist()], dtype=bool)
+        return np.array([id_hmac(key, id_) in known for id_ in ids.tolist()], dtype=bool)
 
     def returning(self, key: bytes, dataset: Dataset, held: frozenset[tuple[str, str, bytes]]) -> Returning:
         """Which of these records bring back what was forgotten.
@@ -90,14 +90,14 @@ class Oblivion:
         record that was here beside it when it was forgotten has stayed by that decision.
         """
         none = np.zeros(len(dataset), dtype=bool)
-        if not self.marks:
+        if not self.stones:
             return Returning(none, none)
-        values = {mark.content for mark in self.marks}
+        values = {stone.content for stone in self.stones}
         by_id = self.knows(key, dataset.ids)
         by_values = none.copy()
         names = [dataset.class_names[label] for label in dataset.labels.tolist()]
         records = zip(dataset.ids.tolist(), names, value_hashes(dataset.inputs), strict=True)
         for row, (id_, name, digest) in enumerate(records):
-            if content_mark(key, digest) in values and (str(id_), name, digest.tobytes()) not in held:
+            if content_hmac(key, digest) in values and (str(id_), name, digest.tobytes()) not in held:
                 by_values[row] = not by_id[row]
         return Returning(by_id, by_values)

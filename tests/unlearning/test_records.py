@@ -8,17 +8,17 @@ import pytest
 from tests.unlearning.problems import core_of, everything, fit_again, kinds, parts, parts_of, table, table_model
 
 from maxrr.data import DataError, Dataset
-from maxrr.unlearning.holdings import Holdings
+from maxrr.unlearning.records import HeldRecords
 
 
-def bare(holdings):
+def bare(records):
     """As a model on a disk has them."""
-    return replace(holdings, inputs=None)
+    return replace(records, inputs=None)
 
 
 def without_features(model):
     """The model, with its records elsewhere."""
-    model._state = replace(model._state, holdings=bare(model._state.holdings))
+    model._state = replace(model._state, records=bare(model._state.records))
     return model
 
 
@@ -39,31 +39,31 @@ def changed(records, count):
 @pytest.mark.parametrize("strings", [False, True])
 def test_records_come_back_whatever_their_order(strings):
     records = table(strings=strings)
-    holdings = Holdings.of(records)
-    back = bare(holdings).with_records(shuffled(records))
-    assert back.inputs.tobytes() == holdings.inputs.tobytes()
-    assert back.inputs.dtype == holdings.inputs.dtype
-    assert back.manifest == holdings.manifest == records.content_hash()
+    records = HeldRecords.of(records)
+    back = bare(records).with_records(shuffled(records))
+    assert back.inputs.tobytes() == records.inputs.tobytes()
+    assert back.inputs.dtype == records.inputs.dtype
+    assert back.content_hash == records.content_hash == records.content_hash()
     assert back.retained().content_hash() == records.content_hash()
 
 
 def test_forgotten_records_may_be_in_the_data_and_are_not_taken():
     """Also not looked at: their features may be others by now."""
     records = table()
-    held = bare(Holdings.of(records)).without(np.array([0, 5, 40]))
+    held = bare(HeldRecords.of(records)).without(np.array([0, 5, 40]))
     gone = held.ids[[0, 5, 40]]
     features = records.inputs.copy()
     features[records.rows(gone)] = 123.0
     for source in (records, records.without(gone), replace(records, inputs=features)):
         back = held.with_records(source)
         assert not back.inputs[[0, 5, 40]].any()
-        assert back.retained().content_hash() == records.without(gone).content_hash() == back.manifest
+        assert back.retained().content_hash() == records.without(gone).content_hash() == back.content_hash
 
 
 def test_extra_records_are_left_alone():
     records = table()
     some = np.sort(records.ids)[:50]
-    back = bare(Holdings.of(records.select(some))).with_records(records)
+    back = bare(HeldRecords.of(records.select(some))).with_records(records)
     assert back.retained().content_hash() == records.select(some).content_hash()
 
 
@@ -71,7 +71,7 @@ def test_the_data_is_copied():
     """Erasing what is held must not reach into the caller's arrays."""
     records = table()
     before = records.inputs.tobytes()
-    back = bare(Holdings.of(records)).with_records(records).without(np.array([3]))
+    back = bare(HeldRecords.of(records)).with_records(records).without(np.array([3]))
     back.erase()
     assert records.inputs.tobytes() == before
 
@@ -79,9 +79,9 @@ def test_the_data_is_copied():
 def test_added_records_are_wanted_as_they_are_now():
     """They stand in the last rows, and at their ids' places in the data."""
     records = table()
-    holdings = Holdings.of(records)
-    new = changed(records.select(holdings.ids[[7]]), 1)
-    held = bare(holdings).without(np.array([7])).with_added(Holdings.of(new))
+    records = HeldRecords.of(records)
+    new = changed(records.select(records.ids[[7]]), 1)
+    held = bare(records).without(np.array([7])).with_added(HeldRecords.of(new))
     assert held.inputs is None
     features = records.inputs.copy()
     features[records.rows(new.ids)] = new.inputs
@@ -98,7 +98,7 @@ def test_added_records_are_wanted_as_they_are_now():
 
 def test_missing_records_are_counted():
     records = table()
-    held = bare(Holdings.of(records))
+    held = bare(HeldRecords.of(records))
     with pytest.raises(DataError, match=r"3 of the 80 records of the model are not in this data"):
         held.with_records(records.without(records.ids[:3]))
     held = held.without(held.rows(records.ids[:3]))
@@ -110,7 +110,7 @@ def test_missing_records_are_counted():
 def test_changed_records_are_counted(count):
     records = table()
     with pytest.raises(DataError, match=rf"{count} of the 80 records of the model differ"):
-        bare(Holdings.of(records)).with_records(changed(records, count))
+        bare(HeldRecords.of(records)).with_records(changed(records, count))
 
 
 def relabelled(records):
@@ -136,7 +136,7 @@ OTHERS = {
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_records_are_refused(kind):
     other, words = OTHERS[kind]
-    held = bare(Holdings.of(table()))
+    held = bare(HeldRecords.of(table()))
     with pytest.raises(DataError, match=words):
         held.with_records(other(table()))
 
@@ -144,7 +144,7 @@ def test_other_records_are_refused(kind):
 def test_ids_of_another_kind_are_refused():
     """Numbers that are written the same are not the same ids."""
     records = table()
-    held = bare(Holdings.of(records))
+    held = bare(HeldRecords.of(records))
     with pytest.raises(DataError):
         held.with_records(replace(records, ids=records.ids.astype(str)))
 
@@ -152,32 +152,32 @@ def test_ids_of_another_kind_are_refused():
 def test_data_of_something_else_is_refused():
     other = Dataset(np.zeros((2, 5), np.float32), [0, 1], ("kind 0", "kind 1", "kind 2"), [1, 2])
     with pytest.raises(DataError, match="80 of the 80"):
-        bare(Holdings.of(table())).with_records(other)
+        bare(HeldRecords.of(table())).with_records(other)
 
 
 # A model without its records
 
 
 def test_without_features_they_are_asked_for():
-    held = bare(Holdings.of(table()))
+    held = bare(HeldRecords.of(table()))
     for need in (held.retained, lambda: held.select(np.array([0]))):
         with pytest.raises(DataError, match="raw records"):
             need()
 
 
 def test_without_features_the_rest_is_there():
-    holdings = Holdings.of(table())
-    held = bare(holdings)
+    records = HeldRecords.of(table())
+    held = bare(records)
     rows = held.rows(table().ids[:4])
-    assert rows.tolist() == holdings.rows(table().ids[:4]).tolist()
-    assert held.manifest == holdings.manifest
-    assert held.twins(rows) == holdings.twins(rows) == 0
-    assert held.of_subjects(np.array([50])).tolist() == holdings.of_subjects(np.array([50])).tolist()
+    assert rows.tolist() == records.rows(table().ids[:4]).tolist()
+    assert held.content_hash == records.content_hash
+    assert held.twins(rows) == records.twins(rows) == 0
+    assert held.of_subjects(np.array([50])).tolist() == records.of_subjects(np.array([50])).tolist()
     lighter = held.without(rows)
     lighter.erase()
     assert lighter.inputs is None
     assert not lighter.hashes[rows].any()
-    assert lighter.manifest == table().without(table().ids[:4]).content_hash()
+    assert lighter.content_hash == table().without(table().ids[:4]).content_hash()
 
 
 def test_a_model_without_them_forgets_what_needs_none():
@@ -231,7 +231,7 @@ def test_with_them_back_it_trains_again():
     core, influential, _ = kinds(full, table())
     for each in (model, full):
         each.unlearn(influential[:2])
-    model._state = replace(model._state, holdings=model._state.holdings.with_records(table()))
+    model._state = replace(model._state, records=model._state.records.with_records(table()))
     for each in (model, full):
         each.unlearn(core[:2], core_policy="retrain")
     assert everything(model) == everything(full)
@@ -259,7 +259,7 @@ def test_replacing_is_a_fit_on_the_new_records(kind, label):
         records = replaced(records, id_, features, label)
         model.replace(id_, features, label, core_policy="keep-extractor")
         assert parts_of(model) == parts(extractor, fit_again(extractor, records), records.class_names)
-        assert model.manifest_ == records.content_hash()
+        assert model.content_hash_ == records.content_hash()
     assert np.isin(ids[:3], core_of(model)).sum() == 0
 
 

@@ -14,15 +14,19 @@ from maxrr.errors import WorkspaceError
 from maxrr.files import write_atomically
 from maxrr.svm import FORM
 from maxrr.workspace import names
-from maxrr.workspace.damage import content_of, damaged, unfamiliar
-from maxrr.workspace.names import RECEIPT, ROWS, name_of, part_of
+from maxrr.workspace.errors import content_of, damaged, unfamiliar
+from maxrr.workspace.names import RECEIPT, ROWS, is_named_after, name_of, part_of
 from maxrr.workspace.ownership import was_workspace
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
 NAME = names.ROOT
-PARTS = EXTRACTOR, HEAD, FORGOTTEN, SECRETS = names.PARTS
+PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
-VERSION = 3  # 2 names the canonical form of the heads, 3 puts a token into the names of files
+VERSION = 4  # 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words
+FORMER, FORMERLY = (
+    3,
+    {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"},
+)  # what facts were called
 WIDEST = 1 << 24  # features of a record, and letters of an id
 
 
@@ -69,7 +73,7 @@ class Root:
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise damaged(path, "it does not describe a workspace")
         version = body.pop("version", None)
-        if version != VERSION or type(version) is not int:
+        if version not in (FORMER, VERSION) or type(version) is not int:
             raise unfamiliar(path, f"is of version {version}", f"knows version {VERSION}")
         named_hash = body.pop("sha256", None)
         if named_hash != digest({"format": FORMAT, "version": version, **body}):
@@ -78,6 +82,8 @@ class Root:
         if form != FORM:
             raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
         try:
+            if version == FORMER:
+                body["facts"] = {FORMERLY.get(name, name): value for name, value in body["facts"].items()}
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])
             rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
@@ -132,7 +138,7 @@ def check(found: Root) -> None:
     for part in PARTS:
         name = found.file_of(part)
         digest_ = found.files[name]
-        wanted(name, is_hex(digest_, 64) and name == name_of(part, found.token, digest_[:16]))
+        wanted(name, is_hex(digest_, 64) and is_named_after(name, digest_))
     wanted("receipts", is_a(list, found.receipts) and all(is_hex(each, 64) for each in found.receipts))
     expected = name_of(RECEIPT, found.token, len(found.receipts))
     wanted("staged receipt", found.staged is None or (bool(found.receipts) and found.staged == expected))
@@ -155,7 +161,7 @@ def check_rows(found: Root) -> None:
 def check_facts(facts: Any) -> None:
     """What is used before a model is made of them. The rest is seen then."""
     wanted("facts", isinstance(facts, dict))
-    absent = {"network", "layers", "layouts", "records", "source", "model_hash", "manifest"} - facts.keys()
+    absent = {"network", "layers", "layouts", "records", "source", "model_hash", "content_hash"} - facts.keys()
     if absent:
         raise ValueError(f"it does not say {sorted(absent)}")
     named, records, source = facts["network"], facts["records"], facts["source"]

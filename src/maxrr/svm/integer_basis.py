@@ -11,7 +11,7 @@ import numpy as np
 
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.basis import Near
-from maxrr.svm.fixed import Fixed, Integers, integers
+from maxrr.svm.fixed_point import Fixed, Integers, integers
 
 BITS = 448  # of the factors
 MOST = 120  # samples: more would take too long

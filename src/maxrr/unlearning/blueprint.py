@@ -19,11 +19,11 @@ from maxrr.nets import Environment, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
-from maxrr.unlearning import flat
+from maxrr.unlearning import flat_heads
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class Blueprint:
     """Everything but the records that a model's bytes depend on."""
 
     network: Network  # our own copy of it
@@ -48,7 +48,7 @@ class Setting:
             return np.sort(ids[self.core.is_core(ids)])
         return np.intersect1d(chosen, ids)
 
-    def extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
+    def train_extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
         """The extractor, trained on those of the records that are core.
 
         Classes are numbered as they come among the core: so it does not matter which others there are, or were.
@@ -63,13 +63,13 @@ class Setting:
         )  # fmt: skip
         return split(run.network)[0]
 
-    def features(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
+    def embed(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
         """The records' features."""
         return embed(extractor, records, device=self.device, progress=progress)
 
-    def head(self, features: NDArray[Any], records: Dataset) -> LinearSVM:
-        """The head, fitted on the features of these records. Whoever takes it over warns if it is flat."""
-        with flat.quietly():
+    def fit_heads(self, features: NDArray[Any], records: Dataset) -> LinearSVM:
+        """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
+        with flat_heads.quietly():
             return LinearSVM(C=self.C).fit(features, records.labels)
 
 

@@ -1,8 +1,8 @@
 """From a nearly solved head to a proved one.
 
-The samples with margins near 1 are polished (`polish.py`), the solution is enclosed (`enclosure.py`) and published
-(`rounding.py`), and one pass over all samples with the published weights shows that every other sample is strictly on
-the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
+The samples with margins near 1 are polished (`exact_multipliers.py`), the solution is enclosed (`enclosure.py`) and
+published (`rounding.py`), and one pass over all samples with the published weights shows that every other sample is
+strictly on the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
 """
 
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.fixed import signed_sum
-from maxrr.svm.polish import Polished, Search, UnpolishedError
+from maxrr.svm.exact_multipliers import Polished, Search, UnpolishedError
+from maxrr.svm.fixed_point import signed_sum
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.validation import NO_EXPONENT
 
@@ -60,7 +60,7 @@ def propose(
     problem = Near(samples.rows(places), trial.y[places], C, known.total, int(np.sum(trial.y[known.places])))
     try:
         search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
-        polished, enclosure, published = prove(samples, problem, search, places, known.places)
+        polished, enclosure, published = decide(samples, problem, search, places, known.places)
     except (UnpolishedError, OverflowError):
         return None
     a = inside.astype(np.float64)
@@ -116,7 +116,7 @@ def sizes(samples: Samples, margins: Floats, b: float) -> Floats:
     return 1.0 + abs(b) + largest * samples.lengths / (float(np.max(samples.lengths)) or 1.0)
 
 
-def prove(
+def decide(
     samples: Samples, problem: Near, search: Search, places: Ints, inside: Ints
 ) -> tuple[Polished, Enclosure, Published]:
     """Multipliers, enclosure and published numbers, with as many bits as it takes to decide these."""
@@ -148,7 +148,7 @@ def prove(
 def largest_exponent(
     samples: Samples, places: Ints, inside: Ints, polished: Polished, enclosure: Enclosure
 ) -> int | None:  # fmt: skip
-    """The least c with all influential features below 2^c; None if it is open who is influential."""
+    """The least c with all influential features below 2^c; None if it is not yet known which these are."""
     short = polished.shortfall.rounded()
     doubt = (enclosure.radius * samples.lengths[places] + max(-enclosure.low, enclosure.high)) * UP
     if (np.abs(np.abs(short) - TOUCHING) <= doubt + TOUCHING * 2.0**-50).any():

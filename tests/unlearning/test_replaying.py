@@ -1,23 +1,23 @@
-"""Proofs: what they answer, and what they cannot be talked into."""
+"""Replays: what they answer, and what they cannot be talked into."""
 
 import functools
 import subprocess
 import sys
-from concurrent.futures import Future
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from tests.small_networks import Here
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
-from maxrr.unlearning import prove
+from maxrr.unlearning import replay
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.oblivion import class_mark, commitment
-from maxrr.unlearning.proof import FALSE, INTERCEPTS, WEIGHTS, compared
-from maxrr.unlearning.receipts import HeadProof, claim_of
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.receipts import HeadCertificate, claim_of
+from maxrr.unlearning.replaying import FALSE, INTERCEPTS, WEIGHTS, compared
+from maxrr.unlearning.tombstones import class_hmac, commitment
 
 
 @functools.cache
@@ -26,25 +26,6 @@ def retrained():
     model = table_model()
     ids = np.concatenate([core_of(model)[:2], kinds(model, table())[1][:2]])
     return model.unlearn(ids, core_policy="retrain"), model.bundle(), table().without(ids)
-
-
-class Here:
-    """In place of a pool of processes: does what it is given at once, in this one."""
-
-    def __init__(self, *_, **__): ...
-
-    def submit(self, function, *arguments):
-        done = Future()
-        done.set_result(function(*arguments))
-        return done
-
-    def shutdown(self, **_): ...
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """Proofs without a fresh process, which takes seconds to start; three tests have one."""
-    monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Here)
 
 
 def hashed_again(bundle):
@@ -60,32 +41,33 @@ def handed_in(receipt, bundle, **changes):
     said = {
         "model_after": commitment(bundle.key, b"model", bundle.model_hash),
         "heads": [
-            HeadProof.of(class_mark(bundle.key, name), certificate)
+            HeadCertificate.of(class_hmac(bundle.key, name), certificate)
             for name, certificate in zip(heads, bundle.certificates, strict=True)
         ],
-        "environment": asdict(bundle.setting.environment), "seed": bundle.setting.seed,
+        "environment": asdict(bundle.blueprint.environment), "seed": bundle.blueprint.seed,
     }  # fmt: skip
     said["bytes_claim"] = claim_of(receipt.guarantee, said["heads"])
     forged = replace(receipt, **{**said, **changes})
     return forged, replace(bundle, receipts=(*bundle.receipts[:-1], forged.digest))
 
 
-def proved(receipt, bundle, retained, **changes):
-    return prove(*handed_in(receipt, bundle, **changes), retained)
+def replay_handed_in(receipt, bundle, retained, **changes):
+    return replay(*handed_in(receipt, bundle, **changes), retained)
 
 
 def elsewhere(bundle, **change):
     """The bundle of a model that was made on another machine."""
-    environment = replace(bundle.setting.environment, **(change or {"torch_version": "1.0"}))
-    return replace(bundle, setting=replace(bundle.setting, environment=environment))
+    environment = replace(bundle.blueprint.environment, **(change or {"torch_version": "1.0"}))
+    return replace(bundle, blueprint=replace(bundle.blueprint, environment=environment))
 
 
 def test_identical():
     receipt, bundle, retained = retrained()
-    verdict = prove(receipt, bundle, retained)
-    assert (verdict.verdict, verdict.result, verdict.proved) == ("identical", "identical", "extractor and head")
-    assert verdict
-    assert (verdict.where, verdict.largest_difference, verdict.remains) == ("", 0.0, "")
+    replayed = replay(receipt, bundle, retained)
+    assert (replayed.outcome, replayed.comparison) == ("identical", "identical")
+    assert replayed.made_again == "extractor and heads"
+    assert replayed
+    assert (replayed.differs_most, replayed.largest_difference, replayed.not_covered) == ("", 0.0, "")
 
 
 def test_superseded_proves_the_current_state(here):
@@ -94,29 +76,29 @@ def test_superseded_proves_the_current_state(here):
     first = model.unlearn(influential[:1])
     second = model.unlearn(influential[1:2])
     retained = table().without(influential[:2])
-    verdict = prove(first, model.bundle(), retained)
-    assert (verdict.verdict, verdict.result, bool(verdict)) == ("superseded", "identical", False)
-    assert prove(second, model.bundle(), retained).verdict == "identical"
+    replayed = replay(first, model.bundle(), retained)
+    assert (replayed.outcome, replayed.comparison, bool(replayed)) == ("superseded", "identical", False)
+    assert replay(second, model.bundle(), retained).outcome == "identical"
 
 
-def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said():
+def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said(here):
     model = table_model()
     ids = core_of(model)[:3]
     receipt = model.unlearn(ids, core_policy="keep-extractor")
-    verdict = prove(receipt, model.bundle(), table().without(ids))
-    assert (verdict.verdict, verdict.result, verdict.proved) == ("identical in part", "identical", "head")
-    assert not verdict
-    assert "3 forgotten core records" in verdict.remains
+    replayed = replay(receipt, model.bundle(), table().without(ids))
+    assert (replayed.outcome, replayed.comparison, replayed.made_again) == ("identical in part", "identical", "heads")
+    assert not replayed
+    assert "3 forgotten core records" in replayed.not_covered
 
 
 def test_of_a_technique_too(here):
     model = table_model()
     ids = core_of(model)[:1]
     receipt = model.unlearn(ids, core_policy=lambda extractor, core, forgotten: extractor)
-    verdict = prove(receipt, model.bundle(), table().without(ids))
-    assert (verdict.verdict, verdict.result, verdict.proved) == ("identical in part", "identical", "head")
-    assert not verdict
-    assert "technique" in verdict.remains
+    replayed = replay(receipt, model.bundle(), table().without(ids))
+    assert (replayed.outcome, replayed.comparison, replayed.made_again) == ("identical in part", "identical", "heads")
+    assert not replayed
+    assert "technique" in replayed.not_covered
 
 
 def test_a_head_on_influential_records_alone_is_proved_on_them(here):
@@ -128,15 +110,15 @@ def test_a_head_on_influential_records_alone_is_proved_on_them(here):
         gone = np.concatenate([gone, ids])
         receipt = model.unlearn(ids, refit="influential")
         bundle = model.bundle()
-        verdict = prove(receipt, bundle, table().without(gone))
-        assert (verdict.verdict, verdict.proved) == ("identical in part", "extractor and head")
-        assert "influential records alone" in verdict.remains
+        replayed = replay(receipt, bundle, table().without(gone))
+        assert (replayed.outcome, replayed.made_again) == ("identical in part", "extractor and heads")
+        assert "influential records alone" in replayed.not_covered
         assert len(bundle.fitted_on) == len(bundle.features) < len(table()) - len(gone)
         assert not np.isin(gone, bundle.fitted_on).any()
     gone = np.append(gone, influential[3])
     receipt = model.unlearn(influential[3])
-    verdict = prove(receipt, model.bundle(), table().without(gone))
-    assert (verdict.verdict, verdict.proved, verdict.remains) == ("identical", "extractor and head", "")
+    replayed = replay(receipt, model.bundle(), table().without(gone))
+    assert (replayed.outcome, replayed.made_again, replayed.not_covered) == ("identical", "extractor and heads", "")
     assert model.bundle().fitted_on.tolist() == np.sort(table().without(gone).ids).tolist()
 
 
@@ -149,11 +131,11 @@ def test_a_replaced_record_is_proved(here):
     features, labels = records.inputs.copy(), records.labels.copy()
     features[records.rows([id_])], labels[records.rows([id_])] = 0.25, 1
     now = replace(records, inputs=features, labels=labels)
-    assert prove(receipt, model.bundle(), now).verdict == "identical"
-    verdict = proved(receipt, elsewhere(model.bundle()), now)
-    assert (verdict.verdict, verdict.result) == ("not comparable here", "identical")
+    assert replay(receipt, model.bundle(), now).outcome == "identical"
+    replayed = replay_handed_in(receipt, elsewhere(model.bundle()), now)
+    assert (replayed.outcome, replayed.comparison) == ("not comparable here", "identical")
     with pytest.raises(ValueError, match="not those that the model retains"):
-        prove(receipt, model.bundle(), records)
+        replay(receipt, model.bundle(), records)
 
 
 def test_everything_that_remains_is_said(here):
@@ -161,7 +143,7 @@ def test_everything_that_remains_is_said(here):
     model = table_model()
     ids = core_of(model)[:3]
     receipt = model.unlearn(ids, core_policy="keep-extractor", refit="influential")
-    said = proved(receipt, elsewhere(model.bundle()), table().without(ids)).remains
+    said = replay_handed_in(receipt, elsewhere(model.bundle()), table().without(ids)).not_covered
     assert "influential records alone" in said
     assert "3 forgotten core records" in said
     assert "stored ones" in said
@@ -171,33 +153,33 @@ def test_a_head_on_some_of_the_records_does_not_pass_as_one_on_all(here):
     """Whatever the bundle calls itself."""
     receipt, bundle, retained = retrained()
     part = np.sort(retained.ids)[:60]
-    head = bundle.setting.head(bundle.features[:60], retained.select(part))
+    head = bundle.blueprint.fit_heads(bundle.features[:60], retained.select(part))
     forged = hashed_again(
         replace(bundle, weights=head.coef_, intercepts=head.intercept_, fitted_on=part, features=bundle.features[:60])
     )
     assert not forged.on_influential
-    verdict = proved(receipt, forged, retained)
-    assert verdict.verdict == "the receipt is false"
-    assert verdict.contradicted == ["the heads were not fitted on all retained records"]
+    replayed = replay_handed_in(receipt, forged, retained)
+    assert replayed.outcome == "the receipt is false"
+    assert replayed.contradictions == ["the heads were not fitted on all retained records"]
 
 
 def test_one_bit_of_one_weight_is_found(here):
     """In the extractor."""
     receipt, bundle, retained = retrained()
     forged = hashed_again(replace(bundle, extractor=weights_changed(bundle.extractor)))
-    verdict = proved(receipt, forged, retained)
-    assert verdict.result != "identical"
-    assert verdict.where.startswith("extractor")
-    assert verdict.largest_difference > 0.0
+    replayed = replay_handed_in(receipt, forged, retained)
+    assert replayed.comparison != "identical"
+    assert replayed.differs_most.startswith("extractor")
+    assert replayed.largest_difference > 0.0
 
 
 def test_a_model_of_another_seed_is_different(here):
     receipt, bundle, retained = retrained()
-    forged = replace(bundle, setting=replace(bundle.setting, seed=bundle.setting.seed + 1))
-    verdict = proved(receipt, forged, retained)
-    assert (verdict.verdict, bool(verdict)) == ("different", False)
-    assert verdict.where
-    assert verdict.largest_difference > 1e-3
+    forged = replace(bundle, blueprint=replace(bundle.blueprint, seed=bundle.blueprint.seed + 1))
+    replayed = replay_handed_in(receipt, forged, retained)
+    assert (replayed.outcome, bool(replayed)) == ("different", False)
+    assert replayed.differs_most
+    assert replayed.largest_difference > 1e-3
 
 
 def test_a_model_that_kept_a_forgotten_record_is_different(here):
@@ -205,20 +187,20 @@ def test_a_model_that_kept_a_forgotten_record_is_different(here):
     receipt, bundle, retained = retrained()
     lazy = table_model().bundle()
     forged = hashed_again(replace(bundle, extractor=lazy.extractor, weights=lazy.weights, intercepts=lazy.intercepts))
-    verdict = proved(receipt, forged, retained)
-    assert (verdict.verdict, bool(verdict)) == ("different", False)
+    replayed = replay_handed_in(receipt, forged, retained)
+    assert (replayed.outcome, bool(replayed)) == ("different", False)
 
 
 def test_weights_that_do_not_have_the_hash_are_refused():
-    """Or honest weights would prove a receipt about another model."""
+    """Or honest weights would back a receipt about another model."""
     receipt, bundle, retained = retrained()
     other = "0" * 64
     with pytest.raises(ValueError, match="hash"):
-        prove(replace(receipt, model_after=other), replace(bundle, model_hash=other), retained)
+        replay(replace(receipt, model_after=other), replace(bundle, model_hash=other), retained)
     with pytest.raises(ValueError, match="hash"):
-        prove(receipt, replace(bundle, extractor=weights_changed(bundle.extractor)), retained)
+        replay(receipt, replace(bundle, extractor=weights_changed(bundle.extractor)), retained)
     with pytest.raises(ValueError, match="hash"):
-        prove(receipt, replace(bundle, weights=bundle.weights + 1e-12), retained)
+        replay(receipt, replace(bundle, weights=bundle.weights + 1e-12), retained)
 
 
 def test_other_records_are_refused():
@@ -227,27 +209,27 @@ def test_other_records_are_refused():
     features[0, 0] = np.nextafter(features[0, 0], np.float32(9.0))
     for wrong in (table(), retained.without(retained.ids[:1]), replace(retained, inputs=features)):
         with pytest.raises(ValueError, match="not those that the model retains"):
-            prove(receipt, bundle, wrong)
+            replay(receipt, bundle, wrong)
 
 
 @pytest.mark.parametrize("change", [{"torch_version": "1.0"}, {"threads": 64}, {"device": "other"}, {"machine": "vax"}])
 def test_elsewhere_the_head_alone_is_proved(here, change):
     receipt, bundle, retained = retrained()
-    verdict = proved(receipt, elsewhere(bundle, **change), retained)
-    assert (verdict.verdict, verdict.proved, verdict.result) == ("not comparable here", "head", "identical")
-    assert not verdict
-    assert "at most 0.0e+00 of the largest" in verdict.remains  # this is the machine that made them
+    replayed = replay_handed_in(receipt, elsewhere(bundle, **change), retained)
+    assert (replayed.outcome, replayed.made_again, replayed.comparison) == ("not comparable here", "heads", "identical")
+    assert not replayed
+    assert "at most 0.0e+00 of the largest" in replayed.not_covered  # this is the machine that made them
 
 
 def test_elsewhere_features_come_out_a_little_different(here, monkeypatch):
-    """The head is proved from the stored ones, and how far those made here are is said."""
+    """The heads are replayed from the stored ones, and how far those made here are is said."""
     receipt, bundle, retained = retrained()
-    features = Setting.features
-    monkeypatch.setattr(Setting, "features", lambda *given: features(*given) * np.float64(1.0 + 2.0**-20))
-    verdict = proved(receipt, elsewhere(bundle), retained)
-    assert (verdict.verdict, verdict.result) == ("not comparable here", "identical")
-    assert "at most 9.5e-07 of the largest" in verdict.remains  # 2⁻²⁰
-    assert prove(receipt, bundle, retained).result == "different"
+    features = Blueprint.embed
+    monkeypatch.setattr(Blueprint, "embed", lambda *given: features(*given) * np.float64(1.0 + 2.0**-20))
+    replayed = replay_handed_in(receipt, elsewhere(bundle), retained)
+    assert (replayed.outcome, replayed.comparison) == ("not comparable here", "identical")
+    assert "at most 9.5e-07 of the largest" in replayed.not_covered  # 2⁻²⁰
+    assert replay(receipt, bundle, retained).comparison == "different"
 
 
 def test_elsewhere_other_features_are_found(here):
@@ -255,24 +237,24 @@ def test_elsewhere_other_features_are_found(here):
     receipt, bundle, retained = retrained()
     features = bundle.features.copy()
     features[features != 0.0] += 0.5
-    verdict = proved(receipt, elsewhere(replace(bundle, features=features)), retained)
-    assert (verdict.verdict, verdict.result, bool(verdict)) == ("different", "different", False)
-    assert verdict.where.startswith("head")
-    head = bundle.setting.head(features, retained.in_order())
+    replayed = replay_handed_in(receipt, elsewhere(replace(bundle, features=features)), retained)
+    assert (replayed.outcome, replayed.comparison, bool(replayed)) == ("different", "different", False)
+    assert replayed.differs_most.startswith("head")
+    head = bundle.blueprint.fit_heads(features, retained.in_order())
     forged = hashed_again(replace(bundle, features=features, weights=head.coef_, intercepts=head.intercept_))
-    verdict = proved(receipt, elsewhere(forged), retained)
+    replayed = replay_handed_in(receipt, elsewhere(forged), retained)
     apart = 0.5 / np.max(np.abs(features))
-    assert f"at most {apart:.1e} of the largest" in verdict.remains
+    assert f"at most {apart:.1e} of the largest" in replayed.not_covered
 
 
 def test_features_that_the_extractor_does_not_make_are_found(here):
     """As of a model whose network computes something else than its weights say: a hook, a changed attribute."""
     receipt, bundle, retained = retrained()
     for features in (bundle.features * 2.0, np.full_like(bundle.features, np.nan)):
-        verdict = prove(receipt, replace(bundle, features=features), retained)
-        assert (verdict.verdict, verdict.where, bool(verdict)) == ("different", "features", False)
+        replayed = replay(receipt, replace(bundle, features=features), retained)
+        assert (replayed.outcome, replayed.differs_most, bool(replayed)) == ("different", "features", False)
     with pytest.raises(ValueError, match="damaged"):
-        prove(receipt, replace(bundle, features=bundle.features[:0]), retained)
+        replay(receipt, replace(bundle, features=bundle.features[:0]), retained)
 
 
 def undecided(bundle, *heads, **errors):
@@ -296,13 +278,13 @@ def nudged(receipt, bundle, head, weight=0.0, bias=0.0):
 
 @pytest.mark.parametrize(("weight", "bias"), [(0.0, 0.0), (2e-12, 0.0), (-2e-12, 9e-13)])
 def test_of_a_head_that_is_not_decided_numbers_are_compared(here, weight, bias):
-    """Identical it is not called, even with the same bytes: nothing proves that they are the exact ones."""
+    """Identical it is not called, even with the same bytes: no certificate says that they are the exact ones."""
     receipt, bundle, retained = retrained()
     receipt, bundle = nudged(receipt, undecided(bundle, 1), 1, weight, bias)
-    verdict = prove(receipt, bundle, retained)
-    assert (verdict.verdict, verdict.result, bool(verdict)) == ("within 2.6e-12", "within 2.6e-12", False)
-    assert verdict.largest_difference == pytest.approx(max(abs(weight), bias), abs=1e-14)
-    assert verdict.proved == "extractor and head"
+    replayed = replay(receipt, bundle, retained)
+    assert (replayed.outcome, replayed.comparison, bool(replayed)) == ("within 2.6e-12", "within 2.6e-12", False)
+    assert replayed.largest_difference == pytest.approx(max(abs(weight), bias), abs=1e-14)
+    assert replayed.made_again == "extractor and heads"
 
 
 @pytest.mark.parametrize(
@@ -317,23 +299,23 @@ def test_of_a_head_that_is_not_decided_numbers_are_compared(here, weight, bias):
 def test_and_must_be_as_near_as_its_certificates_say(here, head, weight, bias, where):
     receipt, bundle, retained = retrained()
     receipt, bundle = nudged(receipt, undecided(bundle, 1), head, weight, bias)
-    verdict = prove(receipt, bundle, retained)
-    assert (verdict.verdict, bool(verdict), verdict.where) == ("different", False, where)
+    replayed = replay(receipt, bundle, retained)
+    assert (replayed.outcome, bool(replayed), replayed.differs_most) == ("different", False, where)
 
 
 def test_an_extractor_must_have_the_same_bytes_whatever_the_heads(here):
     receipt, bundle, retained = retrained()
     forged = hashed_again(replace(undecided(bundle, 0, 1, 2), extractor=weights_changed(bundle.extractor)))
-    verdict = proved(receipt, forged, retained)
-    assert (verdict.verdict, bool(verdict)) == ("different", False)
+    replayed = replay_handed_in(receipt, forged, retained)
+    assert (replayed.outcome, bool(replayed)) == ("different", False)
 
 
 @pytest.mark.parametrize("errors", [{"weight_error": 1.0}, {"bias_error": 2 * EXACT}, {"weight_error": np.nan}])
 def test_wide_certificates_prove_nothing(here, errors):
     """Or an operator who did nothing would write certificates that leave everything open."""
     receipt, bundle, retained = retrained()
-    with pytest.raises(ValueError, match="proves nothing"):
-        prove(receipt, undecided(bundle, 0, **errors), retained)
+    with pytest.raises(ValueError, match="shows nothing"):
+        replay(receipt, undecided(bundle, 0, **errors), retained)
     lazy = table_model().bundle()
     forged = hashed_again(
         replace(
@@ -341,22 +323,22 @@ def test_wide_certificates_prove_nothing(here, errors):
             intercepts=lazy.intercepts,
         )
     )  # fmt: skip
-    assert proved(receipt, forged, retained).verdict == "different"
+    assert replay_handed_in(receipt, forged, retained).outcome == "different"
 
 
 def test_certificates_for_other_heads_are_refused():
     receipt, bundle, retained = retrained()
     with pytest.raises(ValueError, match="one certificate for each head"):
-        prove(receipt, replace(bundle, certificates=bundle.certificates[:-1]), retained)
+        replay(receipt, replace(bundle, certificates=bundle.certificates[:-1]), retained)
 
 
 def test_bytes_of_another_form_are_not_compared(here):
     receipt, bundle, retained = retrained()
     assert receipt.form == bundle.form == FORM
     with pytest.raises(ValueError, match=rf"canonical form 1, and this program makes form {FORM}.* not compared"):
-        prove(receipt, replace(bundle, form=1), retained)
-    verdict = proved(receipt, bundle, retained, form=1)
-    assert (verdict.verdict, verdict.contradicted) == (FALSE, ["form on the receipt is not what was found"])
+        replay(receipt, replace(bundle, form=1), retained)
+    replayed = replay_handed_in(receipt, bundle, retained, form=1)
+    assert (replayed.outcome, replayed.contradictions) == (FALSE, ["form on the receipt is not what was found"])
 
 
 def test_a_function_of_the_script(tmp_path):
@@ -372,7 +354,7 @@ import numpy as np
 from maxrr.core import FullCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
-from maxrr.unlearning import MaxRR, prove
+from maxrr.unlearning import MaxRR, replay
 
 
 def make():
@@ -385,7 +367,7 @@ if __name__ == "__main__":
     records = Dataset(features, labels, ("no", "yes"), np.arange(20))
     model = MaxRR(make, FullCore(), epochs=1, device="cpu").fit(records)
     receipt = model.unlearn([3], core_policy="retrain")
-    print(prove(receipt, model.bundle(), records.without([3])).verdict)
+    print(replay(receipt, model.bundle(), records.without([3])).outcome)
 """
 
 
@@ -399,18 +381,18 @@ def test_the_rebuilding_process_gets_no_weights(monkeypatch):
             sent.append(arguments)
             raise InterruptedError
 
-    monkeypatch.setattr("maxrr.unlearning.proof.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("maxrr.unlearning.replaying.ProcessPoolExecutor", Pool)
     with pytest.raises(InterruptedError):
-        prove(receipt, bundle, retained)
-    ((setting, choice, dataset, fitted_on, extractor, stored),) = sent
+        replay(receipt, bundle, retained)
+    ((blueprint, choice, dataset, fitted_on, extractor, stored),) = sent
     assert extractor is None
     assert stored is None
     assert fitted_on.tolist() == np.sort(retained.ids).tolist()
     assert dataset is retained
     assert choice.ids.tolist() == bundle.choice.ids.tolist()
-    blank = begin(setting.network, 0).state_dict()
+    blank = begin(blueprint.network, 0).state_dict()
     trained = bundle.extractor
-    held = setting.network.state_dict()
+    held = blueprint.network.state_dict()
     assert not any(np.array_equal(held[name].numpy(), value.numpy()) for name, value in trained.items() if name in held)
     assert blank.keys() == held.keys()
 

@@ -17,7 +17,11 @@ from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.seeding import Network
 from maxrr.svm.snapshot import HeadState, restored, taken
+from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.facts import (
+    blueprint_facts,
+    blueprint_of,
     certificate_of,
     choice_facts,
     choice_of,
@@ -26,18 +30,14 @@ from maxrr.unlearning.facts import (
     core_of,
     extractor_of,
     kinds,
-    setting_facts,
-    setting_of,
     weights_of,
 )
-from maxrr.unlearning.holdings import Holdings
-from maxrr.unlearning.oblivion import Mark, Oblivion
 from maxrr.unlearning.overrides import Override
-from maxrr.unlearning.pace import Pace
-from maxrr.unlearning.setting import Setting
+from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace.damage import NetworkMissing
-from maxrr.workspace.root import EXTRACTOR, FORGOTTEN, HEAD, SECRETS
+from maxrr.unlearning.tombstones import Tombstone, Tombstones
+from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES
+from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout
 
 Table = NDArray[np.void]
@@ -45,11 +45,11 @@ Table = NDArray[np.void]
 
 def layout_of(fitted: Fitted) -> Layout:
     """The leanest rows that hold everything of the records exactly."""
-    holdings = fitted.holdings
-    _, features = fitted.head.held_
+    records = fitted.records
+    _, features = fitted.heads.held_
     small = is_small(features)
-    subjects = None if holdings.subjects is None else as_stored(holdings.subjects)
-    return Layout(as_stored(holdings.ids), subjects, "<f4" if small else "<f8", features.shape[1])
+    subjects = None if records.subjects is None else as_stored(records.subjects)
+    return Layout(as_stored(records.ids), subjects, "<f4" if small else "<f8", features.shape[1])
 
 
 def is_small(features: NDArray[np.float64]) -> bool:
@@ -59,8 +59,8 @@ def is_small(features: NDArray[np.float64]) -> bool:
 
 def fits(fitted: Fitted, layout: Layout) -> bool:
     """Whether rows of this layout hold everything of the last record exactly."""
-    _, features = fitted.head.held_
-    ids, subjects = fitted.holdings.ids, fitted.holdings.subjects
+    _, features = fitted.heads.held_
+    ids, subjects = fitted.records.ids, fitted.records.subjects
     return (
         (layout.features == "<f8" or is_small(features[-1:]))
         and as_stored(ids) == layout.ids
@@ -74,26 +74,26 @@ def as_stored(keys: NDArray[Any]) -> str:
 
 def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     """The rows of the records, from some row on."""
-    holdings = fitted.holdings
-    table = np.zeros(len(holdings.ids) - first, layout.row)
-    held, features = fitted.head.held_
-    kinds = np.full(len(holdings.ids), ALIVE, np.uint8)
+    records = fitted.records
+    table = np.zeros(len(records.ids) - first, layout.row)
+    held, features = fitted.heads.held_
+    kinds = np.full(len(records.ids), ALIVE, np.uint8)
     kinds[held] |= HELD
     kinds[fitted.core] |= CORE
-    table["is"], table["label"], table["id"] = kinds[first:], holdings.labels[first:], holdings.ids[first:]
-    table["record"], table["content"] = holdings.hashes[first:], holdings.contents[first:]
-    if holdings.subjects is not None:
-        table["subject"] = holdings.subjects[first:]
+    table["is"], table["label"], table["id"] = kinds[first:], records.labels[first:], records.ids[first:]
+    table["record"], table["content"] = records.hashes[first:], records.contents[first:]
+    if records.subjects is not None:
+        table["subject"] = records.subjects[first:]
     later = held >= first
     table["features"][held[later] - first] = features[later]
-    table[~holdings.alive[first:]] = np.zeros(1, layout.row)[0]
+    table[~records.alive[first:]] = np.zeros(1, layout.row)[0]
     return table
 
 
-def head_bytes(fitted: Fitted) -> bytes:
+def heads_bytes(fitted: Fitted) -> bytes:
     """The heads' weights, and where they came from."""
     arrays: dict[str, NDArray[Any]] = {}
-    for number, head in enumerate(taken(fitted.head)):
+    for number, head in enumerate(taken(fitted.heads)):
         arrays |= {
             f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.on_margin": head.on_margin,
             f"{number}.inside": head.inside, f"{number}.multipliers": head.multipliers,
@@ -106,37 +106,37 @@ def extractor_bytes(fitted: Fitted) -> bytes:
     return safetensors.torch.save(weights_of(fitted.extractor))
 
 
-def forgotten_bytes(fitted: Fitted) -> bytes:
+def tombstones_bytes(fitted: Fitted) -> bytes:
     """The HMACs of forgotten records, 96 bytes each, in an order that says nothing about when."""
-    return b"".join(b"".join(mark) for mark in sorted(fitted.oblivion.marks))
+    return b"".join(b"".join(stone) for stone in sorted(fitted.tombstones.stones))
 
 
 def secret_bytes(fitted: Fitted) -> bytes:
     """The model's key, and that of the core."""
-    return json.dumps({"key": fitted.key.hex(), "core": core_key(fitted.setting.core)}).encode()
+    return json.dumps({"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core)}).encode()
 
 
 def facts_of(fitted: Fitted) -> dict[str, Any]:
     """All else."""
-    setting, choice, holdings = fitted.setting, fitted.choice, fitted.holdings
+    blueprint, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return {
-        "core": core_facts(setting.core),
-        "setting": setting_facts(setting),
+        "core": core_facts(blueprint.core),
+        "blueprint": blueprint_facts(blueprint),
         "choice": choice_facts(choice),
         "records": {
-            "dtype": holdings.dtype.str, "shape": list(holdings.shape), "classes": list(holdings.class_names),
-            "columns": None if holdings.columns is None else list(holdings.columns),
+            "dtype": records.dtype.str, "shape": list(records.shape), "classes": list(records.class_names),
+            "columns": None if records.columns is None else list(records.columns),
         },
         "labels": {"dtype": fitted.labels.dtype.str, "values": fitted.labels.tolist()},
-        "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.head)],
-        "pace": asdict(fitted.pace),
+        "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.heads)],
+        "durations": asdict(fitted.durations),
         "layouts": fitted.layouts,
         "on_influential": fitted.on_influential,
-        "left": sorted(mark.hex() for mark in fitted.left),
+        "left": sorted(stone.hex() for stone in fitted.left),
         "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
-        "manifest": holdings.manifest,
+        "content_hash": records.content_hash,
     }  # fmt: skip
 
 
@@ -153,32 +153,32 @@ def loaded(
     core = core_of(facts["core"], secrets["core"])
     if network is None:
         extractor: nn.Module = Unmade(weights, facts["network"], facts["layers"])
-        setting = setting_of(facts["setting"], extractor, core)
+        blueprint = blueprint_of(facts["blueprint"], extractor, core)
     else:
-        setting = setting_of(facts["setting"], network, core)
+        blueprint = blueprint_of(facts["blueprint"], network, core)
         try:
-            extractor = extractor_of(setting, facts["layers"], weights)
+            extractor = extractor_of(blueprint, facts["layers"], weights)
         except ValueError as error:
             raise WorkspaceError(f"the workspace was fitted with a network: {error}") from error
-        check_given(setting)
-    if setting.frozen:  # what is used again is what was used, whatever the maker gives today
-        setting = replace(setting, network=extractor)
-    holdings = holdings_of(facts["records"], table)
+        check_given(blueprint)
+    if blueprint.frozen:  # what is used again is what was used, whatever the maker gives today
+        blueprint = replace(blueprint, network=extractor)
+    records = records_of(facts["records"], table)
     held = (table["is"] & HELD) > 0
     head = restored(
-        setting.C, np.ascontiguousarray(table["features"], dtype=np.float64), holdings.labels, held,
-        heads_of(facts["heads"], parts[HEAD]),
+        blueprint.C, np.ascontiguousarray(table["features"], dtype=np.float64), records.labels, held,
+        heads_of(facts["heads"], parts[HEADS]),
     )  # fmt: skip
-    core_ids = np.sort(holdings.ids[(table["is"] & CORE) > 0])
-    forgotten = parts[FORGOTTEN]
-    marks = frozenset(
-        Mark(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
+    core_ids = np.sort(records.ids[(table["is"] & CORE) > 0])
+    forgotten = parts[TOMBSTONES]
+    tombstones = frozenset(
+        Tombstone(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
         for at in range(0, len(forgotten), 96)
     )
     fitted = Fitted(
-        setting, extractor, head, holdings, choice_of(facts["choice"], core_ids),
+        blueprint, extractor, head, records, choice_of(facts["choice"], core_ids),
         np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
-        Oblivion(marks), Pace(**facts["pace"]), on_influential=facts["on_influential"],
+        Tombstones(tombstones), Durations(**facts["durations"]), on_influential=facts["on_influential"],
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
     )  # fmt: skip
@@ -190,12 +190,12 @@ def same_layers(one: nn.Module, other: nn.Module) -> bool:
     return str(one) == str(other) and kinds(one.state_dict()) == kinds(other.state_dict())
 
 
-def check_given(setting: Setting) -> None:
+def check_given(blueprint: Blueprint) -> None:
     """Refuse a network that brings along other weights than the fitted one: they would enter the next training."""
-    named = name_of(setting.network)
-    if setting.frozen or (named is not None and named.our_own):
+    named = name_of(blueprint.network)
+    if blueprint.frozen or (named is not None and named.our_own):
         return
-    if given_weights(setting.network) != dict(setting.given):
+    if given_weights(blueprint.network) != dict(blueprint.given):
         raise WorkspaceError(
             "the network brings along other weights than the one that was fitted, such as frozen or pretrained ones: "
             "name the network that was"
@@ -224,11 +224,11 @@ class Unmade(nn.Module):
         raise NetworkMissing(self.maker)
 
 
-def holdings_of(facts: Mapping[str, Any], table: Table) -> Holdings:
+def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
     """The records, without their inputs."""
     names = table.dtype.names or ()
     subjects = np.array(table["subject"]) if "subject" in names else None
-    return Holdings(
+    return HeldRecords(
         None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
         (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Pace:
+class Durations:
     """Seconds: of training a record, of embedding one, of solving a head from scratch."""
 
     train: float
@@ -13,7 +13,7 @@ class Pace:
     head: float
 
     @classmethod
-    def measured(cls, seconds: Sequence[float], core: int, records: int, heads: int) -> "Pace":
+    def measured(cls, seconds: Sequence[float], core: int, records: int, heads: int) -> "Durations":
         """From the seconds that training, embedding and solving took."""
         training, embedding, solving = seconds
         return cls(training / max(core, 1), embedding / records, solving / heads)

@@ -1,0 +1,302 @@
+"""`maxrr replay` and `maxrr bundle`: train again without the forgotten records, and compare the bytes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from maxrr.cli import show
+from maxrr.cli.options import WAIT, Folder, FromWhat, Id, IdsFrom, Json, Label, Network, Subject, Wait
+from maxrr.cli.receipt import difference, read
+from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
+from maxrr.cli.status import size
+from maxrr.cli.workspaces import (
+    check_network,
+    check_outside,
+    importing_from_here,
+    named_network,
+    opened,
+    raw_records,
+    word,
+)
+
+if TYPE_CHECKING:
+    from maxrr.data import Dataset
+    from maxrr.nets.naming import NamedNetwork
+    from maxrr.unlearning import Bundle, Receipt, Replay
+    from maxrr.workspace import Workspace
+
+BUNDLE = "model.bundle"  # in a folder
+DIFFERENT, FALSE = "different", "the receipt is false"
+MEANING = {
+    "identical": "made again from the retained records, it has the same bytes, and what the receipt says is so",
+    "identical in part": "what was made again from the retained records has the same bytes; not all of the model can "
+    "be made from them",
+    "the receipt is false": "something that it says is not so",
+    "within": "made again from the retained records, weights and bias of every head are as near as its certificates "
+    "say, and that is no further than this; they do not settle the last bytes",
+    "different": "made again from the retained records, it is another one",
+    "superseded": "later requests or fits changed the model since: what was replayed is its present state",
+    "not comparable here": "this machine, its versions or threads are not those that the model was made with, so that "
+    "training again cannot give its bytes: the heads were solved again, from the stored features",
+}
+WITHOUT_WORKSPACE = (
+    "give all of --receipt, --bundle and --data: maxrr replay --receipt receipt.json --bundle model.bundle --data "
+    "records.npz"
+)
+TWO_FORMS = f"give a workspace and one of its receipts: maxrr replay ws/ 1. Without a workspace, {WITHOUT_WORKSPACE}"
+
+
+def replay(
+    workspace: Annotated[
+        Path | None,
+        Argument(metavar="WORKSPACE", help="The workspace: a folder that `maxrr fit` made. Not with --bundle."),
+    ] = None,
+    number: Annotated[
+        str | None,
+        Argument(metavar="RECEIPT", help="A receipt that this workspace handed out: its number, or its file."),
+    ] = None,
+    receipt: Annotated[
+        Path | None, Option(help="Without a workspace: the file of the receipt to replay. Goes with --bundle.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        Option(
+            help="Without a workspace: what `maxrr bundle` wrote, a file or a folder. Goes with --receipt and --data."
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        Option(
+            "--data", "--source",
+            help="Where the raw records are: a name, file or folder as `fit` takes it. Needed with --bundle; with a "
+            "workspace give it if they have moved since. Forgotten records among them are left out.",
+        ),
+    ] = None,
+    network: Network = None,
+    label: Label = "label",
+    id: Id = "id",
+    subject: Subject = "subject",
+    ids_from: FromWhat = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Replay a receipt: train again from the raw records that are left, in a fresh process, and compare the bytes.
+
+    Whoever has the workspace names it, and the receipt by its number. Whoever holds the data but no workspace brings
+    the receipt, the bundle that `maxrr bundle` wrote, and the data; for a file without ids --ids-from, for a CSV file
+    --label, --id and --subject, as they were when fitting. A workspace knows these itself.
+
+    Exits with 0 if the outcome is 'identical', with 4 if it is 'different' or 'the receipt is false', and with 5 if
+    only a part could be compared: 'superseded' is of the present state, because later requests changed the model; 'not
+    comparable here' is of the heads alone, because this is another kind of machine; 'identical in part' where not all
+    of the model can be made from the retained records; 'within' a number where a head's last bytes are not decided.
+
+    Examples:
+
+        maxrr replay ws/ 1
+        maxrr replay ws/ ws/receipts/000001.json --data /backup/records.npz
+        maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
+    """
+    columns = {"label": label, "id": id, "subject": subject, "ids_from": ids_from}
+    if workspace is None or number is None:
+        if workspace is not None or receipt is None or bundle is None or data is None:
+            raise Stop(USAGE, TWO_FORMS)
+        handed, replayed = from_bundle(receipt, bundle, data, columns, network)
+    else:
+        check_workspace_form(workspace, receipt, bundle, columns)
+        handed, replayed = in_workspace(workspace, number, data, network, wait)
+    if json:
+        show.json(asdict(replayed) | {"holds": bool(replayed), "receipt": handed.number})
+    else:
+        tell(handed, replayed)
+    if not replayed:
+        raise Stop(REFUTED if replayed.outcome in (DIFFERENT, FALSE) else UNDECIDED)
+
+
+def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | None, columns: dict[str, Any]) -> None:
+    """Refuse options that a workspace has no use for, and a bundle in its place."""
+    if receipt is not None or bundle is not None:
+        raise Stop(USAGE, TWO_FORMS)
+    if workspace.is_file():
+        raise Stop(USAGE, f"{workspace} is a file, not a workspace. If it is a bundle, {WITHOUT_WORKSPACE}")
+    defaults = {"label": "label", "id": "id", "subject": "subject", "ids_from": None}
+    given = [f"--{name.replace('_', '-')}" for name, value in columns.items() if value != defaults[name]]
+    if given:
+        raise Stop(USAGE, f"a workspace knows itself how its records are read: leave out {', '.join(given)}")
+
+
+def in_workspace(
+    folder: Path, named: str, data: str | None, network: str | None, wait: float
+) -> tuple[Receipt, Replay]:  # fmt: skip
+    """The replay by whoever has the workspace."""
+    with opened(folder, wait, network=network, read_only=True) as workspace:
+        check_network(workspace)
+        handed = receipt_of(workspace, named)
+        with show.progress() as progress:
+            records = raw_records(workspace, data, progress)
+            progress("training again in a fresh process", 0, 1)
+            replayed = workspace.replay(handed, records)
+            progress("training again in a fresh process", 1, 1)
+    return handed, replayed
+
+
+def from_bundle(
+    receipt: Path, bundle: Path, data: str, columns: dict[str, Any], network: str | None
+) -> tuple[Receipt, Replay]:  # fmt: skip
+    """The replay by somebody who has the data and a bundle, but no workspace."""
+    from maxrr.data import load
+    from maxrr.unlearning import Bundle
+    from maxrr.unlearning import replay as replay_
+    from maxrr.workspace import RecordKind
+
+    handed, file = read(receipt), bundle_in(bundle)
+    check_bundled_network(file, network)
+    ids_from: IdsFrom | None = columns.pop("ids_from")
+    with importing_from_here(network), show.progress() as progress:
+        records, _ = load(data, **columns, ids_from=word(ids_from), progress=progress)
+        found = Bundle.load(file, network=None if network is None else network_of_bundle(file, network, records))
+        kind = RecordKind(records.shape, records.inputs.dtype, text_ids=found.ids.dtype.kind == "U")
+        records = retained(kind.conform(records), found, data)
+        progress("training again in a fresh process", 0, 1)
+        replayed = replay_(handed, found, records)
+        progress("training again in a fresh process", 1, 1)
+    return handed, replayed
+
+
+def bundle_in(path: Path) -> Path:
+    """The file of a bundle that was named by itself or by its folder."""
+    if not path.is_dir():
+        return path
+    if not (path / BUNDLE).is_file():
+        raise Stop(
+            FAILED, f"{path} has no {BUNDLE} in it: give what `maxrr bundle` wrote. A workspace goes first, without "
+            f"--bundle: maxrr replay {path} 1",
+        )  # fmt: skip
+    return path / BUNDLE
+
+
+def check_bundled_network(bundle: Path, network: str | None) -> None:
+    """Refuse a bundle whose network only the user's own code makes, if that was not named."""
+    from maxrr.unlearning import network_in
+
+    named = network_in(bundle)
+    if network is None and (named is None or not named.our_own):
+        which = "" if named is None else f", which {named.maker} makes"
+        raise Stop(FAILED, f"this needs the network of the bundle{which}: name it with --network")
+
+
+def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
+    """The records that the model retains. All others of the source must be ones that it says it has forgotten."""
+    import numpy as np
+
+    others = records.ids[~np.isin(records.ids, bundle.ids)]
+    left_out = int((~bundle.forgotten(others)).sum())
+    if left_out:
+        raise Stop(
+            REFUTED,
+            f"{left_out:,} of the training records in {source} are neither retained nor forgotten by the model: it was "
+            "not fitted on this data, or somebody left them out. Without them the replay would be of other data",
+        )
+    return records.select(bundle.ids)
+
+
+def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
+    """The network that the user says was fitted, with the arguments that the bundle names."""
+    from maxrr.unlearning import network_in
+
+    named = network_in(bundle)
+    if named is not None and named.maker == maker:
+        return named
+    return named_network(maker, records.shape, len(records.class_names))
+
+
+def receipt_of(workspace: Workspace, named: str) -> Receipt:
+    """The receipt, which must be one that this workspace handed out: of any other, nothing could be replayed here."""
+    if named.isdecimal():
+        count = workspace.status().requests
+        if not 1 <= int(named) <= count:
+            raise Stop(FAILED, f"{workspace.folder} has no receipt {named}: it has {count or 'none'}")
+        return read(workspace.receipt_path(int(named)))
+    given = read(Path(named))
+    if why := difference(workspace, given):
+        raise Stop(REFUTED, f"{named} is not a receipt that {workspace.folder} handed out: {why}")
+    return given
+
+
+def meaning(outcome: str) -> str:
+    """What an outcome says, in a sentence. One of them goes on with a number."""
+    return MEANING["within" if outcome.startswith("within ") else outcome]
+
+
+def tell(receipt: Receipt, replayed: Replay) -> None:
+    """The outcome for people."""
+    from maxrr.report.words import duration
+
+    said = replayed.outcome if replayed else show.Bad(replayed.outcome)
+    pairs = [("receipt", f"{receipt.number}, {receipt.guarantee}"), ("outcome", said)]
+    pairs.append(("that is", meaning(replayed.outcome)))
+    pairs.append(("made again", f"{replayed.made_again}: {replayed.comparison}"))
+    if replayed.differs_most:
+        pairs.append(("differs most", f"{replayed.differs_most}, by {replayed.largest_difference:.1e}"))
+    pairs += [("not so", show.Bad(what)) for what in replayed.contradictions]
+    if replayed.not_covered:
+        pairs.append(("not covered", replayed.not_covered))
+    pairs.append(("not compared", "; ".join(replayed.not_compared)))
+    show.facts([*pairs, ("took", duration(replayed.seconds))])
+
+
+def bundle(
+    workspace: Folder,
+    place: Annotated[
+        str,
+        Argument(
+            metavar="BUNDLE",
+            help="The file to write, or a folder, with a slash at its end if it is new: then the bundle is the file "
+            f"{BUNDLE} in it. An earlier bundle there is replaced, nothing else is.",
+        ),
+    ],
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Write what somebody else needs, beside the receipt and the data, to replay it on another machine.
+
+    The bundle holds the recipe, the model, the features and the key by which forgotten ids are recognised, but no raw
+    records: it is for auditors, not for the public. Nothing in it is code.
+
+    Examples:
+
+        maxrr bundle ws/ model.bundle
+        maxrr bundle ws/ for-the-auditor/
+        maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
+    """
+    in_folder = Path(place).is_dir() or place.endswith(("/", os.sep))
+    file = Path(place) / BUNDLE if in_folder else Path(place)
+    with opened(workspace, wait, network=network, read_only=True) as found:
+        check_network(found)
+        check_outside(file, found)
+        check_free(file)
+        if in_folder:
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+        found.bundle().save(file)
+        model = found.model_hash_
+    if json:
+        show.json({"path": str(file), "bytes": file.stat().st_size, "model_hash": model})
+    else:
+        show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")
+
+
+def check_free(file: Path) -> None:
+    """Refuse to write over anything but an earlier bundle."""
+    from maxrr.unlearning import network_in
+
+    if file.exists():
+        try:
+            network_in(file)
+        except ValueError:
+            raise Stop(FAILED, f"{file} is there already, and is not a bundle: name another file") from None

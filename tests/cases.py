@@ -1,0 +1,25 @@
+"""How many cases are tried: some in `make test`, always the same; all in `make long`, and others each time."""
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hypothesis import settings
+
+T = TypeVar("T")
+THOROUGH = "MAXRR_THOROUGH" in os.environ  # as in `make long`
+
+
+def examples(count: int) -> settings:
+    """A quarter of this number. What is rare or was once wrong is an `@example`, and tried always."""
+    return settings(max_examples=count if THOROUGH else max(count // 4, 10))
+
+
+def seeds(first: int, count: int) -> range:
+    """The same for cases that follow from a number."""
+    return range(first, first + (count if THOROUGH else count // 4))
+
+
+def some(few: int, cases: Sequence[T]) -> Sequence[T]:
+    """The first few of them."""
+    return cases if THOROUGH else cases[:few]

@@ -1,0 +1,128 @@
+"""`maxrr replay`: the outcome, what it means, and receipts that nothing can be replayed from."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell, kinds
+
+from maxrr.unlearning import Replay
+from maxrr.workspace import Workspace
+
+
+@pytest.fixture
+def answered(shell: Shell, digits: Path) -> Path:
+    """A workspace with one request carried out."""
+    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--yes")
+    return digits
+
+
+def replayed(outcome: str, comparison: str = "identical") -> Replay:
+    return Replay(outcome, "extractor and heads", comparison, "", 0.0, [], "", ["when it was"], 1.0)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_replay_of_the_present_state(shell: Shell, answered: Path) -> None:
+    shell("unlearn", answered, "--ids", kinds(answered)["free"][0], "--yes")
+    shown = shell("replay", answered, answered / "receipts" / "000001.json", code=5).out
+    assert "superseded" in shown
+    assert "its present state" in shown
+    assert "extractor and heads: identical" in shown
+
+
+@pytest.mark.parametrize(
+    ("result", "code"), [("identical", 0), ("within 3.2e-12", 5), ("identical in part", 5), ("different", 4)]
+)  # fmt: skip
+def test_exit_codes(
+    shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
+) -> None:  # fmt: skip
+    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed(result, result))
+    assert f"outcome       {result}" in shell("replay", answered, "1", code=code).out
+    assert shell("replay", answered, "1", "--json", code=code).json["holds"] is (code == 0)
+    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("not comparable here", result))
+    assert "the heads were solved again, from the stored features" in shell("replay", answered, "1", code=5).out
+    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("the receipt is false", result))
+    assert "something that it says is not so" in shell("replay", answered, "1", code=4).out
+
+
+def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
+    assert "Keep it from the public" in shell("bundle", answered, bundle).out
+    assert bundle.stat().st_mode & 0o077 == 0
+    found = shell("replay", "--receipt", receipt, "--bundle", bundle, "--data", "digits", "--json").json
+    assert (found["outcome"], found["holds"]) == ("identical", True)
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(json.loads(receipt.read_text()) | {"C": 3.0}))
+    shown = shell("replay", "--receipt", forged, "--bundle", bundle, "--data", "digits", code=4).out
+    assert "something in it was changed" in shown
+
+
+def test_a_bundle_may_be_a_folder(
+    shell: Shell, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("identical"))
+    receipt = answered / "receipts" / "000001.json"
+    for place in (f"{tmp_path}/new/", tmp_path / "new"):  # the second time it is there
+        assert shell("bundle", answered, place, "--json").json["path"] == str(tmp_path / "new" / "model.bundle")
+    assert (tmp_path / "new").stat().st_mode & 0o077 == 0
+    shell("replay", "--receipt", receipt, "--bundle", tmp_path / "new", "--data", "digits")
+    wrong = shell("replay", "--receipt", receipt, "--bundle", answered, "--data", "digits", code=1).err
+    assert "has no model.bundle in it" in wrong
+    assert f"maxrr replay {answered} 1" in wrong
+    missing = tmp_path / "nowhere.bundle"
+    assert str(missing) in shell("replay", "--receipt", receipt, "--bundle", missing, "--data", "digits", code=1).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("ws",),
+        ("ws", "1", "--receipt", "receipt.json"),
+        ("ws", "1", "--bundle", "model.bundle"),
+        ("ws", "--receipt", "receipt.json", "--bundle", "model.bundle", "--data", "digits"),
+        ("--receipt", "receipt.json", "--bundle", "model.bundle"),
+        ("--receipt", "receipt.json", "--data", "digits"),
+        ("--bundle", "model.bundle", "--data", "digits"),
+    ],
+)
+def test_the_two_forms_are_not_mixed(shell: Shell, words: tuple[str, ...]) -> None:
+    said = shell("replay", *words, code=2).err
+    assert "maxrr replay ws/ 1" in said
+    assert "--receipt receipt.json --bundle model.bundle --data" in said
+
+
+def test_a_workspace_has_no_use_for_the_options_of_a_file(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    assert "leave out --label, --ids-from" in shell(
+        "replay", answered, "1", "--label", "y", "--ids-from", "rows", code=2
+    ).err  # fmt: skip
+    (tmp_path / "model.bundle").touch()
+    assert "If it is a bundle, give all of --receipt" in shell("replay", tmp_path / "model.bundle", "1", code=2).err
+
+
+def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    other = tmp_path / "other.json"
+    for change in ({"model_after": "0" * 64}, {"number": 7}):
+        other.write_text(json.dumps(fields | change))
+        assert "not a receipt that" in shell("replay", answered, other, code=4).err
+    other.write_text("{}")
+    assert "not a receipt" in shell("replay", answered, other, code=1).err
+    assert "no receipt 7: it has 1" in shell("replay", answered, 7, code=1).err
+    assert "nowhere.json" in shell("replay", answered, "nowhere.json", code=1).err
+
+
+def test_without_the_raw_records(shell: Shell, answered: Path) -> None:
+    assert "nowhere.npz" in shell("replay", answered, 1, "--data", "nowhere.npz", code=1).err
+
+
+def test_a_bundle_is_written_over_nothing_but_a_bundle(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("precious")
+    assert "is not a bundle" in shell("bundle", answered, table, code=1).err
+    assert table.read_text() == "precious"
+    assert "in the workspace" in shell("bundle", answered, answered / "workspace.json", code=1).err
+    assert "in the workspace" in shell("export", answered, answered / "model.onnx", code=1).err
+    shell("status", answered)
+    for _ in range(2):
+        shell("bundle", answered, tmp_path / "b")
