@@ -6,7 +6,7 @@ from maxrr.paper.parts import Json, Kind, kind_of
 
 
 def markdown_lines(content: Json, *wanted: str) -> str:
-    """A line a number: ours, the paper's, the difference, the verdict. Of some rows only, if they are named."""
+    """One line per number: ours, the paper's, the difference, the verdict. Of some rows only, if they are named."""
     lines = ["| | ours | the paper's | difference | |", "|---|---:|---:|---:|---|"]
     for name, row in content["cells"].items():
         for column, cell in row.items():
