@@ -70,8 +70,8 @@ def test_a_constant_model_gives_chance():
 
 
 def test_with_a_frozen_extractor_there_is_nothing_to_rank_among():
-    """Nothing is drawn in training: to retrain gives one model, and a proof compares with it."""
-    with pytest.raises(DataError, match=r"nothing is drawn in training .* a proof compares with that one"):
+    """Nothing is drawn in training: to retrain gives one model, and a replay compares with it."""
+    with pytest.raises(DataError, match=r"nothing is drawn in training .* a replay compares with that one"):
         audit(*asked(TRAINING.ids[:5], "frozen"), shadows=FEW)
 
 
