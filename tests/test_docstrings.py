@@ -90,9 +90,11 @@ def says_where(thing: object) -> bool:
 
 
 def fields_of(thing: object) -> list[str]:
-    """The fields of a dataclass or of a named tuple."""
+    """The fields of a dataclass or of a named tuple, or the members of an enum."""
     if not inspect.isclass(thing):
         return []
+    if issubclass(thing, enum.Enum):  # nobody makes one: its parameters are those of the metaclass
+        return list(thing.__members__)
     if dataclasses.is_dataclass(thing):
         return [field.name for field in dataclasses.fields(thing) if not field.name.startswith("_")]
     return list(getattr(thing, "_fields", ()))

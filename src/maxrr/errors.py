@@ -27,14 +27,10 @@ class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
     Parameters
     ----------
     message : str
-        Why it was refused, and what to do.
+        Why the request is refused, and what to do instead.
     plans : tuple of maxrr.unlearning.Plan
-        What could be asked for instead, one plan each; none where no other policy or refit would help.
-
-    Attributes
-    ----------
-    plans
-        As they were given.
+        What could be asked for instead, one plan each; none where no other policy or refit would help. The exception
+        has them as an attribute of the same name.
     """
 
     def __init__(self, message: str, plans: tuple[typing.Any, ...] = ()) -> None:
@@ -47,8 +43,10 @@ class NotHere(Refused, DataError):  # noqa: N818
 
     Parameters
     ----------
-    message, plans
-        As in `Refused`.
+    message : str
+        Which ids or people are not there.
+    plans : tuple of maxrr.unlearning.Plan
+        As in `Refused`: always empty, because no other policy finds a record that is not there.
     """
 
 

@@ -15,7 +15,8 @@ from maxrr.core import FrequencyCore, HashCore
 from maxrr.data import DataError
 from maxrr.nets import MLP
 from maxrr.unlearning import replay
-from maxrr.unlearning.consistency import contradictions
+from maxrr.unlearning.conditions import FORMERLY_OWN_CHOICE
+from maxrr.unlearning.consistency import contradictions, differences
 
 CORE = HashCore(0.5, key="house")
 
@@ -133,7 +134,9 @@ def test_a_core_of_the_callers_own_is_a_condition():
     model = fresh(ById(), table()).fit(table())
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
     assert not receipt.unconditional
-    assert "on whose word it is that ids decide" in receipt.conditions[0]
+    assert "the caller vouches that ids decide" in receipt.conditions[0]
+    before_rewording = replace(receipt, conditions=[FORMERLY_OWN_CHOICE + "ids decide"])
+    assert not list(differences(before_rewording, model.bundle(), table().select(model.bundle().ids)))
 
 
 def test_values_are_compared_as_float32_whatever_they_are_near():

@@ -301,8 +301,8 @@ def test_rectified_records_may_be_fitted_on(model):
 def test_a_new_model_knows_of_nothing_forgotten(model):
     model.unlearn(IDS[:3], core_policy="keep-extractor")
     other = fresh(HashCore(0.5, key="house"), table()).fit(table())
-    assert other.manifest_ == table().content_hash()  # of all records
-    assert model.manifest_ == table().without(IDS[:3]).content_hash()
+    assert other.content_hash_ == table().content_hash()  # of all records
+    assert model.content_hash_ == table().without(IDS[:3]).content_hash()
 
 
 # Other ways

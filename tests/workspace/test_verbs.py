@@ -398,7 +398,7 @@ def test_status_says_what_is_held_and_why(workspace, records):
     workspace.unlearn([core[0], influential[0], free[0]], core_policy="keep-extractor")
     status = workspace.status()
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
-    assert "three HMACs for each of 3 forgotten or replaced records" in status.held_about_forgotten
+    assert "a tombstone for each of 3 forgotten or replaced records: three HMACs" in status.held_about_forgotten
     assert (status.model_hash, status.content_hash) == (workspace.model.model_hash_, workspace.model.content_hash_)
     assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
 
@@ -508,7 +508,7 @@ class OwnHash(HashCore):
 def test_a_core_of_somebodys_own_class_can_be_opened_again(tmp_path, records):
     Workspace.create(tmp_path / "ws", fresh(OwnHash(0.5, key="k"), records), records).close()
     with Workspace.open(tmp_path / "ws") as workspace:
-        assert "in a way of the caller's own" in workspace.status().conditions[0]
+        assert "the caller's own code chose the core" in workspace.status().conditions[0]
 
 
 def test_an_interruption_while_clearing_up_is_known(folder, records, monkeypatch):

@@ -20,7 +20,18 @@ CLASSES = 12  # that are shown, the most exposed first
 
 
 def audit_page(report: AuditReport) -> str:
-    """One self-contained HTML page that says what was found, how surely, and on which assumptions."""
+    """One self-contained HTML page that says what was found, how surely, and on which assumptions.
+
+    Parameters
+    ----------
+    report : maxrr.audit.AuditReport
+        The result of an audit.
+
+    Returns
+    -------
+    str
+        The page. It needs no other file and loads nothing from the network.
+    """
     decisive = report.attacks[report.finding.attack]
     curves = {model: curve for model in TRACES if (curve := decisive[model].curve)}
     order = sorted(curves, key=lambda model: model == "after")  # the curve that the page is about lies on top

@@ -18,7 +18,18 @@ INKS: dict[str, pictures.Ink] = {"free": (110, 119, 129), "influential": (209, 9
 
 
 def demo_page(story: Story) -> str:
-    """One self-contained HTML page that tells the story."""
+    """One self-contained HTML page that tells what a model forgot, how, and what that gave.
+
+    Parameters
+    ----------
+    story : Story
+        The fit, one or more requests, and the replay of the last of them.
+
+    Returns
+    -------
+    str
+        The page. It needs no other file and loads nothing from the network.
+    """
     requests = story.requests
     return render(
         __package__,

@@ -58,5 +58,16 @@ def unparted(value: Any) -> Any:
 
 
 def is_report(text: str) -> bool:
-    """Whether this is a page of ours, which may be written over."""
+    """Whether this library made a page, so that another one may be written over it.
+
+    Parameters
+    ----------
+    text : str
+        What a file holds.
+
+    Returns
+    -------
+    bool
+        True if the text has the mark that every page of this library has.
+    """
     return GENERATOR in text

@@ -20,17 +20,19 @@ class RequestStory:
     Attributes
     ----------
     kind : str
-        "free", "influential" or "core".
-    rows
+        What the records are: "free", "influential" or "core".
+    rows : array of int
         The records, as rows of the story's arrays.
     plans : tuple of Plan
-        The one that was carried out first, then the alternatives.
+        First the plan that was carried out, then the alternatives to it.
+    receipt : Receipt
+        What was done.
     seconds, retrained_seconds : float
-        Of forgetting, and of training again on the records that were left.
+        How long forgetting took, and how long training again on the retained records took.
     before, model, retrained : str
-        The hashes of the model before and afterwards, and of the one that training again gave.
+        The hashes of the model before the request, of the model after it, and of the model that training again gave.
     accuracy : float
-        On the test records, after the request.
+        The share of test records that the model classifies rightly after the request.
     """
 
     kind: str
@@ -46,6 +48,7 @@ class RequestStory:
 
     @property
     def same_bytes(self) -> bool:
+        """Whether forgetting and training again gave the same bytes."""
         return self.model == self.retrained
 
 
@@ -57,21 +60,26 @@ class Story:
     ----------
     source : str
         The data set's name.
-    images
+    images : array of float
         The training records (n × height × width), 0 for paper to 1 for ink.
-    labels, class_names
-    core, influential
-        Which of them are; a record may be both.
-    margins
-        Of each record in the head where it is smallest, before any request.
+    labels : array of int
+        The class of each training record, as a place in `class_names`.
+    class_names : tuple of str
+        The names of all classes.
+    core, influential : array of bool
+        Which training records are core, and which are influential before any request; a record may be both.
+    margins : array of float
+        The margin of each training record in the head where it is smallest, before any request.
     test_records : int
+        How many test records there are.
     accuracy : float
-        On the test records, before any request.
+        The share of test records that the model classifies rightly before any request.
     fit_seconds : float
-    requests
-        In the order they were made, each on top of those before it.
-    replay
-        Of the last receipt, in a fresh process.
+        How long `MaxRR.fit` took.
+    requests : tuple of RequestStory
+        The requests in the order they were made: the model of each had carried out all those before it.
+    replay : Replay
+        The replay of the last receipt, in a fresh process.
     """
 
     source: str
@@ -89,7 +97,7 @@ class Story:
 
     @cached_property
     def kinds(self) -> dict[str, Bools]:
-        """Who is of which kind."""
+        """Which records are free, influential or core, as by `kinds_of`."""
         return kinds_of(self.core, self.influential)
 
     @cached_property
@@ -107,5 +115,22 @@ class Story:
 
 
 def kinds_of(core: Bools, influential: Bools) -> dict[str, Bools]:
-    """The three kinds that differ in what forgetting costs. A core record is that, influential or not."""
+    """The three kinds of records, which differ in what forgetting costs.
+
+    Parameters
+    ----------
+    core, influential : array of bool
+        Which records are core, and which are influential.
+
+    Returns
+    -------
+    dict of str to array of bool
+        Which records are "free", "influential" and "core". Every record is of one kind: a core record is only core,
+        influential or not.
+
+    Examples
+    --------
+    >>> kinds_of(np.array([True, False, False]), np.array([True, True, False]))["influential"]
+    array([False,  True, False])
+    """
     return {"free": ~core & ~influential, "influential": influential & ~core, "core": core}

@@ -8,17 +8,39 @@ from maxrr.unlearning.requests import INFLUENTIAL, REFUSE, RETRAIN, TECHNIQUE
 
 
 class Action(StrEnum):
-    """From none to the dearest. Whatever is done, the records are erased afterwards."""
+    """What `MaxRR.execute` does about a request, in addition to erasing the records.
+
+    Attributes
+    ----------
+    refuse
+        The request is refused, and nothing changes.
+    nothing
+        Every record asked for was forgotten before.
+    erase
+        The records shape no head: they are erased, and nothing moves.
+    move
+        The heads move to the optimum on the retained records.
+    more
+        The same, with a record that arrives.
+    influential
+        The heads are fitted on what is left of the last full fit's influential records.
+    anew
+        All retained records are embedded again, and the heads are fitted on them from scratch.
+    retrain
+        The extractor is trained again on what is left of the core; then as `anew`.
+    technique
+        The caller's function makes another extractor; then as `anew`.
+    """
 
     refuse = "refuse"
-    nothing = "nothing"  # every record asked for was forgotten before
-    erase = "erase"  # no head is shaped by the records: they leave, and nothing moves
-    move = "move-heads"  # to the optimum on the retained records
-    more = "heads-with-more"  # the same, with records that arrive
-    influential = "heads-on-influential"  # on what is left of the last full fit's influential records
-    anew = "heads-anew"  # on the features of all retained records, embedded again
-    retrain = "train-extractor"  # on what is left of the core; then the heads anew
-    technique = "technique"  # the caller's function makes another extractor; then the heads anew
+    nothing = "nothing"
+    erase = "erase"
+    move = "move-heads"
+    more = "heads-with-more"
+    influential = "heads-on-influential"
+    anew = "heads-anew"
+    retrain = "train-extractor"
+    technique = "technique"
 
     @property
     def makes_extractor(self) -> bool:

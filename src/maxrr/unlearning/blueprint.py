@@ -35,7 +35,7 @@ class Blueprint:
     threads: int
     environment: Environment
     given: Mapping[str, str] = field(default_factory=dict)  # `maxrr.nets.given`: weights that were not trained here
-    core: Core | None = None  # None where a way of the caller's own chose, and cannot be asked any more
+    core: Core | None = None  # None where the caller's own code chose, and is not at hand any more
 
     @property
     def decides_each(self) -> bool:

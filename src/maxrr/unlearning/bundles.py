@@ -1,7 +1,7 @@
-"""What whoever runs a model hands to those who shall do its training again: as an object, or in one file.
+"""What the operator of a model hands to those who replay its training: as an object, or in one file.
 
 Not for the public: it names the core, and holds the key by which forgotten ids can be recognised. The file is
-safetensors, numbers and JSON; reading it runs no code of anybody's.
+safetensors, numbers and JSON; reading it runs no code but this library's.
 """
 
 import json
@@ -36,41 +36,88 @@ WEIGHT = "extractor/"  # before the names of the extractor's weights
 class Bundle:
     """Everything about a model but the raw records: how it was made, what it is, and what it has forgotten.
 
-    `maxrr.unlearning.replay` makes it again from the raw records and compares. `save` and `load` keep it in a file.
+    `MaxRR.bundle` makes it. `maxrr.unlearning.replay` trains again from the raw records and compares. `save` and `load`
+    keep it in a file. It is not for the public: it names the core, and holds the key.
+
+    Attributes
+    ----------
+    blueprint : Blueprint
+        How the model was made: network, seed, recipe, C, device, threads, versions, and the rule for the core.
+    choice : maxrr.core.Choice
+        Which retained records are core, and what choosing them depended on.
+    content_hash : str
+        The content hash of the retained records, as `Dataset.content_hash` gives it.
+    model_hash : str
+        The hash of extractor and heads, as `MaxRR.model_hash_`.
+    layers : str
+        The layers of the extractor, as PyTorch prints them.
+    extractor : dict of str to Tensor
+        The weights of the extractor by name.
+    classes : tuple of str
+        The names of the classes that the heads tell apart.
+    weights : array of shape (heads, features)
+        The weights of the heads.
+    intercepts : array of shape (heads,)
+        The biases of the heads.
+    certificates : tuple of maxrr.svm.Certificate
+        One certificate per head.
+    form : int
+        The canonical form of the heads' bytes (`maxrr.svm.FORM`). Only bytes of the same form can be compared.
+    technique : bool
+        Whether a function of the caller changed the extractor.
+    on_influential : bool
+        Whether the heads were fitted on influential records alone.
+    ids : array
+        The ids of the retained records, sorted.
+    fitted_on : array
+        The ids of the records that the heads were fitted on, sorted.
+    features : array of shape (records, features)
+        The features of the records in `fitted_on`, in the same order.
+    key : bytes
+        The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
+    tombstones : frozenset of Tombstone
+        What stays of forgotten and replaced records.
+    left : frozenset of bytes
+        HMACs of the ids of forgotten core records that the extractor was trained on and still keeps.
+    receipts : tuple of str
+        The hashes of all receipts that the model handed out, from the first.
+    network : dict or None
+        What makes the network: `maker`, as in package.module:function, and its `arguments`. None where it has no name
+        that can be imported.
     """
 
     blueprint: Blueprint
     choice: Choice
-    content_hash: str  # the content hash of the retained records
+    content_hash: str
     model_hash: str
-    layers: str  # the extractor's, as text
-    extractor: Mapping[str, Tensor]  # its weights
-    classes: tuple[str, ...]  # of the heads
+    layers: str
+    extractor: Mapping[str, Tensor]
+    classes: tuple[str, ...]
     weights: NDArray[np.float64]
     intercepts: NDArray[np.float64]
-    certificates: tuple[Certificate, ...]  # of the heads
-    form: int  # the canonical form of their bytes
-    technique: bool  # the extractor was changed by a caller's function
+    certificates: tuple[Certificate, ...]
+    form: int
+    technique: bool
     on_influential: bool
-    ids: NDArray[Any]  # of the retained records, in order
-    fitted_on: NDArray[Any]  # of those that the heads were fitted on, in order
-    features: NDArray[np.float64]  # theirs
+    ids: NDArray[Any]
+    fitted_on: NDArray[Any]
+    features: NDArray[np.float64]
     key: bytes
-    tombstones: frozenset[Tombstone]  # of forgotten records
-    left: frozenset[bytes]  # of those that the extractor was trained on
-    receipts: tuple[str, ...]  # hashes of those that were handed out
-    network: dict[str, Any] | None  # what makes the network, if that can be imported anywhere
+    tombstones: frozenset[Tombstone]
+    left: frozenset[bytes]
+    receipts: tuple[str, ...]
+    network: dict[str, Any] | None
 
     def __repr__(self) -> str:
         return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
 
     @property
     def conditions(self) -> list[str]:
-        """What exactness is conditional on."""
+        """What exactness is conditional on, one sentence each; empty where it holds without conditions."""
         return conditions(self.choice, self.blueprint, len(self.left), self.technique)
 
     @classmethod
-    def of(cls, fitted: Fitted) -> "Bundle":
+    def _of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
         rows, features = fitted.in_order()
         return cls(
@@ -83,21 +130,38 @@ class Bundle:
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these ids the model has forgotten."""
+        """Which of these ids the model has forgotten.
+
+        Parameters
+        ----------
+        ids : array
+            Record ids. An integer and its text are the same id.
+
+        Returns
+        -------
+        array of bool
+            One answer per id.
+        """
         return Tombstones(self.tombstones).knows(self.key, ids)
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file that only its owner can read."""
+        """Write it to a file that only its owner can read.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. One that is there is replaced in one step.
+        """
         import safetensors.torch  # here, because machines that only measure do without
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
         for name in ("weights", "intercepts", "features"):
             tensors[name] = torch.from_numpy(np.ascontiguousarray(getattr(self, name)))
-        content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self.said())})
+        content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self._said())})
         write_atomically(path, content, private=True)
 
-    def said(self) -> dict[str, Any]:
-        """All but its numbers, as JSON has it."""
+    def _said(self) -> dict[str, Any]:
+        """All but its arrays, as JSON has it."""
         return {
             "format": FORMAT, "version": VERSION, "blueprint": facts.blueprint_facts(self.blueprint),
             "network": self.network,
@@ -112,23 +176,31 @@ class Bundle:
 
     @classmethod
     def load(cls, path: str | Path, *, network: Network | None = None) -> "Bundle":
-        """Read it from a file.
+        """Read a bundle from a file that `save` wrote.
 
         Parameters
         ----------
-        path
-        network
-            The network that was fitted, if it is not one of ours: no code is run that the file names.
+        path : str or Path
+            The file.
+        network : torch.nn.Module or function, optional
+            The network that was fitted, or the function that makes it. Needed if it is not one of this library's:
+            code that only the file names is not run.
+
+        Returns
+        -------
+        Bundle
+            The bundle as it was saved.
 
         Raises
         ------
         ValueError
-            It is not a bundle, is of another version, or needs a network that was not given, or is of other layers.
+            The file is not a bundle, is damaged, or is of another version; or its network is needed and was not given,
+            or the network given has other layers.
         """
         said, tensors = content_of(path)
         try:
             found = read(said, tensors, network)
-            if json.dumps(found.said()) != json.dumps(said):
+            if json.dumps(found._said()) != json.dumps(said):
                 raise ValueError("it says something else than what was read")
             return found
         except NeedsNetwork as error:
@@ -138,12 +210,22 @@ class Bundle:
 
 
 def network_in(path: str | Path) -> NamedNetwork | None:
-    """What makes the network of the bundle in a file, by name; None where that has none.
+    """The name of what makes the network of the bundle in a file. The network is not made.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `Bundle.save` wrote.
+
+    Returns
+    -------
+    maxrr.nets.naming.NamedNetwork or None
+        The function or class, and its arguments; None where it has no name that can be imported.
 
     Raises
     ------
     ValueError
-        It is not a bundle, or is of another version.
+        The file is not a bundle, or is of another version.
     """
     return facts.named_in(content_of(path)[0])
 

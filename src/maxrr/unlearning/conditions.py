@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
+FORMERLY_OWN_CHOICE = "the core was chosen in a way of the caller's own, on whose word it is that "
+
 
 class Chosen(Protocol):
     """What is asked of a `maxrr.core.Choice`."""
@@ -29,7 +32,7 @@ def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, techniqu
     """
     found = [] if choice.unconditional else [choice.depended_on]
     if choice.unconditional and not blueprint.decides_each:
-        found.append(f"the core was chosen in a way of the caller's own, on whose word it is that {choice.depended_on}")
+        found.append(OWN_CHOICE + choice.depended_on)
     if blueprint.given:
         found.append(
             f"{named(list(blueprint.given))} of the network were given, and neither drawn from the seed nor trained "
@@ -43,6 +46,11 @@ def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, techniqu
         )  # fmt: skip
         found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
     return found
+
+
+def in_present_words(condition: str) -> str:
+    """A condition on a receipt that may have been handed out before the sentence was reworded."""
+    return condition.replace(FORMERLY_OWN_CHOICE, OWN_CHOICE)
 
 
 def named(names: Sequence[str]) -> str:

@@ -3,12 +3,13 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from maxrr.data import Dataset
 from maxrr.svm import EXACT
 from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.receipts import FORMER, NOTHING, VERSION, HeadCertificate, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
@@ -25,7 +26,20 @@ NOT_COMPARED = (
 
 
 def contradictions(receipt: Receipt) -> Iterator[str]:
-    """Where a receipt says two things that cannot both be so, or claims more than its certificates carry."""
+    """Where a receipt says two things that cannot both be so, or claims more than its certificates carry.
+
+    Needs no model and no key: whoever holds a receipt can ask.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        Any receipt.
+
+    Yields
+    ------
+    str
+        One sentence for each contradiction.
+    """
     forgotten = receipt.core + receipt.influential + receipt.free
     exact, core = receipt.guarantee.startswith("exact"), receipt.core
     hashes = [receipt.commitment_before, receipt.commitment_after, receipt.model_before, receipt.model_after]
@@ -41,7 +55,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     if min(counts) < 0 or receipt.number < 1:
         yield "a count is below zero"
     if receipt.requested != forgotten + receipt.already_forgotten:
-        yield "core, influential, neither and forgotten before do not add up to the records asked for"
+        yield "core, influential, free and forgotten before do not add up to the records asked for"
     if len(receipt.tombstones) != forgotten or len(set(receipt.tombstones)) != forgotten:
         yield f"it has {len(receipt.tombstones)} tombstones for {forgotten} forgotten records"
     if len(set(receipt.earlier_tombstones)) != receipt.already_forgotten or len(receipt.earlier_tombstones) != len(
@@ -162,8 +176,9 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
             for name, certificate in zip(heads, bundle.certificates, strict=True)
         ],
     }
+    said = replace(receipt, conditions=[in_present_words(condition) for condition in receipt.conditions])
     for name, value in facts.items():
-        if getattr(receipt, name) != value:
+        if getattr(said, name) != value:
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
         yield "the guarantee on the receipt is exact, and the heads stand on influential records alone"

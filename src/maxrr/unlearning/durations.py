@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds: of training a record, of embedding one, of solving a head from scratch."""
+    """Seconds that it takes to train on one record, to embed one record, and to solve one head from scratch."""
 
     train: float
     embed: float

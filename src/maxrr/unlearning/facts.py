@@ -1,6 +1,6 @@
 """What a model is beside its numbers, as JSON has it, and back: for the files of workspaces and bundles.
 
-A network is known by its name. Ours are made again from it; anybody else's code is run only if he names it himself.
+A network is known by its name. Ours are made again from it; other code is run only if the caller names it.
 """
 
 import copy

@@ -33,7 +33,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
             "another model's. Nothing was changed: plan again"
         )
     if plan.refusal:
-        raise plan.refused()
+        raise plan._refused()
     overrides = let_in(request.copies, request.allow_copies)
     with flat_heads.quietly():
         after = state.carried_out(before, plan.action, request, progress)

@@ -4,7 +4,21 @@ from enum import StrEnum
 
 
 class Guarantee(StrEnum):
-    """From the cheapest to the dearest."""
+    """What the model is after a request, from the cheapest to the dearest.
+
+    Attributes
+    ----------
+    untouched
+        "exact-untouched": no requested record is core or influential. The model stays as it is.
+    refit
+        "exact-refit": the heads are those that a fit on the retained records gives, and the extractor was not trained
+        on the forgotten ones.
+    approximate
+        "approximate-refit": the heads are fitted without the records, but the model is not the one that training
+        without them gives. An audit is due.
+    retrain
+        "exact-retrain": the extractor is trained again without the records, with the recorded seed, and then the heads.
+    """
 
     untouched = "exact-untouched"
     refit = "exact-refit"

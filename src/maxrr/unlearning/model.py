@@ -44,24 +44,30 @@ from maxrr.unlearning.tombstones import Tombstones
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A network trained on a core of the records, and an exact linear SVM on all of them.
+    """A classifier that can forget: an extractor trained on core records, and one exact SVM head per class on all.
+
+    Threads may share a model. `predict` never waits; changes are made one after the other.
 
     Parameters
     ----------
     network : torch.nn.Module or function
-        Its last linear layer is replaced by the SVM. With `Frozen()` it is the extractor itself.
+        The network, or a function without arguments that makes it. The heads take the place of its last linear layer.
+        With `Frozen()` it is the extractor itself, and is not trained. The model works on a copy.
     core : MiddleCore, FrequencyCore, HashCore, FullCore or Frozen
-        Which records the extractor may see.
+        Which records the extractor is trained on. Only these are expensive to forget.
     C : float
-        Weight of the SVM's losses.
+        Weight of the losses of a head against ½|w|², 1 by default. Smaller values give a wider margin and more
+        influential records.
     seed : int
-        Decides everything that is drawn.
-    epochs, batch_size, lr
-        Of the training, as in `maxrr.nets.train`.
-    device : optional
-        As in `maxrr.nets.train`.
+        Decides everything that is drawn at random: the first weights of the network, and the order of its batches.
+    epochs, batch_size, lr : int, int, float
+        How the extractor is trained: how often training goes through all core records (18), how many each step sees
+        (64), and the learning rate (1e-3).
+    device : str, optional
+        "cpu" or "cuda", for training and embedding; by default CUDA where PyTorch finds it.
     threads : int
-        Of the training on a CPU. The bytes of the extractor depend on it, so it does not follow the machine.
+        How many threads train on a CPU, 1 by default. The bytes of the extractor depend on it, so that it does not
+        follow the machine.
 
     Examples
     --------
@@ -98,15 +104,47 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the heads on every record.
 
-        `X` is a Dataset, or an array with labels `y`, record ids (row numbers if not given) and perhaps subject ids.
-        In the folder a long ranking keeps the runs it has done, to go on from there after an interruption.
+        A model that was fitted before keeps what it has forgotten, and its receipts. If something is raised, it stays
+        as it was.
 
-        An id that this model has forgotten is refused, whatever else of the record has changed. So are the values of a
-        forgotten record under another id, in whatever type. Where these are other people's, as may be in a table with
-        few columns, `allow_copies` lets them in and keeps the reason that it states.
+        Parameters
+        ----------
+        X : Dataset or array
+            The training records: a Dataset, or an array or data frame with one record per row.
+        y : array, optional
+            The class of each record. Needed with an array; a Dataset has its own, and no `ids` or `subjects` beside it.
+        ids : array, optional
+            One id per record, integers or strings; row numbers by default. Give ids that mean something to you:
+            requests name records by them.
+        subjects : array, optional
+            One subject id per record, the person whom it is about. Needed for requests by `subjects`.
+        allow_copies : str, optional
+            A reason to let in records that have the values of a forgotten record under another id. Without one they are
+            refused. Use it where they belong to other people, as may be in a table with few columns. The model keeps
+            the reason.
+        folder : str or Path, optional
+            Where a ranking (`MiddleCore`, `FrequencyCore`) keeps the runs that it has done, to go on from there after
+            an interruption.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
 
-        A head that cannot be solved is a `maxrr.svm.ConvergenceError`, and the model stays as it was. A head with
-        weights of zero is warned about (`maxrr.svm.FlatHeadWarning`): every record is influential in it.
+        Returns
+        -------
+        MaxRR
+            The model itself.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            Something is wrong with the records; or this model has forgotten one of the ids, which stays refused
+            whatever its record holds now; or values of a forgotten record are among them, without `allow_copies`.
+        maxrr.svm.ConvergenceError
+            A head cannot be solved.
+
+        Warns
+        -----
+        maxrr.svm.FlatHeadWarning
+            A head has weights of zero, so that every record is influential in it.
         """
         with self._lock:
             return self._fit(*as_dataset(X, y, ids, subjects), allow_copies, folder, progress)
@@ -151,7 +189,19 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
-        """The heads' scores of records."""
+        """The scores that the heads give records.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+
+        Returns
+        -------
+        array
+            Records × heads: the higher a score, the surer the head of its class. With two classes one score per record,
+            positive for the second class.
+        """
         return decisions(self._fitted, X)
 
     def predict(self, X: Dataset | Inputs) -> NDArray[Any]:
@@ -165,8 +215,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array
-            Of a Dataset the class names, as strings. Of an array the labels that `fit` was given, as in `classes_`;
+            For a Dataset the class names, as strings. For an array the labels that `fit` was given, as in `classes_`;
             where `fit` was given a Dataset, these are places in its class names.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            The records have another shape, other columns or another type than those that the model was fitted on.
         """
         fitted = self._fitted  # one state from here to the end, whatever another thread does
         scores = decisions(fitted, X)
@@ -175,7 +230,20 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(classes[best])
 
     def predict_proba(self, X: Dataset | Inputs) -> NDArray[np.float64]:
-        """Probabilities of the classes in `classes_`, by Platt scaling on the retained records."""
+        """Probabilities of the classes, by Platt scaling on the retained records.
+
+        The scaling is fitted when it is first asked for after `fit` or a request.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+
+        Returns
+        -------
+        array
+            Records × classes, in the order of `classes_`; every row sums to 1.
+        """
         fitted = self._fitted
         if "platt" not in fitted.derived:
             with self._lock:  # the records must stay for as long as they are looked at
@@ -186,7 +254,22 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(
         self, X: Dataset | Inputs, y: Labels | None = None, sample_weight: ArrayLike | None = None
     ) -> float:  # fmt: skip
-        """The share of records that are classified rightly. Those of a Dataset are compared by their class names."""
+        """The share of records that are classified rightly.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+        y : array, optional
+            The true class of each record. Needed with an array; a Dataset is compared by its own class names.
+        sample_weight : array, optional
+            How much each record counts; all count the same by default.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else np.asarray(y)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(self.predict(X) == truth, weights=weights))
@@ -195,44 +278,56 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes that still have records."""
+        """The classes that still have records, as `fit` was given them."""
         fitted = self._fitted
         return np.asarray(fitted.labels[fitted.codes])
 
     @property
     def heads_(self) -> LinearSVM:
-        """The SVM."""
+        """The heads, one per class. They are the model's own: do not change them."""
         return self._fitted.heads
 
     @property
     def extractor_(self) -> nn.Module:
-        """The network before it: a copy, because the model answers with its own."""
+        """A copy of the extractor."""
         return copy.deepcopy(self._fitted.extractor)
 
     @property
     def core_(self) -> Choice:
-        """The choice of the core, less the forgotten records."""
+        """Which retained records are core, and what choosing them depended on."""
         return self._fitted.choice
 
     def influential_ids(self) -> NDArray[Any]:
-        """The ids of the records that shape a head, in order. Rows of `heads_` stand in an order of their own."""
+        """The ids of the influential records.
+
+        Returns
+        -------
+        array
+            The ids, sorted. (`heads_` counts rows in an order of its own, which cannot be used to index your records.)
+        """
         fitted = self._fitted
         return np.sort(fitted.records.ids[fitted.heads.support_])
 
     @property
     def model_hash_(self) -> str:
-        """Over extractor and heads."""
+        """The SHA-256 over extractor and heads. Two models with the same hash have the same bytes."""
         return self._fitted.model_hash
 
     @property
     def content_hash_(self) -> str:
-        """Over the retained records: the content hash of a Dataset of these."""
+        """The SHA-256 over the retained records: that of a `Dataset` with just these."""
         return self._fitted.records.content_hash
 
     def bundle(self) -> Bundle:
-        """What is needed to replay the current state, by training again: for whoever runs the model, not the public."""
+        """What `maxrr.unlearning.replay` needs to train this model again and compare.
+
+        Returns
+        -------
+        Bundle
+            A copy of the present state, without the raw records. Keep it from the public: it holds the model's key.
+        """
         with self._lock:
-            return Bundle.of(self._fitted)
+            return Bundle._of(self._fitted)
 
     # Forgetting
 
@@ -240,7 +335,28 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
-        """What `unlearn` would do with this request. Changes nothing; `execute` does it."""
+        """What `unlearn` would do with this request, to which guarantee, at what cost. Changes nothing.
+
+        Parameters
+        ----------
+        ids, subjects : int, str or array, optional
+            As in `unlearn`.
+        core_policy, refit : str or function, str
+            As in `unlearn`.
+
+        Returns
+        -------
+        Plan
+            What will be done, for `execute`. A request that `unlearn` would refuse gives a plan whose `refusal` says
+            why.
+
+        Raises
+        ------
+        ValueError
+            Neither or both of `ids` and `subjects` are given, or a policy or refit that does not exist.
+        maxrr.errors.NotHere
+            No record is about one of the subjects.
+        """
         with self._lock:
             return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit))
 
@@ -248,7 +364,28 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
-        """What `replace` would do. Changes nothing; `execute` does it."""
+        """What `replace` would do, to which guarantee, at what cost. Changes nothing.
+
+        Parameters
+        ----------
+        id, inputs, label : int or str, array, int or str
+            As in `replace`.
+        core_policy, allow_copies : str or function, str
+            As in `replace`.
+
+        Returns
+        -------
+        Plan
+            What will be done, for `execute`.
+
+        Raises
+        ------
+        maxrr.errors.NotHere
+            The record was forgotten before.
+        maxrr.errors.DataError
+            The new record does not fit the others, is the one that is there already, or has the values of a forgotten
+            one without `allow_copies`.
+        """
         with self._lock:
             request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
             return make_plan(self._fitted, request)
@@ -256,8 +393,26 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def execute(self, plan: Plan, *, progress: Progress | None = None) -> Receipt:
         """Do what a plan of this model says, whole or not at all.
 
-        If something was forgotten, replaced or fitted since the plan was made, it is a `maxrr.errors.Stale`; if it is a
-        plan that refuses, a `maxrr.errors.Refused`.
+        Parameters
+        ----------
+        plan : Plan
+            From `plan` or `plan_replace`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done.
+
+        Raises
+        ------
+        maxrr.errors.Stale
+            Something was forgotten, replaced or fitted since the plan was made. Plan again.
+        maxrr.errors.Refused
+            It is the plan of a request that is refused.
+        maxrr.svm.ConvergenceError
+            A head cannot be solved without the records.
         """
         with self._lock:
             return execute(self._fitted, plan, self._take_over, progress)
@@ -266,21 +421,43 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
-        """Forget records, by id or all of some subjects.
+        """Forget records, by their ids or all records of some subjects.
 
         Requests are cumulative, and done whole or not at all. Records forgotten before are counted on the receipt.
-        Where a head cannot be solved without the records, a `maxrr.svm.ConvergenceError` says so.
+        Forgotten ids are refused by every later `fit`.
 
         Parameters
         ----------
-        core_policy
-            What to do if records are core: "refuse" raises `maxrr.errors.Refused`, which carries a plan for each of the
-            others; "retrain" trains the extractor again without them (exact); "keep-extractor" moves the heads and
-            leaves it alone (approximate). A function gets the extractor, the core records that stay and those to
-            forget, and returns another extractor (approximate).
-        refit
-            "retained" fits the heads on all retained records, "influential" on those that were influential in the
-            last full fit: cheaper, and not the same.
+        ids : int, str or array, optional
+            The ids of the records to forget. Give either these or `subjects`.
+        subjects : int, str or array, optional
+            The people whose records to forget, by subject id.
+        core_policy : {"refuse", "retrain", "keep-extractor"} or function
+            What to do if some of the records are core. "refuse", the default, raises `maxrr.errors.Refused`, which
+            carries a plan for each of the next two. "retrain" trains the extractor again without them (exact).
+            "keep-extractor" moves the heads and leaves the extractor alone (approximate). A function gets the
+            extractor, the core records that stay and those to forget, and returns another extractor (approximate).
+        refit : {"retained", "influential"}
+            Which records to fit the heads on: by default all retained ones; or only those that were influential in the
+            last full fit, which is cheaper and approximate.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done, to which guarantee. It names nobody, and can be handed out.
+
+        Raises
+        ------
+        ValueError
+            Neither or both of `ids` and `subjects` are given, or a policy or refit that does not exist.
+        maxrr.errors.NotHere
+            The model neither has nor had a record with one of the ids, or has none about one of the subjects.
+        maxrr.errors.Refused
+            The request is not carried out as it is; its `plans` say what could be asked for instead.
+        maxrr.svm.ConvergenceError
+            A head cannot be solved without the records.
         """
         with self._lock:
             plan = self.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
@@ -290,13 +467,44 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
-        """Rectify a record: forget the one with this id, and learn another in its place.
+        """Rectify a record: forget the one with this id, and learn another in its place, under the same id.
 
-        Without a label it keeps the old one. The new record enters the heads. Where the extractor is trained again and
-        the core is decided for each record by itself (`HashCore`, `FullCore`), it enters the core as well if its id
-        says so, and the model is the one that fitting the corrected data gives. With a core that was ranked it does not
-        enter before the next `fit`: the model is the one that an extractor on the same core, without the record, and
-        heads on all records give. The values of a forgotten record are refused, as by `fit`.
+        The new record enters the heads at once. Whether it enters the core depends on how the core was chosen. With
+        `HashCore` or `FullCore`, which decide for each record by itself, it does where the extractor is trained again
+        and the id is core: the model is then the one that fitting the corrected data gives. With a ranked core it does
+        not enter before the next `fit`: the extractor is that of the same core without the record.
+
+        Parameters
+        ----------
+        id : int or str
+            The id of the record.
+        inputs : array
+            What the record should be, of the same shape as the others.
+        label : int or str, optional
+            Its class, as in `classes_`; by default the one that it has.
+        core_policy : {"refuse", "retrain", "keep-extractor"} or function
+            What to do if the record is core, as in `unlearn`.
+        allow_copies : str, optional
+            A reason to let in the values of a forgotten record, as in `fit`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done, to which guarantee.
+
+        Raises
+        ------
+        maxrr.errors.NotHere
+            There is no such record, or it was forgotten before.
+        maxrr.errors.DataError
+            The new record does not fit the others, is the one that is there already, or has the values of a forgotten
+            one without `allow_copies`.
+        maxrr.errors.Refused
+            The record is core, and the policy refuses; its `plans` say what could be asked for instead.
+        maxrr.svm.ConvergenceError
+            A head cannot be solved.
         """
         with self._lock:
             plan = self.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)

@@ -1,4 +1,4 @@
-"""Decisions of an operator to let values in that a forgotten record had, under other ids: other people's, he says."""
+"""Decisions to let in records with the values of forgotten ones, under other ids: they belong to other people."""
 
 from dataclasses import dataclass
 

@@ -24,16 +24,18 @@ class Plan:
     Attributes
     ----------
     action : Action
-        What is done.
+        What will be done.
     guarantee : Guarantee or None
         What the result will be; None where the request is refused.
     reason : str
         Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so. Where the
         request is refused, `refusal` also says what to do instead.
     conditions : list of str
-        What an exact answer is conditional on; none where it is exact as it is.
-    requested, core, influential, neither, unknown, already_forgotten : int
-        Records asked for. Core ones are not counted among the influential again.
+        What an exact answer is conditional on; empty where it is exact without conditions.
+    requested : int
+        How many records were asked for. It is the sum of the next five.
+    core, influential, free, unknown, already_forgotten : int
+        How many of them are core, influential (and not core), free, not in the model, or forgotten before.
     duplicates_left : int
         Other records with the values of a requested one, which stay in the data.
     heads : int
@@ -75,9 +77,18 @@ class Plan:
         return self.refusal_in(lambda parameter, value: f"{parameter}={value!r}")
 
     def refusal_in(self, words: Callable[[str, str], str]) -> str | None:
-        """The same for whoever calls parameters by other names: `words` makes of a parameter and a value what to use.
+        """The same as `refusal`, for programs whose users do not write Python.
 
-        The command line says `--policy retrain` where Python says `core_policy='retrain'`.
+        Parameters
+        ----------
+        words : function
+            Takes the name of a parameter and a value, and returns what users should write. The command line makes
+            `--policy retrain` of `core_policy` and `retrain`.
+
+        Returns
+        -------
+        str or None
+            Why the request is refused, and what to do instead; None if it will be carried out.
         """
         if self.action is not Action.refuse:
             return None
@@ -94,12 +105,18 @@ class Plan:
         return f"refused: {self.refusal}" if self.refusal else f"{self.guarantee}: {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All that can be shown, in types that JSON knows."""
+        """The plan in types that JSON knows, for programs that show it.
+
+        Returns
+        -------
+        dict
+            Every field but `state` and `request`, and `refusal`.
+        """
         names = [known.name for known in fields(self) if known.name not in ("alternatives", "state", "request")]
         others = [plan.to_dict() for plan in self.alternatives]
         return {name: getattr(self, name) for name in names} | {"refusal": self.refusal, "alternatives": others}
 
-    def refused(self) -> Refused:
+    def _refused(self) -> Refused:
         """What is raised instead of carrying it out."""
         assert self.refusal is not None
         return (NotHere if self.unknown else Refused)(self.refusal, self.alternatives)

@@ -48,7 +48,20 @@ class HeadCertificate:
 
     @classmethod
     def of(cls, class_hmac: str, certificate: Certificate) -> "HeadCertificate":
-        """What a receipt says of a head with this certificate."""
+        """What a receipt says of one head.
+
+        Parameters
+        ----------
+        class_hmac : str
+            The HMAC of the name of the head's class.
+        certificate : maxrr.svm.Certificate
+            The head's certificate.
+
+        Returns
+        -------
+        HeadCertificate
+            The part that can be handed out: the error is rounded up to a power of ten, and is never below 1e-12.
+        """
         return cls(class_hmac, certificate.decided, power_of_ten(max(certificate.error, LEAST)))
 
 
@@ -96,34 +109,73 @@ def rounded_up(value: float) -> str:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The answer to one request.
+    """What was done about one request: enough to check it, and nothing that tells who asked.
 
     Attributes
     ----------
     number : int
-        Requests of a model are counted from 1.
+        The number of the request: those of a model are counted from 1.
     previous : str
         The hash of the receipt before, empty on the first.
-    guarantee, reason, bytes_claim : str
-        What is promised, why, and what is claimed of the bytes: "identical" where every head is decided, so that any
-        decided run on the retained records, with the same extractor, ends in these bytes; or "within X", the largest
+    guarantee : str
+        What is promised: a value of `Guarantee`.
+    reason : str
+        Why, in a sentence.
+    bytes_claim : str
+        What is claimed of the heads' bytes. "identical" where every head is decided: any decided run on the retained
+        records, with the same extractor, ends in these bytes. Otherwise "within X", the largest
         `HeadCertificate.error`; or "nothing" where the answer is approximate.
     form : int
         The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
-    unconditional, conditions : bool, list of str
-        Whether the answer is exact as it is, and if it is exact on conditions, which.
+    unconditional : bool
+        Whether the answer is exact without conditions.
+    conditions : list of str
+        What an exact answer is conditional on, one sentence each. Empty on an approximate answer.
     core_depended_on : str
-        What the choice of the core depended on.
-    requested, core, influential, free, already_forgotten : int
-        How many records were asked for, and how many of these were core, influential (and not core), neither, or
-        forgotten before.
-    tombstones, core_tombstones, earlier_tombstones : list of str
-        HMACs of the ids of the forgotten records, of those among them that were core, and of records asked for that
-        were forgotten before.
+        What the choice of the core depended on, in a sentence.
+    core_details : dict
+        How the core was chosen: its `kind`, and where it has them `fraction` and `runs`.
+    core_policy : str
+        What the request said about core records: "refuse", "retrain", "keep-extractor" or "technique"
+        (a function). Older receipts say "head" for "keep-extractor".
+    refit : str
+        Which records the heads were to be fitted on: "retained" or "influential".
+    requested : int
+        How many records were asked for. It is the sum of the next four.
+    core, influential, free, already_forgotten : int
+        How many of them were core, influential (and not core), free, or forgotten before.
+    duplicates_left : int
+        How many other records have the values of a forgotten one, and stay.
     core_left_in_extractor : int
-        Forgotten core records, of this and earlier requests, that the extractor was trained on.
-    commitment_before, commitment_after, model_before, model_after : str
-        HMACs of the content hashes of the records, and of the hashes of extractor and heads.
+        How many forgotten core records, of this and earlier requests, the extractor was trained on and still keeps.
+    tombstones : list of str
+        HMACs of the ids of the forgotten records.
+    core_tombstones : list of str
+        Those of them that belong to core records.
+    earlier_tombstones : list of str
+        HMACs of the ids that were asked for and forgotten before.
+    records_before, records_after : int
+        How many records the model had before the request, and has after it.
+    commitment_before, commitment_after : str
+        HMACs of the content hash of the records, before and after.
+    model_before, model_after : str
+        HMACs of the hash of extractor and heads, before and after.
+    heads : list of HeadCertificate
+        How well each head is solved after the request; two classes share one head.
+    seed : int
+        The seed of the model.
+    recipe : dict
+        How the extractor was trained: `epochs`, `batch_size` and `lr`.
+    C : float
+        The weight of the heads' losses.
+    environment : dict
+        Machine, versions and threads that the bytes depend on, as in `maxrr.nets.Environment`.
+    time : str
+        When it was done, in UTC, as in ISO 8601.
+    seconds : float
+        How long it took.
+    version : int
+        The version of the receipt's format: 5, or 4 for one that was handed out before the fields got these names.
     """
 
     number: int
@@ -164,7 +216,13 @@ class Receipt:
     version: int = VERSION
 
     def to_json(self) -> str:
-        """As text; `from_json` reads it. A receipt of an earlier version has the text that it was handed out with."""
+        """The receipt as text.
+
+        Returns
+        -------
+        str
+            JSON, which `from_json` reads. A receipt of an earlier version gives the text that it was handed out with.
+        """
         said = asdict(self)
         if self.version == FORMER:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
@@ -177,7 +235,25 @@ class Receipt:
 
     @classmethod
     def from_json(cls, text: str) -> "Receipt":
-        """A receipt from its text. What is not one is a ValueError."""
+        """Read a receipt from its text.
+
+        Whether it is true is another question: see `contradictions` and `replay`.
+
+        Parameters
+        ----------
+        text : str
+            JSON, as `to_json` writes it.
+
+        Returns
+        -------
+        Receipt
+            The receipt.
+
+        Raises
+        ------
+        ValueError
+            The text is not a receipt, or one of a version that is not known.
+        """
         try:
             fields = parse_json(text)
             if fields["version"] not in (FORMER, VERSION):

@@ -13,7 +13,7 @@ from maxrr.data import Dataset
 Ints = NDArray[np.int64]
 
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
-"""Extractor, the core records that stay and those to forget → a new extractor: a stricter way than leaving it alone."""
+"""A function that gets the extractor, the core records that stay and those to forget, and returns another extractor."""
 
 REFUSE, RETRAIN, KEEP = "refuse", "retrain", "keep-extractor"
 TECHNIQUE = "technique"  # what a function as policy is called

@@ -1,4 +1,4 @@
-"""What must not come back: forgotten ids never, forgotten values under other ids for a stated reason alone."""
+"""What must not come back: forgotten ids never, forgotten values under other ids only for a stated reason."""
 
 import warnings
 from dataclasses import replace
@@ -43,7 +43,7 @@ def copies_in_place(before: Fitted, added: Dataset, reason: str | None) -> int:
 
 
 def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:
-    """What a model remembers of copies that were let in, which the caller of the caller's caller is warned about."""
+    """What a model remembers of copies that were let in. The warning points at the line that called the model."""
     if not copies:
         return ()
     assert reason is not None
