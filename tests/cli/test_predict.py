@@ -110,7 +110,7 @@ def test_columns_count_by_their_names(
 def test_without_names_their_order_counts_and_that_is_said(
     shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    nameless = property(lambda workspace: replace(RecordKind.of(workspace._fitted), columns=None))
+    nameless = property(lambda workspace: replace(RecordKind._of(workspace._fitted), columns=None))
     monkeypatch.setattr(Workspace, "kind", nameless)
     (tmp_path / "new.csv").write_text("a,b\n2.5,3\n")
     (tmp_path / "short.csv").write_text("a\n2.5\n")

@@ -87,6 +87,11 @@ def test_a_replacement_is_planned_as_it_is_done(workspace):
     assert workspace.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")
 
 
+def test_a_workspace_is_created_or_opened_and_not_constructed():
+    with pytest.raises(TypeError, match="Workspace.create .* Workspace.open"):
+        Workspace()
+
+
 def test_what_was_committed_last(tmp_path):
     records, model = cases()["hash"]
     assert Commit.last(tmp_path) is None

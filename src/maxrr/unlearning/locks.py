@@ -7,7 +7,7 @@ _making = Lock()
 
 
 def lock_of(owner: Any) -> RLock:
-    """The same one at every call. Whoever copies the object leaves `_own_lock` out."""
+    """The lock of an object, the same at every call. Copies of the object must leave `_own_lock` out."""
     found: RLock | None = vars(owner).get("_own_lock")
     if found is None:
         with _making:

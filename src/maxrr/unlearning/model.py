@@ -519,7 +519,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return lock_of(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles, which are of one state, whatever another thread erases meanwhile."""
+        """What copies and pickles hold: one state, even if another thread erases records meanwhile."""
         with self._lock:
             found = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
             return copy.deepcopy(found)

@@ -304,7 +304,7 @@ def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
 
 
 def hash_of(features: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Of all features: they need not travel."""
+    """The hash of all features, so that the fresh process need not send them."""
     content = np.ascontiguousarray(features, dtype=np.float64).tobytes()
     return np.frombuffer(hashlib.sha256(content).digest(), dtype=np.uint8)
 

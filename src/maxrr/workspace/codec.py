@@ -117,7 +117,7 @@ def secret_bytes(fitted: Fitted) -> bytes:
 
 
 def facts_of(fitted: Fitted) -> dict[str, Any]:
-    """All else."""
+    """What `workspace.json` keeps of a model: all that is not an array or a secret."""
     blueprint, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return {
         "core": core_facts(blueprint.core),

@@ -96,16 +96,18 @@ class Root:
 
 @dataclass(frozen=True)
 class Commit:
-    """What was committed last to a workspace, as its root says. The other files are not looked at.
+    """What was committed last to a workspace, from `workspace.json` alone. The other files are not looked at.
 
     Attributes
     ----------
     state : int
         How often something was committed: it grows with every fit and every request.
     requests : int
-        How many were carried out.
-    shape, classes : tuple
-        Of a record, and the names of the classes, as a network for such records needs them.
+        How many requests were carried out.
+    shape : tuple of int
+        The shape of one record.
+    classes : tuple of str
+        The names of all classes.
     """
 
     state: int
@@ -115,7 +117,23 @@ class Commit:
 
     @classmethod
     def last(cls, folder: str | Path) -> "Commit | None":
-        """The last one; None where there is no root yet. One that cannot be read is a `WorkspaceError`."""
+        """Read the last commit.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder of the workspace.
+
+        Returns
+        -------
+        Commit or None
+            None where the folder has no `workspace.json`, because nothing was committed yet.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The file is damaged, or another version of this program wrote it.
+        """
         if not (Path(folder) / NAME).exists():
             return None
         found = Root.read(Path(folder))
@@ -196,5 +214,5 @@ def is_hex(value: object, length: int) -> bool:
 
 
 def digest(body: dict[str, Any]) -> str:
-    """Of what a root says, however it is spaced."""
+    """The hash of what a root says, however it is spaced."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -10,12 +10,13 @@ NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
 
 class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)
-    """This needs the layers of the network, which only the caller's own code makes: it has to be named when opening.
+    """The network of a workspace is needed, and only the caller's own code makes it: give it to `Workspace.open`.
 
-    Attributes
+    Parameters
     ----------
     maker : str or None
-        What made the network that was fitted, as in package.module:function, if that is known.
+        What made the network that was fitted, as in package.module:function, if that is known. The exception has it as
+        an attribute of the same name.
     """
 
     def __init__(self, maker: str | None) -> None:

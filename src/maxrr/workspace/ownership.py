@@ -24,7 +24,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True)
 class Marker:
-    """That a folder is ours: the token in the names of its files, and whether a first state was committed."""
+    """What says that a folder is ours: the token in the names of its files, and whether a state was committed."""
 
     token: str
     committed: bool

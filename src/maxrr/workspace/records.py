@@ -22,16 +22,22 @@ class RecordKind:
 
     Attributes
     ----------
-    shape, dtype
-        Of one record.
+    shape : tuple of int
+        The shape of one record.
+    dtype : numpy.dtype
+        The type of its numbers.
     columns : tuple of str or None
-        What the numbers of a record are called, in a table; None where that is not known.
-    class_names, labels : tuple
-        The names of all classes, and what the model calls them; `predict` returns the latter.
+        The names of the columns, in a table; None where they are not known.
+    class_names : tuple of str
+        The names of all classes, those without records included.
+    labels : tuple
+        What the model calls these classes, in the same order: `predict` returns them for an array.
     present : tuple of int
-        The places among these of the classes that have records.
-    text_ids, text_subjects : bool
-        Whether record ids and subject ids are texts, or integers. No subject ids: `text_subjects` is None.
+        Which classes have records, as places in `class_names`.
+    text_ids : bool
+        Whether record ids are texts; otherwise they are integers.
+    text_subjects : bool or None
+        Whether subject ids are texts; None where the records have no subject ids.
     """
 
     shape: tuple[int, ...]
@@ -44,7 +50,7 @@ class RecordKind:
     text_subjects: bool | None = None
 
     @classmethod
-    def of(cls, fitted: Fitted) -> Self:
+    def _of(cls, fitted: Fitted) -> Self:
         """The kind of records that a model was fitted on."""
         records = fitted.records
         return cls(
@@ -57,17 +63,65 @@ class RecordKind:
         return f"{' × '.join(map(str, self.shape))} {self.dtype}"
 
     def ids(self, texts: Sequence[str]) -> NDArray[Any]:
-        """Record ids from texts: integers where the workspace has integers. '007' is not 7, and a `DataError`."""
+        """Record ids from texts, such as the arguments of a command.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            One id per text.
+
+        Returns
+        -------
+        array
+            The ids: integers where the workspace has integers, otherwise the texts.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            A text cannot be an id of this workspace. Where ids are integers, '007' is none: it is not guessed to be 7.
+        """
         return keys_of(texts, "record ids", as_texts=self.text_ids)
 
     def subjects(self, texts: Sequence[str]) -> NDArray[Any]:
-        """The same for subject ids. Where there are none, a `DataError`."""
+        """Subject ids from texts.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            One subject id per text.
+
+        Returns
+        -------
+        array
+            The subject ids: integers where the workspace has integers, otherwise the texts.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            The records have no subject ids, or a text cannot be one of them.
+        """
         if self.text_subjects is None:
             raise DataError("the records of this workspace do not say whom they are about")
         return keys_of(texts, "subject ids", as_texts=self.text_subjects)
 
     def label(self, name: str) -> Any:
-        """What the model calls the class of this name."""
+        """What the model calls a class.
+
+        Parameters
+        ----------
+        name : str
+            One of `class_names`.
+
+        Returns
+        -------
+        object
+            The label of that class, one of `labels`.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            There is no such class.
+        """
         if name not in self.class_names:
             raise DataError(f"there is no class {name!r}; the classes are {', '.join(self.class_names)}")
         return self.labels[self.class_names.index(name)]
@@ -77,6 +131,16 @@ class RecordKind:
 
         A file in which every id happens to be an integer is read as one with integers. When the only other one is
         deleted, '7' must not become 7: it would be another record, and one that was forgotten would not be recognised.
+
+        Parameters
+        ----------
+        records : Dataset
+            Records from any source.
+
+        Returns
+        -------
+        Dataset
+            The records themselves, where nothing has to change.
         """
         changes: dict[str, Any] = {}
         if self.text_ids and records.ids.dtype.kind == "i":
@@ -90,7 +154,23 @@ class RecordKind:
         return replace(records, **changes) if changes else records
 
     def with_classes(self, records: Dataset) -> Dataset:
-        """`conform`, and the classes of the workspace: a source with few records may have few classes, too."""
+        """`conform`, and give the records the classes of the workspace: a source with few records may have few of them.
+
+        Parameters
+        ----------
+        records : Dataset
+            Records from any source, whose classes have the names that they have in the workspace.
+
+        Returns
+        -------
+        Dataset
+            The same records, labelled by places in `class_names`.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            A class of the records is not one of the workspace.
+        """
         classes = {self.class_names[label]: label for label in self.present}
         if len(records.class_names) == len(self.class_names) and all(
             records.class_names[label] == name for name, label in classes.items()
@@ -115,7 +195,17 @@ def keys_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:
 
 
 class OnReceipt(NamedTuple):
-    """Which of some ids a receipt names, and as what: forgotten or replaced by this request, or forgotten before."""
+    """Which of some ids a receipt names, and as what. Each field has one answer per id.
+
+    Attributes
+    ----------
+    forgotten : array of bool
+        Which ids this request forgot.
+    replaced : array of bool
+        Which records this request replaced.
+    before : array of bool
+        Which ids were asked for and had been forgotten before.
+    """
 
     forgotten: NDArray[np.bool_]
     replaced: NDArray[np.bool_]

@@ -77,7 +77,7 @@ class Rows:
 
     @classmethod
     def of(cls, file: str, layout: Layout, table: Table) -> Rows:
-        """As it will be, once the table is in the file."""
+        """What a file will hold once this table is written to it."""
         blocks = (block_hash(table, block) for block in range(-(-len(table) // BLOCK)))
         return cls(file, layout, len(table), tuple(blocks))
 
@@ -92,7 +92,7 @@ class Rows:
             os.fsync(descriptor)
 
     def after(self, table: Table, erased: Ints) -> Rows:
-        """As it will be without these rows, and with those that the table has more."""
+        """What the file will hold once these rows are erased, and the new rows of a longer table are appended."""
         grown = range(self.count // BLOCK, -(-len(table) // BLOCK)) if len(table) > self.count else range(0)
         changed = sorted({int(row) // BLOCK for row in erased} | set(grown))
         known = dict(enumerate(self.blocks))
@@ -142,7 +142,7 @@ class Rows:
 
 
 def block_hash(table: Table, block: int, erased: Iterable[int] = ()) -> str:
-    """Of one block of a table, as it is without some rows."""
+    """The hash of one block of a table, with zeros in the place of erased rows."""
     rows = bytearray(table[block * BLOCK : (block + 1) * BLOCK].tobytes())
     clear(rows, table.dtype.itemsize, (row % BLOCK for row in erased if row // BLOCK == block))
     return hashlib.sha256(rows).hexdigest()
@@ -156,7 +156,7 @@ def clear(content: bytearray, size: int, rows: Iterable[int]) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[int]:
-    """A file to change in place. Whatever fails is said of it by name."""
+    """A file to change in place. Errors name the file."""
     descriptor = os.open(path, IN_PLACE)
     try:
         yield descriptor
@@ -167,7 +167,7 @@ def writable(path: Path) -> Iterator[int]:
 
 
 def write_at(descriptor: int, start: int, content: bytes) -> None:
-    """All of it: a single call may write less than it was given."""
+    """Write all of the content: a single call may write less than it was given."""
     written = 0
     while written < len(content):
         written += os.pwrite(descriptor, content[written:], start + written)

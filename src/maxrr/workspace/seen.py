@@ -16,7 +16,7 @@ from maxrr.files import read_regular
 
 
 class OlderCopyWarning(UserWarning):
-    """The workspace is older than it once was: what was forgotten since is back."""
+    """Somebody has put back an older copy of a workspace: what was forgotten since is back. Forget it again."""
 
 
 warnings.simplefilter("always", OlderCopyWarning, append=True)  # on every opening, unless the caller says otherwise

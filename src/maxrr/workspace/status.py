@@ -25,24 +25,45 @@ class Status:
 
     Attributes
     ----------
-    records, core, influential, free : int
-        Records that are there; of these, core ones, influential ones that are not core, and the others.
+    folder : str
+        The folder.
+    records : int
+        How many records there are: the sum of the next three.
+    core, influential, free : int
+        How many of them are core, influential (and not core), and free.
     classes : list of str
-        That the heads tell apart.
-    requests, forgotten : int
-        Requests carried out, and records that they forgot.
+        The names of the classes that the heads tell apart.
+    requests : int
+        How many requests were carried out.
+    forgotten : int
+        How many tombstones there are: one for each record that was forgotten or replaced.
     held_about_forgotten : str
         What is still known of a forgotten record, and why.
     core_left_in_extractor : int
-        Forgotten core records that the extractor was trained on: an audit is due.
-    heads, decided, bytes_claim : int, int, str
-        How many heads there are, how many of them are decided, and what that lets one claim, as on a receipt.
+        How many forgotten core records the extractor was trained on and still keeps. If there are any, an audit is due.
+    core_depended_on : str
+        What the choice of the core depended on, in a sentence.
+    heads : int
+        How many heads there are.
+    decided : int
+        How many of them are decided, as `HeadCertificate.decided`.
+    bytes_claim : str
+        What that lets one claim of the heads' bytes, as `Receipt.bytes_claim`.
     conditions : list of str
-        What exactness is conditional on; `unconditional` where there are none, and the heads stand on all records.
+        What exactness is conditional on, one sentence each.
+    unconditional : bool
+        Whether there are no conditions, and the heads stand on all retained records.
     overrides : list of dict
-        Where values of forgotten records were let in under other ids: when, how many, and why.
+        Each time that values of forgotten records were let in under other ids: `time`, how many `records`, and the
+        `reason`.
+    model_hash : str
+        The hash of extractor and heads, as `MaxRR.model_hash_`.
+    content_hash : str
+        The hash of the retained records, as `MaxRR.content_hash_`.
+    source : dict of str to str
+        Where the records come from, as `Workspace.create` was told.
     bytes : int
-        Of all files.
+        The size of all files together.
     """
 
     folder: str
@@ -69,7 +90,7 @@ class Status:
 
 
 class Counts(NamedTuple):
-    """How many records there are of each kind, and the classes that the heads tell apart."""
+    """How many records there are of each kind, and the names of the classes that the heads tell apart."""
 
     records: int
     core: int
@@ -80,7 +101,15 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Overview:
-    """What is in a workspace, and the receipts of the requests that were carried out, from the first."""
+    """What is in a workspace, and what was done there.
+
+    Attributes
+    ----------
+    status : Status
+        What is in the workspace.
+    receipts : tuple of Receipt
+        The receipts of all requests, from the first.
+    """
 
     status: Status
     receipts: tuple[Receipt, ...]
@@ -93,14 +122,25 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
 
     Parameters
     ----------
-    folder
+    folder : str or Path
+        The folder of the workspace.
     wait : float
-        Seconds to wait for another process that works in it.
+        Seconds to wait for another process that works in it; 0 by default.
+
+    Returns
+    -------
+    Overview
+        The status and the receipts.
 
     Raises
     ------
     WorkspaceError
-        The folder is no workspace, is in use, or a file is not as it was written.
+        The folder is not a workspace, is in use, or a file is not as it was written.
+
+    Warns
+    -----
+    OlderCopyWarning
+        Somebody has put back an older copy of the workspace.
     """
     place = Path(folder)
     if not os.path.lexists(place / NAME):
@@ -189,7 +229,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
 
 
 def bytes_in(folder: Path) -> int:
-    """Of all files in a folder. Whoever only reads has let go of it, and others may be changing what is there."""
+    """The size of all files in a folder. Others may be changing them meanwhile, if it is open for reading only."""
     while True:
         try:
             return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

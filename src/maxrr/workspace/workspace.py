@@ -44,8 +44,8 @@ class Workspace:
     Use `create` for a new one and `open` for one that is there, best in a `with` block: until `close` nobody else can
     work in the folder.
 
-    Threads may share one. Predictions never wait: each is that of one committed state, the last one when it began.
-    Everything else is done one after the other. A process that was forked can predict with what it inherited, and must
+    Threads may share a workspace. Predictions never wait: each comes from one committed state, the last one when it
+    began. Everything else is done one after the other. A forked process can predict with what it inherited, and must
     open the folder again to change it.
 
     Examples
@@ -64,7 +64,17 @@ class Workspace:
     1417
     """
 
-    def __init__(self, store: Store, network: Network | None) -> None:
+    def __init__(self) -> None:
+        raise TypeError("use Workspace.create for a new workspace, or Workspace.open for one that is there")
+
+    @classmethod
+    def _on(cls, store: Store, network: Network | None) -> Self:
+        """A workspace that keeps its files in this store."""
+        made = cls.__new__(cls)
+        made._begin(store, network)
+        return made
+
+    def _begin(self, store: Store, network: Network | None) -> None:
         self._store = store
         self._network = network
         self._loaded: MaxRR | None = None  # replaced by one assignment, so that others can read it at any time
@@ -84,13 +94,36 @@ class Workspace:
     ) -> Self:  # fmt: skip
         """Fit a model and keep it in a new folder.
 
-        The folder is made, or empty: nothing of others is in it. An interrupted ranking goes on from where it was if
-        this is called again. `source` is where the records come from, in the caller's words: it is kept for `status`.
+        If a ranking was interrupted, call this again with the same folder: it goes on from where it was.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder. It is made if it is not there, and otherwise must be empty.
+        model : MaxRR
+            The model to fit. It stays as it is: the workspace fits a copy. If it was fitted and has forgotten records,
+            the workspace refuses them, too.
+        records : Dataset
+            The training records. The workspace keeps their features, not the records.
+        source : dict of str to str, optional
+            Where the records come from, in your words: kept for `status`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Workspace
+            The open workspace.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The folder holds something else, or another process works in it.
         """
         place = Path(folder)
         ownership.check_new(place)
         ownership.make_private(place)
-        workspace = cls(Store(place), None)
+        workspace = cls._on(Store(place), None)
         try:
             workspace._store.claim()
             workspace.fit(records, model, source=source, progress=progress)
@@ -103,23 +136,40 @@ class Workspace:
     def open(
         cls, folder: str | Path, *, network: Network | None = None, read_only: bool = False, wait: float = 0.0
     ) -> Self:
-        """The workspace in a folder.
+        """Open the workspace in a folder.
 
         Parameters
         ----------
-        folder
-        network : optional
+        folder : str or Path
+            The folder of the workspace.
+        network : torch.nn.Module or function, optional
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
         read_only : bool
-            A snapshot, for predictions, plans and replays: all is read at once, and nobody is kept out afterwards.
+            Whether to take a snapshot, for predictions, plans and replays: everything is read at once, and others can
+            work in the folder afterwards. False by default.
         wait : float
-            Seconds to wait for another process that works in it.
+            Seconds to wait for another process that works in it; 0 by default.
+
+        Returns
+        -------
+        Workspace
+            The open workspace. Nobody else can work in the folder until `close`, unless it is `read_only`.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The folder is not a workspace, is in use, or a file is not as it was written.
+
+        Warns
+        -----
+        OlderCopyWarning
+            Somebody has put back an older copy of the workspace.
         """
         place = Path(folder)
         if not os.path.lexists(place / commits.NAME):
             raise commits.missing(place)
-        workspace = cls(Store(place, read_only=read_only, wait=wait), network)
+        workspace = cls._on(Store(place, read_only=read_only, wait=wait), network)
         try:
             workspace._store.open()
             workspace._load()
@@ -130,7 +180,7 @@ class Workspace:
         return workspace
 
     def close(self) -> None:
-        """Let others work in the folder."""
+        """Let others work in the folder. This workspace cannot be used any more; open it again."""
         with self._lock:
             self._store.close()
             self._closed = True
@@ -151,7 +201,36 @@ class Workspace:
         self, records: Dataset, model: MaxRR | None = None, *, allow_copies: str | None = None,
         source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Self:  # fmt: skip
-        """Fit again, as before or another model. Records that were forgotten here are refused, as by `MaxRR.fit`."""
+        """Fit again, and commit. See `MaxRR.fit`.
+
+        Records that were forgotten here are refused.
+
+        Parameters
+        ----------
+        records : Dataset
+            The training records.
+        model : MaxRR, optional
+            Another model to fit a copy of; by default the workspace's own is fitted again.
+        allow_copies : str, optional
+            A reason to let in records that have the values of forgotten ones under other ids.
+        source : dict of str to str, optional
+            Where the records come from, in your words; by default what it was before.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Workspace
+            The workspace itself.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            Something is wrong with the records, or some were forgotten.
+        maxrr.errors.WorkspaceError
+            The workspace is open for reading only, was closed, or needs `model`, because the caller's own code chose
+            the core.
+        """
         with self._writing():
             return self._fit(records, model, allow_copies, source, progress)
 
@@ -186,11 +265,36 @@ class Workspace:
         return self
 
     def predict(self, X: Dataset | Inputs) -> NDArray[Any]:
-        """As `MaxRR.predict`: class names for a Dataset."""
+        """The classes of records. See `MaxRR.predict`.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+
+        Returns
+        -------
+        array
+            For a Dataset the class names, for an array the labels.
+        """
         return self._snapshot().predict(X)
 
     def predict_proba(self, X: Dataset | Inputs, *, records: Dataset | None = None) -> NDArray[np.float64]:
-        """As `MaxRR.predict_proba`. After `refit="influential"` it needs the raw records, once."""
+        """Probabilities of the classes. See `MaxRR.predict_proba`.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+        records : Dataset, optional
+            The raw records that the model was fitted on. Needed once after a request with `refit="influential"`: see
+            `needs_records`.
+
+        Returns
+        -------
+        array
+            Records × classes, in the order of `head_classes`.
+        """
         model = self._snapshot()
         if "platt" not in model._fitted.derived:
             with self._lock:
@@ -200,11 +304,35 @@ class Workspace:
         return model.predict_proba(X)
 
     def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
-        """As `MaxRR.decision_function`."""
+        """The scores that the heads give records. See `MaxRR.decision_function`.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+
+        Returns
+        -------
+        array
+            Records × heads; with two classes one score per record.
+        """
         return self._snapshot().decision_function(X)
 
     def score(self, X: Dataset | Inputs, y: Labels | None = None) -> float:
-        """As `MaxRR.score`."""
+        """The share of records that are classified rightly. See `MaxRR.score`.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            Records of the kind that the model was fitted on.
+        y : array, optional
+            The true class of each record. Needed with an array.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         return self._snapshot().score(X, y)
 
     # Forgetting
@@ -213,7 +341,20 @@ class Workspace:
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
         core_policy: str | Technique = REFUSE, refit: str = RETAINED,
     ) -> Plan:  # fmt: skip
-        """As `MaxRR.plan`."""
+        """What `unlearn` would do with this request. Changes nothing. See `MaxRR.plan`.
+
+        Parameters
+        ----------
+        ids, subjects : int, str or array, optional
+            As in `unlearn`.
+        core_policy, refit : str or function, str
+            As in `unlearn`.
+
+        Returns
+        -------
+        Plan
+            What will be done, for `execute`.
+        """
         with self._lock:
             return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
 
@@ -221,12 +362,47 @@ class Workspace:
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
-        """As `MaxRR.plan_replace`."""
+        """What `replace` would do. Changes nothing. See `MaxRR.plan_replace`.
+
+        Parameters
+        ----------
+        id, inputs, label : int or str, array, int or str
+            As in `replace`.
+        core_policy, allow_copies : str or function, str
+            As in `replace`.
+
+        Returns
+        -------
+        Plan
+            What will be done, for `execute`.
+        """
         with self._lock:
             return self._model.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)
 
     def execute(self, plan: Plan, *, records: Dataset | None = None, progress: Progress | None = None) -> Receipt:
-        """As `MaxRR.execute`, durable. The plan may come from a snapshot: it is `Stale` if anything was done since."""
+        """Do what a plan says, and commit. See `MaxRR.execute`.
+
+        Parameters
+        ----------
+        plan : Plan
+            From this workspace, or from a snapshot of it (`open` with `read_only`).
+        records : Dataset, optional
+            The raw records, as in `unlearn`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done.
+
+        Raises
+        ------
+        maxrr.errors.Stale
+            Something was done here since the plan was made. Plan again.
+        maxrr.errors.Refused
+            It is the plan of a request that is refused.
+        """
         with self._writing(), self._at_hand(records) as fitted:
             return execute(fitted, plan, self._take_over, progress)
 
@@ -235,10 +411,38 @@ class Workspace:
         core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
-        """As `MaxRR.unlearn`; when it returns, the records are gone from the disk, too.
+        """Forget records. When this returns, they are gone from the folder, too. See `MaxRR.unlearn`.
 
-        `records` are the raw ones that the model was fitted on. They are needed where the extractor is made again, and
-        to fit the heads on all retained records after they were fitted on influential ones alone.
+        Parameters
+        ----------
+        ids, subjects : int, str or array, optional
+            The ids of the records to forget, or the people whose records to forget: one of the two.
+        core_policy : {"refuse", "retrain", "keep-extractor"} or function
+            What to do if some of the records are core; "refuse" by default.
+        refit : {"retained", "influential"}
+            Which records to fit the heads on; all retained ones by default.
+        records : Dataset, optional
+            The raw records that the model was fitted on; others, such as forgotten ones, may be among them. Needed
+            where the extractor is made again, and where the heads are to stand on all retained records after they were
+            fitted on influential ones alone.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done. The workspace keeps it, too.
+
+        Raises
+        ------
+        maxrr.errors.NotHere
+            The workspace neither has nor had a record with one of the ids, or has none about one of the subjects.
+        maxrr.errors.Refused
+            The request is not carried out as it is; its `plans` say what could be asked for instead.
+        maxrr.errors.DataError
+            The raw records are needed and were not given, or are not those that the model was fitted on.
+        NetworkMissing
+            The network is needed, and is the caller's own code: give it to `open`.
         """
         with self._writing(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
@@ -249,19 +453,61 @@ class Workspace:
         core_policy: str | Technique = REFUSE, allow_copies: str | None = None, records: Dataset | None = None,
         progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
-        """As `MaxRR.replace`, durable."""
+        """Rectify a record, and commit. See `MaxRR.replace`.
+
+        Parameters
+        ----------
+        id : int or str
+            The id of the record.
+        inputs : array
+            What the record should be.
+        label : int or str, optional
+            Its class; by default the one that it has.
+        core_policy : {"refuse", "retrain", "keep-extractor"} or function
+            What to do if the record is core; "refuse" by default.
+        allow_copies : str, optional
+            A reason to let in the values of a forgotten record.
+        records : Dataset, optional
+            The raw records, as in `unlearn`: with this record as it was before.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done. The workspace keeps it, too.
+        """
         with self._writing(), self._at_hand(records) as fitted:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
             return execute(fitted, make_plan(fitted, request), self._take_over, progress)
 
     def replay(self, receipt: Receipt, records: Dataset) -> Replay:
-        """Train again on the retained ones of these records, in a fresh process, and compare with what is here."""
+        """Train again on the retained records in a fresh process, and compare. See `maxrr.unlearning.replay`.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            The receipt of the request to replay.
+        records : Dataset
+            The raw records that the model was fitted on. Forgotten ones may be among them; they are left out.
+
+        Returns
+        -------
+        Replay
+            The outcome, and what it rests on.
+        """
         with self._lock, self._at_hand(records) as fitted:
             bundle, retained = self.bundle(), fitted.records.retained()
         return replay(receipt, bundle, retained)
 
     def bundle(self) -> Bundle:
-        """As `MaxRR.bundle`."""
+        """What a replay elsewhere needs. See `MaxRR.bundle`.
+
+        Returns
+        -------
+        Bundle
+            A copy of the present state, without the raw records. Keep it from the public: it holds the key.
+        """
         with self._lock:
             return self._model.bundle()
 
@@ -274,24 +520,41 @@ class Workspace:
             return copy.deepcopy(self._model)
 
     def model_with(self, records: Dataset) -> MaxRR:
-        """The same with the raw records in it, for what needs these."""
+        """A copy of the model in memory that has the raw records, for what needs these.
+
+        Parameters
+        ----------
+        records : Dataset
+            The raw records that the model was fitted on. Forgotten ones may be among them; they are left out.
+
+        Returns
+        -------
+        MaxRR
+            The model. What is done to it is not done to the workspace.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            A record of the model is not among them, or is not as it was fitted.
+        """
         model = self.model
         model._state = replace(model._fitted, records=model._fitted.records.with_records(records))
         return model
 
     @property
     def model_hash_(self) -> str:
-        """As `MaxRR.model_hash_`."""
+        """The hash of extractor and heads, as `MaxRR.model_hash_`."""
         return self._snapshot()._fitted.model_hash
 
     @property
     def content_hash_(self) -> str:
-        """As `MaxRR.content_hash_`."""
+        """The hash of the retained records, as `MaxRR.content_hash_`."""
         with self._lock:
             return self._fitted.records.content_hash
 
     @property
     def folder(self) -> Path:
+        """The folder of the workspace, as an absolute path."""
         return self._store.folder
 
     @property
@@ -302,7 +565,7 @@ class Workspace:
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The names of all classes, by index."""
+        """The names of all classes, those without records included."""
         return self._snapshot()._fitted.records.class_names
 
     @property
@@ -312,28 +575,43 @@ class Workspace:
 
     @property
     def kind(self) -> RecordKind:
-        """What the records are like: for whoever names some of them, or brings others."""
+        """What the records are like: for programs that read ids, classes or other records from users."""
         with self._lock:
-            return RecordKind.of(self._fitted)
+            return RecordKind._of(self._fitted)
 
     @property
     def needs_records(self) -> bool:
-        """Whether probabilities need the raw records: the heads were fitted on influential ones alone."""
+        """Whether `predict_proba` needs the raw records, because the heads were fitted on influential ones alone."""
         return self._snapshot()._fitted.on_influential
 
     def check_network(self) -> None:
-        """Raise `NetworkMissing` if the network is the caller's own code and was not named when opening.
+        """Raise an error if the network is needed and is not here.
 
-        Before long work: predictions, replays and what trains or embeds again would raise it later.
+        Call it before long work: predictions, replays and what trains or embeds again would raise the error later.
+
+        Raises
+        ------
+        NetworkMissing
+            The network is the caller's own code, and was not given to `open`.
         """
         extractor = self._snapshot()._fitted.extractor
         if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
 
     def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
-        """The ids of those records that were forgotten here: `fit` would refuse them.
+        """Which of these records were forgotten here, so that `fit` would refuse them.
 
-        Without `copies` only those whose ids were forgotten, and not those with the values of forgotten records.
+        Parameters
+        ----------
+        records : Dataset
+            Records from any source.
+        copies : bool
+            Whether to include records that have the values of forgotten ones under other ids. True by default.
+
+        Returns
+        -------
+        array
+            The ids of those records, in the order of the dataset.
         """
         with self._lock:
             fitted = self._fitted
@@ -342,22 +620,60 @@ class Workspace:
         return ids
 
     def forgotten_but_here(self) -> int:
-        """How many records are here whose ids were forgotten: none, if all is well."""
+        """How many records are here whose ids were forgotten.
+
+        Returns
+        -------
+        int
+            0 if all is well.
+        """
         with self._lock:
             fitted = self._fitted
             return int(fitted.tombstones.knows(fitted.key, fitted.records.ids[fitted.records.alive]).sum())
 
     def on_receipt(self, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-        """Which of these ids a receipt names, and as what. Receipts name records by tombstones under this one's key."""
+        """Which of some ids a receipt names, and as what.
+
+        Receipts name records by their tombstones, which only the key of this workspace can make.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            A receipt of this workspace.
+        ids : sequence of int or str
+            Record ids.
+
+        Returns
+        -------
+        OnReceipt
+            One answer per id: forgotten, replaced, or forgotten before.
+        """
         with self._lock:
             return on_receipt(self._fitted.key, receipt, ids)
 
     def receipt_path(self, number: int) -> Path:
-        """Where the receipt of a request is kept."""
+        """Where the receipt of a request is kept.
+
+        Parameters
+        ----------
+        number : int
+            The number of the request, from 1.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return self._store.receipt_path(number)
 
     def receipts(self) -> Iterator[Receipt]:
-        """All receipts, from the first."""
+        """All receipts, from the first.
+
+        Yields
+        ------
+        Receipt
+            The next one, read from the folder (from memory where it is open for reading only).
+        """
         with self._lock:
             count = self._fitted.requests
         for number in range(1, count + 1):
@@ -370,7 +686,13 @@ class Workspace:
             yield Receipt.from_json(content.decode())
 
     def status(self) -> Status:
-        """What is in the workspace."""
+        """What is in the workspace.
+
+        Returns
+        -------
+        Status
+            Counts, hashes, conditions, and what is still known of forgotten records.
+        """
         with self._lock:
             counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
             assert self._store.root is not None
@@ -378,7 +700,7 @@ class Workspace:
 
     @property
     def unfinished(self) -> str:
-        """What the last request could not do after its commit, such as erasing old bytes; nothing if all is done.
+        """What the last request could not do after its commit, such as erasing old bytes; empty if all is done.
 
         The next request finishes it, and so does whoever opens the workspace next.
         """
@@ -386,7 +708,7 @@ class Workspace:
 
     @property
     def older_than_seen(self) -> int:
-        """How many requests were carried out here once and are undone: somebody has put back an older copy."""
+        """How many requests were undone because somebody has put back an older copy of the workspace; 0 if none."""
         with self._lock:
             assert self._store.root is not None
             return max(0, self._store.then.receipts - len(self._store.root.receipts))
@@ -418,7 +740,7 @@ class Workspace:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """For one thread, of the process that opened it, and not for those who only read."""
+        """Let one thread at a time change the workspace, in the process that opened it, unless that is only to read."""
         with self._lock:
             if self._store.read_only:
                 raise WorkspaceError(f"{self._store.folder} was opened for reading only: nothing was changed")
