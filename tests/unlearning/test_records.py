@@ -39,11 +39,11 @@ def changed(records, count):
 @pytest.mark.parametrize("strings", [False, True])
 def test_records_come_back_whatever_their_order(strings):
     records = table(strings=strings)
-    records = HeldRecords.of(records)
-    back = bare(records).with_records(shuffled(records))
+    whole = HeldRecords.of(records)
+    back = bare(whole).with_records(shuffled(records))
     assert back.inputs.tobytes() == records.inputs.tobytes()
     assert back.inputs.dtype == records.inputs.dtype
-    assert back.content_hash == records.content_hash == records.content_hash()
+    assert back.content_hash == whole.content_hash == records.content_hash()
     assert back.retained().content_hash() == records.content_hash()
 
 
@@ -79,9 +79,9 @@ def test_the_data_is_copied():
 def test_added_records_are_wanted_as_they_are_now():
     """They stand in the last rows, and at their ids' places in the data."""
     records = table()
-    records = HeldRecords.of(records)
-    new = changed(records.select(records.ids[[7]]), 1)
-    held = bare(records).without(np.array([7])).with_added(HeldRecords.of(new))
+    whole = HeldRecords.of(records)
+    new = changed(records.select(whole.ids[[7]]), 1)
+    held = bare(whole).without(np.array([7])).with_added(HeldRecords.of(new))
     assert held.inputs is None
     features = records.inputs.copy()
     features[records.rows(new.ids)] = new.inputs
