@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from maxrr.audit.auditing import in_their_place
 from maxrr.audit.evidence import Evidence, Labels, Seen
+from maxrr.audit.findings import is_found
 from maxrr.audit.probing import margins, membership
 from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.audit.shadows import View
-from maxrr.audit.verdicts import is_found
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
-from maxrr.paper.heads import Head
+from maxrr.paper.heads import Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.profiles import PROFILES
 from maxrr.parallel import Threads, single_threaded_blas
@@ -70,23 +70,23 @@ class Request:
         return Labels(training[self.gone], training[self.sample], test)
 
     def views(
-        self, features: Sequence[Features], heads: Iterable[Head], whole: Iterable[Head] | None, has_them: bool
+        self, features: Sequence[Features], heads: Iterable[Heads], whole: Iterable[Heads] | None, has_them: bool
     ) -> list[View]:  # fmt: skip
         """What models say, a view each; `whole` are heads on the same extractors that have the records."""
-        again: Sequence[Head | None] = [None] * len(features) if whole is None else list(whole)
+        again: Sequence[Heads | None] = [None] * len(features) if whole is None else list(whole)
         models = zip(features, list(heads), again, strict=True)
         with single_threaded_blas():
             return list(Threads().map(lambda model: self.view(*model, has_them), models))
 
-    def view(self, features: Features, head: Head, whole: Head | None, has_them: bool) -> View:
+    def view(self, features: Features, heads: Heads, whole: Heads | None, has_them: bool) -> View:
         lab, gone = self.lab, self.gone
-        scores, test = head.scores(features.training), head.scores(features.test)
+        scores, test = heads.scores(features.training), heads.scores(features.test)
         fitted = np.ones(len(gone), dtype=bool) if has_them else ~gone
-        scaling = fit_platt(scores[fitted], lab.training.labels[fitted], head.classes)
+        scaling = fit_platt(scores[fitted], lab.training.labels[fitted], heads.classes)
         said = [scaling.probabilities(part) for part in (scores[gone], scores[self.sample], test)]
         return View(*said, **({} if whole is None else self.probed(features, whole)))
 
-    def probed(self, features: Features, head: Head) -> dict[str, Any]:
+    def probed(self, features: Features, heads: Heads) -> dict[str, Any]:
         """What the extractor gives away, as `maxrr.audit.shadows` has it."""
         lab, gone = self.lab, self.gone
         assert self.core is not None
@@ -94,8 +94,8 @@ class Request:
         members = np.random.default_rng(0).permutation(core)[:SAMPLE]
         trained, test = to_numpy(features.training).astype(float), to_numpy(features.test).astype(float)[:SAMPLE]
         labels, others = lab.training.labels, lab.test.labels[:SAMPLE]
-        mine = margins(head.scores(features.training)[gone], labels[gone], head.classes)
-        level = float(np.mean(margins(head.scores(features.test)[:SAMPLE], others, head.classes)))
+        mine = margins(heads.scores(features.training)[gone], labels[gone], heads.classes)
+        level = float(np.mean(margins(heads.scores(features.test)[:SAMPLE], others, heads.classes)))
         probe = membership((trained[members], labels[members]), (test, others), (trained[gone], labels[gone]))
         return {"relearned": mine - level, "probe": probe}
 
@@ -110,20 +110,20 @@ def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, lis
     had, without, other = np.split(seeds, np.cumsum([WITH + AUDITED, alone]))
 
     def features(seeds: NDArray[np.uint64], records: NDArray[Any], piece: str) -> list[Features]:
-        return lab.embedded(lab.extractors(seeds.tolist(), lab.training.select(records), piece=f"{piece}-{number}"))
+        return lab.embed(lab.train(seeds.tolist(), lab.training.select(records), piece=f"{piece}-{number}"))
 
     saw = features(had, core, "saw")
-    whole = list(lab.heads(saw, [None] * len(saw)))
+    whole = list(lab.fit_heads(saw, [None] * len(saw)))
     before = inside.views(saw, whole, whole, True)
-    moved = inside.views(saw, lab.heads(saw, [~inside.gone] * len(saw)), whole, False)
+    moved = inside.views(saw, lab.fit_heads(saw, [~inside.gone] * len(saw)), whole, False)
     outside_before = outside.views(saw[:WITH], whole[:WITH], None, True)
     del saw, whole
     never = features(without, np.setdiff1d(core, some_core), "never")
-    relearned = list(lab.heads(never, [None] * len(never)))
-    retrained = inside.views(never, lab.heads(never, [~inside.gone] * len(never)), relearned, False)
+    relearned = list(lab.fit_heads(never, [None] * len(never)))
+    retrained = inside.views(never, lab.fit_heads(never, [~inside.gone] * len(never)), relearned, False)
     del never, relearned
     rest = features(other, core, "rest")
-    refitted = outside.views(rest, lab.heads(rest, [~outside.gone] * len(rest)), None, False)
+    refitted = outside.views(rest, lab.fit_heads(rest, [~outside.gone] * len(rest)), None, False)
     lab.tidy()
     return {
         "core records": {

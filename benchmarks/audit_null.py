@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 from maxrr.audit.auditing import in_their_place, labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import Evidence, Seen
-from maxrr.audit.numbers import Numbers
+from maxrr.audit.findings import is_found, rank_of_first
 from maxrr.audit.roc import interval
+from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
-from maxrr.audit.verdicts import is_found, rank_of_first
 from maxrr.core import Choice, FullCore, HashCore, rank
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, Recipe
@@ -138,7 +138,7 @@ def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str
     model, receipt = asked["honest"]
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, "cpu", None, None)
-    views = Numbers.of(SHADOWS, case.touches_core).make(maker, None)
+    views = ShadowCounts.of(SHADOWS, case.touches_core).make(maker, None)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     evidence = Evidence(seen[KEPT] or seen[BEFORE], seen[RETRAINED])

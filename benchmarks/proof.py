@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_limits
 import features
 from maxrr.svm import FlatHeadWarning, LinearSVM, finish, working_set
 from maxrr.svm.basis import Near
+from maxrr.svm.deciding import BITS
 from maxrr.svm.enclosure import enclose, publish
 from maxrr.svm.exact_multipliers import Search
 from maxrr.svm.fixed_point import Fixed
-from maxrr.svm.proving import BITS
 from svm import circumstances
 
 SIZES = ((80, 84), (330, 384), (650, 768))

@@ -9,15 +9,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.fill_reproduction import LOSSES, OWN, PAGE, ROOT, accuracies, control, filled, made, paired, tally, variants
+from tools.fill_reproduction import (
+    LOSSES,
+    OWN,
+    PAGE,
+    ROOT,
+    accuracies,
+    control,
+    fill,
+    make_table,
+    paired,
+    tally,
+    variants,
+)
 
 from maxrr.cli.fit import core_of
 from maxrr.core import MiddleCore
 from maxrr.paper import PARTS
+from maxrr.paper.cells import count_verdicts
 from maxrr.paper.comparison import POINTS, RELATIVE, half_interval, spread
-from maxrr.paper.core_choice import SIZES
-from maxrr.paper.core_rule import SHARES, TEN_POINTS, chosen, leads, objections
-from maxrr.paper.counting import verdicts
+from maxrr.paper.core_choice import SHARES, SIZES, TEN_POINTS, choose, leads, objections
 from maxrr.paper.published import published, table
 from maxrr.paper.sensitivity import ROWS
 
@@ -34,7 +45,7 @@ def mean(name: str, row: str, column: str) -> float:
 
 def test_the_tables_are_those_of_the_result_files() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert filled(page) == page, "run: python tools/fill_reproduction.py"
+    assert fill(page) == page, "run: python tools/fill_reproduction.py"
     kinds = ("grid", "lines", "validation", "differences")
     assert page.count("<!-- end -->\n") == sum(page.count(f"<!-- {kind} ") for kind in kinds) + len(OWN)
 
@@ -85,7 +96,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_not_measured_or_not_finished_is_said_to_be_so(elsewhere: Path) -> None:
     (elsewhere / "svc" / "control.json").write_text(json.dumps({"pieces": {"before": {}}}))
     for name in ("svc/control", "svc/matched"):
-        assert made("grid", name, None) == "*Not measured yet.*\n"
+        assert make_table("grid", name, None) == "*Not measured yet.*\n"
     assert control() == "*Not measured yet.*\n"
     assert variants().count("one-vs-one") == 2
 
@@ -233,7 +244,7 @@ def test_what_the_paper_says_of_its_table_beside_ours() -> None:
 
 
 def test_within_a_point_the_table_hardly_tells_the_kinds_apart() -> None:
-    found = [verdicts([result(f"{name}/table")], "equivalence") for name in ("paper", "svc")]
+    found = [count_verdicts([result(f"{name}/table")], "equivalence") for name in ("paper", "svc")]
     assert sum(found[0].values()) == sum(found[1].values()) == 19
     rest, one = (counts["equivalent"] for counts in found)
     assert (
@@ -541,7 +552,7 @@ def test_the_chosen_core_is_reported_with_thirty_fresh_seeds_and_corrected_over_
 
 def test_the_default_core_is_the_one_that_the_rule_gives() -> None:
     found = result("paper/core-choice")
-    assert chosen({size: found["pieces"][f"validation, {size}"] for size in SIZES}) == found["choice"]
+    assert choose({size: found["pieces"][f"validation, {size}"] for size in SIZES}) == found["choice"]
     default = core_of("20000", None, None, None)
     if any(result(f"paper/{name}")["objections"] for name in CHOSEN.values()):
         assert default.kind == found["choice"]["fallback"][found["choice"]["size"]]

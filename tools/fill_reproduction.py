@@ -19,11 +19,10 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from maxrr.paper import confidence, published
-from maxrr.paper.counting import groups
-from maxrr.paper.figures.names import readable
-from maxrr.paper.figures.verdicts import MARKS
+from maxrr.paper import published
+from maxrr.paper.cells import MARKS, groups
 from maxrr.paper.markdown import markdown_grid, markdown_lines
+from maxrr.paper.names import PROBABILITIES, readable
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
@@ -35,21 +34,17 @@ PROFILES = ("paper", "svc")
 MISSING = "*Not measured yet.*\n"
 UNSEEN = "as 'retained', fitted to scores of SVMs that did not see the record: five-fold cross-validation"
 WORDS = {"agrees": "agree", "near": "near", "differs": "differ"}
-COUPLED = {  # of one-vs-one
-    "retained": "a sigmoid a pair, fitted to the retained records, coupled",
-    "everything": "the same, fitted to all training records, forgotten ones among them",
-}
 
 
-def filled(text: str) -> str:
+def fill(text: str) -> str:
     """The page with the numbers that the result files have now."""
     for name, make in OWN.items():
         start, rest = text.split(f"<!-- {name} -->\n")
         text = f"{start}<!-- {name} -->\n{make()}{rest[rest.index(END) :]}"
-    return TABLE.sub(lambda found: f"{found[1]}{made(found[2], found[3], found[4])}{found[5]}", text)
+    return TABLE.sub(lambda found: f"{found[1]}{make_table(found[2], found[3], found[4])}{found[5]}", text)
 
 
-def made(kind: str, name: str, wanted: str | None) -> str:
+def make_table(kind: str, name: str, wanted: str | None) -> str:
     """One table."""
     if not is_there(name):
         return MISSING
@@ -95,8 +90,7 @@ def variants() -> str:
                 f"{100 * cells[f'claimed in all runs, {method}']['mean']:.1f} %" for method in ("MaxRR", "perfect")
             )
             heads = content["setting"]["profile"]["heads"]
-            words = COUPLED[variant] if heads == "one-vs-one" else confidence.VARIANTS[variant]
-            lines.append(f"| {heads} | {words} | {' | '.join(shares)} |")
+            lines.append(f"| {heads} | {PROBABILITIES[heads][variant]} | {' | '.join(shares)} |")
         if is_there(f"{name}/cross-validated"):
             cells = read(f"{name}/cross-validated")["cells"]
             shares = (f"{100 * cells[method]['claimed in all runs']['mean']:.1f} %" for method in ("MaxRR", "perfect"))
@@ -226,4 +220,4 @@ OWN: dict[str, Callable[[], str]] = {
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(fill(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -11,8 +11,8 @@ from tests.unlearning.problems import fresh, table
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import Evidence, Seen
+from maxrr.audit.findings import decide
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View, shadow_seeds
-from maxrr.audit.verdicts import decide
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP, split, train
@@ -151,7 +151,7 @@ def constant(labels):
     return View(*parts, np.zeros(len(labels.forgotten)), np.zeros(len(labels.forgotten)))
 
 
-# Verdicts on many models, for less than an audit of each takes
+# Findings on many models, for less than an audit of each takes
 
 
 def shadows_of(now, had=6, retrained=24):
@@ -171,7 +171,7 @@ def evidence_of(remembering, retrained, labels):
     return Evidence(*([Seen.of(view, labels) for view in views] for views in (remembering, retrained)))
 
 
-def verdict_on(view, evidence, labels):
+def finding_on(view, evidence, labels):
     """By the rule of the audit, but for its power."""
     found = evidence.statistics("lira", evidence.scores("lira", Seen.of(view, labels)))
     return decide("lira", found, [found], [found])

@@ -3,6 +3,7 @@
 import copy
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +22,10 @@ from tests.audit.problems import (
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows
 from maxrr.audit.auditing import labels_of
-from maxrr.audit.distances import head_distance
+from maxrr.audit.distances import heads_distance
 from maxrr.audit.evidence import ON_FEATURES, Seen
+from maxrr.audit.findings import is_found
 from maxrr.audit.planning import expected_power
-from maxrr.audit.verdicts import is_found
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM
@@ -59,9 +60,9 @@ def test_a_constant_model_gives_chance():
     found = audit(model, now.receipt, now.forgotten, now.test, shadows=FEW, attacks=ATTACKS)
     assert found.others.auc_after == 0.5
     assert found.claimed_unlearned["after"] == 1.0
-    assert found.findings["threshold"]["after"].statistic == 0.0
-    assert found.findings["loss"]["after"].statistic == pytest.approx(-np.log(CLASSES))
-    assert found.findings["entropy"]["after"].statistic == pytest.approx(-np.log(CLASSES))
+    assert found.attacks["threshold"]["after"].statistic == 0.0
+    assert found.attacks["loss"]["after"].statistic == pytest.approx(-np.log(CLASSES))
+    assert found.attacks["entropy"]["after"].statistic == pytest.approx(-np.log(CLASSES))
     assert found.distances["divergence of probabilities"].value > found.distances["divergence of probabilities"].mean
 
 
@@ -69,8 +70,8 @@ def test_a_constant_model_gives_chance():
 
 
 def test_with_a_frozen_extractor_there_is_nothing_to_rank_among():
-    """Nothing is drawn in training: to retrain gives one model, and a proof compares with it."""
-    with pytest.raises(DataError, match=r"nothing is drawn in training .* a proof compares with that one"):
+    """Nothing is drawn in training: to retrain gives one model, and a replay compares with it."""
+    with pytest.raises(DataError, match=r"nothing is drawn in training .* a replay compares with that one"):
         audit(*asked(TRAINING.ids[:5], "frozen"), shadows=FEW)
 
 
@@ -90,9 +91,9 @@ def test_what_is_exact_equals_retraining_by_every_attack(ids, kind, policy, guar
     now = asked(ids, kind, core_policy=policy)
     assert now.receipt.guarantee == guarantee
     found = audit(*now, shadows=FEW, attacks=ATTACKS)
-    assert set(found.findings) == set(ATTACKS if found.core_touched else OF_HEADS)
-    for attack in found.findings:
-        after, retrained = (found.findings[attack][name] for name in ("after", "retrained"))
+    assert set(found.attacks) == set(ATTACKS if found.core_touched else OF_HEADS)
+    for attack in found.attacks:
+        after, retrained = (found.attacks[attack][name] for name in ("after", "retrained"))
         assert after.statistic == pytest.approx(retrained.statistic, rel=1e-6, abs=1e-9)
         assert after.p_value == retrained.p_value
         assert after.curve.auc == pytest.approx(retrained.curve.auc)
@@ -103,7 +104,7 @@ def test_what_is_exact_equals_retraining_by_every_attack(ids, kind, policy, guar
 def test_what_is_approximate_does_not(plain):
     _, found = plain
     assert found.guarantee == "approximate-refit"
-    assert found.findings["loss"]["after"].statistic != pytest.approx(found.findings["loss"]["retrained"].statistic)
+    assert found.attacks["loss"]["after"].statistic != pytest.approx(found.attacks["loss"]["retrained"].statistic)
 
 
 # The report
@@ -113,15 +114,15 @@ def test_says_what_was_done(plain):
     now, found = plain
     assert (found.receipt, found.model_hash) == (now.receipt.number, now.model.model_hash_)
     assert (found.records, found.core_touched, found.with_records, found.retrained) == (3, True, 4, 4)
-    assert set(found.findings) == set(ATTACKS)
-    assert all(set(of_models) == MODELS for of_models in found.findings.values())
+    assert set(found.attacks) == set(ATTACKS)
+    assert all(set(of_models) == MODELS for of_models in found.attacks.values())
     assert set(found.claimed_unlearned) == MODELS
     assert set(found.by_class) == {TRAINING.class_names[label] for label in now.forgotten.labels}
     assert found.others.records == len(TRAINING) - 3
     assert found.environment["device"] == "cpu"
     assert str(found).startswith("not enough evidence (4 retrained models can never show anything, 19 are the fewest")
-    assert found.findings["lira"]["after"].p_value == found.verdict.p_value
-    curves = [one.curve for of_models in found.findings.values() for one in of_models.values()]
+    assert found.attacks["lira"]["after"].p_value == found.finding.p_value
+    curves = [one.curve for of_models in found.attacks.values() for one in of_models.values()]
     for curve in curves:
         assert 0.0 <= curve.auc_interval[0] <= curve.auc_interval[1] <= 1.0
         assert curve.tpr_at_01 <= curve.tpr_at_1 <= curve.tpr[-1] == curve.fpr[-1] == 1.0
@@ -132,10 +133,10 @@ def test_says_what_was_done(plain):
 
 def test_names_records_by_their_marks_only(plain):
     now, found = plain
-    assert {one.mark for one in found.exposed} == set(now.receipt.tombstones)
+    assert {one.tombstone for one in found.exposed} == set(now.receipt.tombstones)
     classes = {id_hmac(now.model._fitted.key, int(id_)).hex(): TRAINING.class_names[label]
                for id_, label in zip(now.forgotten.ids, now.forgotten.labels, strict=True)}  # fmt: skip
-    assert {one.mark: one.class_name for one in found.exposed} == classes
+    assert {one.tombstone: one.class_name for one in found.exposed} == classes
     text = found.to_json()
     assert not [id_ for id_ in now.forgotten.ids if str(id_) in text]
     assert now.model._fitted.key.hex() not in text
@@ -151,9 +152,9 @@ def test_json_is_valid_and_complete(plain):
 
     _, found = plain
     read = json.loads(found.to_json(), parse_constant=refuse)
-    assert read["words"] == str(found.verdict)
-    assert read["verdict"]["p_value"] == found.verdict.p_value
-    assert read["findings"]["lira"]["after"]["curve"]["auc"] == found.findings["lira"]["after"].curve.auc
+    assert read["words"] == str(found.finding)
+    assert read["finding"]["p_value"] == found.finding.p_value
+    assert read["attacks"]["lira"]["after"]["curve"]["auc"] == found.attacks["lira"]["after"].curve.auc
     assert set(read) == {*vars(found), "words"}
 
 
@@ -161,9 +162,22 @@ def test_json_is_read_back_as_it_was(plain):
     """To draw the page again; what is none of ours is refused."""
     _, found = plain
     assert AuditReport.from_json(found.to_json()) == found
-    for text, said in (("[]", "no report"), ('{"version": 2}', "no report"), ('{"version": 3}', "damaged")):
+    for text, said in (("[]", "no report"), ('{"version": 2}', "no report"), ('{"version": 4}', "damaged")):
         with pytest.raises(ValueError, match=said):
             AuditReport.from_json(text)
+
+
+def test_a_report_of_version_3_is_read_under_its_new_names():
+    """It was written when a finding was called verdict, and what one attack found was called finding."""
+    stored = (Path(__file__).parent / "stored" / "report-version-3.json").read_text(encoding="utf-8")
+    old, found = json.loads(stored), AuditReport.from_json(stored)
+    assert (old["version"], found.version) == (3, 4)
+    assert str(found.finding) == old["words"]
+    assert found.finding.p_value == old["verdict"]["p_value"]
+    assert set(found.attacks) == set(old["findings"])
+    assert found.attacks["lira"]["after"].curve.auc == old["findings"]["lira"]["after"]["curve"]["auc"]
+    assert found.heads_distance == old["head_distance"]
+    assert AuditReport.from_json(found.to_json()) == found
 
 
 def test_the_same_again_is_the_same_report(plain):
@@ -183,8 +197,8 @@ def test_the_order_of_rows_does_not_matter(plain):
 def test_fewer_attacks_say_the_same_of_what_they_say(plain):
     now, found = plain
     fewer = audit(*now, attacks=("rmia", "lira"), shadows=FEW)
-    assert fewer.findings == {attack: found.findings[attack] for attack in ("rmia", "lira")}
-    assert (fewer.verdict.words, fewer.verdict.p_value) == (found.verdict.words, found.verdict.p_value)
+    assert fewer.attacks == {attack: found.attacks[attack] for attack in ("rmia", "lira")}
+    assert (fewer.finding.words, fewer.finding.p_value) == (found.finding.words, found.finding.p_value)
 
 
 def test_more_are_retrained_than_have_the_records(plain):
@@ -192,18 +206,18 @@ def test_more_are_retrained_than_have_the_records(plain):
     now, _ = plain
     found = audit(*now, attacks=("lira",), shadows=FEW + 2)
     assert (found.with_records, found.retrained) == (4, 6)
-    assert (found.verdict.power.models, found.verdict.at_most.models) == (4, 4)
+    assert (found.finding.power.models, found.finding.at_most.models) == (4, 4)
 
 
 def test_a_single_record_has_a_p_value_and_no_curve():
     found = audit(*asked(core()[:1]), attacks=ATTACKS, shadows=FEW)
     assert found.records == 1
-    for of_models in found.findings.values():
+    for of_models in found.attacks.values():
         assert {one.curve for one in of_models.values()} == {None}
         assert all(0.0 < one.p_value <= 1.0 for one in of_models.values())
     assert found.by_class == {}
     assert len(found.exposed) == 1
-    assert json.loads(found.to_json())["findings"]["lira"]["after"]["curve"] is None
+    assert json.loads(found.to_json())["attacks"]["lira"]["after"]["curve"] is None
 
 
 @pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
@@ -212,9 +226,9 @@ def test_a_whole_class_may_be_forgotten(policy):
     now = asked(TRAINING.ids[TRAINING.labels == 1], core_policy=policy)
     found = audit(*now, attacks=ATTACKS, shadows=FEW)
     assert found.claimed_unlearned["after"] == found.claimed_unlearned["retrained"] == 1.0
-    losses = {name: -one.statistic for name, one in found.findings["loss"].items()}
+    losses = {name: -one.statistic for name, one in found.attacks["loss"].items()}
     assert losses["after"] == losses["retrained"] > 100.0 > 2.0 > losses["before"]
-    assert found.findings["loss"]["after"].p_value == 1.0
+    assert found.attacks["loss"]["after"].p_value == 1.0
     assert set(found.by_class) == {"kind 1"}
 
 
@@ -237,11 +251,11 @@ def test_a_head_on_influential_records_alone_is_not_the_one_of_a_fit_on_all():
     found = audit(model, receipt, records, TEST, shadows=FEW, attacks=("loss",))
     retained = TRAINING.without(gone).in_order()
     scratch = LinearSVM(C=model.C).fit(embed(model.extractor_, retained), retained.labels)
-    assert found.head_distance == pytest.approx(
-        head_distance(model.heads_.coef_, model.heads_.intercept_, scratch.coef_, scratch.intercept_)
+    assert found.heads_distance == pytest.approx(
+        heads_distance(model.heads_.coef_, model.heads_.intercept_, scratch.coef_, scratch.intercept_)
     )
-    assert found.head_distance > 1e-3
-    assert any("stands on influential records alone" in text for text in found.caveats)
+    assert found.heads_distance > 1e-3
+    assert any("stand on influential records alone" in text for text in found.caveats)
     with pytest.raises(ValueError, match="another platt than 'cross-validated'"):
         audit(model, receipt, records, TEST, shadows=FEW, platt="cross-validated")
 
@@ -321,9 +335,9 @@ def test_a_folder_of_the_caller_keeps_what_is_his(tmp_path, plain):
 
 def test_what_no_extractor_saw_has_no_features_to_attack():
     found = audit(*asked(NOT_CORE[:5]), shadows=FEW, attacks=("features", "loss"))
-    assert (set(found.findings), found.verdict.attack) == ({"loss"}, "loss")
-    assert "no extractor saw the records, so that only the head was attacked" in found.assumed
-    assert found.verdict.power == found.verdict.at_most
+    assert (set(found.attacks), found.finding.attack) == ({"loss"}, "loss")
+    assert "no extractor saw the records, so that only the heads were attacked" in found.assumed
+    assert found.finding.power == found.finding.at_most
     with pytest.raises(ValueError, match="features have nothing to give away"):
         audit(*asked(NOT_CORE[:5]), shadows=FEW, attacks=ON_FEATURES)
 

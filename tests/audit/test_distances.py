@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_kl
 
-from maxrr.audit.distances import QUANTILES, TIED, beside, disagreement, head_distance, kl
+from maxrr.audit.distances import QUANTILES, TIED, beside, disagreement, heads_distance, kl
 from maxrr.audit.signals import FLOOR
 
 cases = settings(deadline=None, derandomize=True)
@@ -31,8 +31,8 @@ def test_equal_the_formulas(random, records, classes):
     heads = [(random.normal(size=(classes, 3)), random.normal(size=classes)) for _ in range(2)]
     size = [math.sqrt(sum(w.ravel() ** 2) + sum(b**2)) for w, b in heads]
     apart = math.sqrt(np.sum((heads[0][0] - heads[1][0]) ** 2) + np.sum((heads[0][1] - heads[1][1]) ** 2))
-    assert head_distance(*heads[0], *heads[1]) == pytest.approx(apart / max(size))
-    assert head_distance(*heads[0], *heads[1]) == head_distance(*heads[1], *heads[0])
+    assert heads_distance(*heads[0], *heads[1]) == pytest.approx(apart / max(size))
+    assert heads_distance(*heads[0], *heads[1]) == heads_distance(*heads[1], *heads[0])
 
 
 def test_probabilities_of_zero_stay_finite():
@@ -42,8 +42,8 @@ def test_probabilities_of_zero_stay_finite():
 
 def test_heads_of_nothing_and_opposite_heads():
     nothing = np.zeros((2, 3)), np.zeros(2)
-    assert head_distance(*nothing, *nothing) == 0.0
-    assert head_distance([[1.0]], [0.0], [[-1.0]], [0.0]) == 2.0
+    assert heads_distance(*nothing, *nothing) == 0.0
+    assert heads_distance([[1.0]], [0.0], [[-1.0]], [0.0]) == 2.0
 
 
 @cases
@@ -77,8 +77,8 @@ def test_honest_retrainings_are_not_flagged_too_often():
         (lambda: disagreement([], []), "one record or more"),
         (lambda: kl([[0.5, 0.5]], [[1.0]]), "same shape"),
         (lambda: kl([[1.5, -0.5]], [[0.5, 0.5]]), "not be negative"),
-        (lambda: head_distance([[1.0]], [0.0, 0.0], [[1.0]], [0.0]), "1 heads in the weights and 2"),
-        (lambda: head_distance([[1.0]], [0.0], [[1.0, 2.0]], [0.0]), "the two heads"),
+        (lambda: heads_distance([[1.0]], [0.0, 0.0], [[1.0]], [0.0]), "1 heads in the weights and 2"),
+        (lambda: heads_distance([[1.0]], [0.0], [[1.0, 2.0]], [0.0]), "the two heads"),
         (lambda: beside([1.0], [[0.0]]), "two retrained models"),
         (lambda: beside([1.0, 2.0], [[0.0, 1.0]]), r"pairs of shape \(1, 2\)"),
         (lambda: beside([1.0, 2.0], [[0.0, 1.0], [2.0, 0.0]]), "symmetric"),

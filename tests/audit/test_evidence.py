@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.audit.problems import CLASSES, constant, evidence_of, made_up, verdict_on
+from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
 from maxrr.audit import signals
-from maxrr.audit.auditing import distances_of, finding, in_their_place, judged, most_exposed, others, targeted
+from maxrr.audit.auditing import attack_result, distances_of, in_their_place, judged, most_exposed, others, targeted
 from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
+from maxrr.audit.findings import ALPHA, FOUND, INDISTINGUISHABLE
 from maxrr.audit.lira import lira_offline, lira_online
 from maxrr.audit.rmia import expected_online, rmia
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
 from maxrr.audit.threshold import Threshold
-from maxrr.audit.verdicts import ALPHA, FOUND, INDISTINGUISHABLE
 
 LABELS = Labels(*(np.random.default_rng(0).integers(CLASSES, size=count) for count in (6, 40, 50)))
 RECORDS, POPULATION = np.arange(6), np.arange(50)
@@ -193,7 +193,7 @@ def test_to_be_surer_of_everything_says_nothing_about_the_records():
 def test_constant_models_give_chance(attack):
     same = constant(LABELS)
     known = evidence_of([same] * 24, [same] * 24, LABELS)
-    found = finding(attack, known, known.scores(attack, Seen.of(same, LABELS)))
+    found = attack_result(attack, known, known.scores(attack, Seen.of(same, LABELS)))
     assert found.p_value == 1.0
     assert (found.curve.auc, found.curve.balanced_accuracy) == (0.5, 0.5)
     assert found.curve.auc_of_retrained == (0.5, 0.5)
@@ -210,7 +210,7 @@ def test_constant_models_tell_members_from_nobody():
     assert {(one.value, one.mean, one.p_value) for one in apart.values()} == {(0.0, 0.0, 1.0)}
 
 
-# From scores to a verdict
+# From scores to a finding
 
 CASE = SimpleNamespace(
     forgotten=SimpleNamespace(labels=LABELS.forgotten, ids=RECORDS, class_names=("a", "b", "c")),
@@ -232,13 +232,13 @@ def about(after, attacks=ATTACKS):
 
 
 @pytest.mark.parametrize(("sure", "words"), [(0.0, INDISTINGUISHABLE), (4.0, FOUND)])
-def test_the_verdict_is_on_what_the_model_knows(sure, words):
+def test_the_finding_is_on_what_the_model_knows(sure, words):
     found = about(audited_view(sure, 5))
-    assert found["verdict"].words == words
-    assert found["verdict"].power.rate > 0.9
-    assert set(found["findings"]) == set(ATTACKS)
+    assert found["finding"].words == words
+    assert found["finding"].power.rate > 0.9
+    assert set(found["attacks"]) == set(ATTACKS)
     for attack in STRONG:
-        before = found["findings"][attack]["before"].curve
+        before = found["attacks"][attack]["before"].curve
         assert before.auc > 0.9
         assert before.auc_interval[0] > 0.5
         assert before.auc > before.auc_of_retrained[1]
@@ -250,21 +250,21 @@ def test_the_verdict_is_on_what_the_model_knows(sure, words):
 def test_one_attack_decides(attacks, decides):
     """LiRA, or the first: it is settled before anybody looks."""
     found = about(audited_view(4.0), attacks)
-    assert (found["verdict"].attack, found["verdict"].words) == (decides, FOUND)
+    assert (found["finding"].attack, found["finding"].words) == (decides, FOUND)
 
 
-def test_the_others_do_not_change_the_verdict():
+def test_the_others_do_not_change_the_finding():
     view = audited_view(0.0, 5)
     shouting = about(replace(view, probe=view.probe + 1e3, relearned=view.relearned + 1e3))
-    assert shouting["findings"]["probe"]["after"].p_value == 1 / 25
-    assert shouting["verdict"] == about(view)["verdict"]
+    assert shouting["attacks"]["probe"]["after"].p_value == 1 / 25
+    assert shouting["finding"] == about(view)["finding"]
 
 
 def test_power_is_of_the_models_that_the_question_is_about():
     """Extractors that saw core records, below heads fitted again; beside it the most that can be hoped for."""
     targets = {name: audited_view(0.0, seed) for seed, name in enumerate(("before", "after", "retrained", "all"), 5)}
     made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 0.0, 4), RETRAINED: views(24, seed=2)}
-    found = judged(CASE, made, targets, ["loss"])["verdict"]
+    found = judged(CASE, made, targets, ["loss"])["finding"]
     assert found.power.rate < 0.3
     assert found.at_most.rate > 0.9
 
@@ -328,7 +328,7 @@ def test_of_models_that_are_treated_alike_no_more_can_be_flagged_than_stated(cou
     """Whatever they say: each in turn is the audited one, and one in twenty at most is odd among the others."""
     had, models = views(4, 1.0), views(count, seed=2)
     flagged = sum(
-        verdict_on(view, evidence_of(had, models[:number] + models[number + 1 :], LABELS), LABELS).words == FOUND
+        finding_on(view, evidence_of(had, models[:number] + models[number + 1 :], LABELS), LABELS).words == FOUND
         for number, view in enumerate(models)
     )
     assert 0 < flagged <= ALPHA * count

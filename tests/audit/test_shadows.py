@@ -10,7 +10,7 @@ from tests.unlearning.problems import fresh
 from maxrr.audit import audit
 from maxrr.audit import shadows as shadows_module
 from maxrr.audit.case import make_case
-from maxrr.audit.numbers import Numbers
+from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, Shadows, shadow_seeds
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import embed
@@ -54,7 +54,7 @@ def test_no_model_has_a_twin(ids):
     seeds = [
         seed
         for pilot in (False, True)
-        for _, some in Numbers.of(100, case.touches_core).wanted(case, pilot)
+        for _, some in ShadowCounts.of(100, case.touches_core).wanted(case, pilot)
         for seed in some
     ]  # fmt: skip
     assert len({SEED, *seeds}) == 1 + 200

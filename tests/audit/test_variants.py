@@ -72,14 +72,14 @@ def test_without_the_core_no_member_is_core():
 
 def test_variants_reach_the_report_and_wrong_names_do_not():
     plain, other = (audit(*now(), shadows=FEW, device="cpu", **options) for options in ({}, {"platt": "held-out"}))
-    assert plain.head_distance == other.head_distance == 0.0
-    assert plain.findings["threshold"]["after"] != other.findings["threshold"]["after"]
+    assert plain.heads_distance == other.heads_distance == 0.0
+    assert plain.attacks["threshold"]["after"] != other.attacks["threshold"]["after"]
     with pytest.raises(ValueError, match="one of retained, held-out, cross-validated; not on 'test'"):
         audit(*now(), shadows=FEW, device="cpu", platt="test")
 
 
 def test_core_records_leave_no_head_to_compare():
-    assert audit(*now(core()[:3]), shadows=FEW, device="cpu").head_distance is None
+    assert audit(*now(core()[:3]), shadows=FEW, device="cpu").heads_distance is None
 
 
 def test_shadow_views_follow_the_variant():

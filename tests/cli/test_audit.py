@@ -14,9 +14,9 @@ from tests.cli.shell import Shell
 
 import maxrr.audit
 from maxrr.audit import AuditReport, auditing
-from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
-from maxrr.data.sides import is_test
+from maxrr.data.train_test import is_test
 from maxrr.report import is_report
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace
@@ -74,7 +74,7 @@ def without_times(path: Path) -> dict[str, Any]:
 def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
     shown = shell("audit", answered, 1, *FEW, code=5)
     assert "Training 11 networks: 4 with the records, 4 without, and 3 again with the recorded seed." in shown.out
-    assert "verdict  not enough evidence (4 retrained models can never show anything" in shown.out
+    assert "finding  not enough evidence (4 retrained models can never show anything" in shown.out
     assert "receipt  1, approximate-refit, 3 records" in shown.out
     starts = [line.split()[0] for line in shown.out.splitlines() if line]
     assert starts[starts.index("attack") + 2 :][:5] == ["threshold", "lira", "rmia", "features", "probe"]
@@ -145,11 +145,11 @@ def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[
 def test_exit_codes(
     shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, audited: AuditReport, words: str, code: int
 ) -> None:
-    result = replace(audited, verdict=replace(audited.verdict, words=words))
+    result = replace(audited, finding=replace(audited.finding, words=words))
     monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: result)
-    assert f"verdict  {words}" in shell("audit", answered, 1, code=code).out
+    assert f"finding  {words}" in shell("audit", answered, 1, code=code).out
     told = shell("audit", answered, 1, "--json", code=code).json
-    assert (told["verdict"]["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
+    assert (told["finding"]["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
 
 
 def test_what_is_not_of_an_earlier_audit_stays(shell: Shell, answered: Path, heard: list[dict[str, Any]]) -> None:

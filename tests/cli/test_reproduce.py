@@ -18,7 +18,7 @@ from tests.paper.samples import results as papers_size
 
 from maxrr.cli import reproduce, show
 from maxrr.paper import PARTS, PROFILES, STUDIES
-from maxrr.paper.figures.names import readable
+from maxrr.paper.names import readable
 from maxrr.progress import Progress
 
 NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "array_api_compat", "onnxruntime", "pandas")
@@ -141,7 +141,7 @@ def test_an_interrupted_run_goes_on(
 def test_what_is_there_is_shown_and_not_measured(
     shell: Shell, undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("maxrr.paper.lab.Lab.extractors", lambda *_, **__: pytest.fail("it was measured"))
+    monkeypatch.setattr("maxrr.paper.lab.Lab.train", lambda *_, **__: pytest.fail("it was measured"))
     cells = contents(undisturbed / "smoke")["sensitivity"]["cells"]
     before = files(undisturbed)
     shown = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", undisturbed).out

@@ -12,6 +12,7 @@ from torch import nn
 
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe, embed, runs_cpu, split, stacked, train, train_many
+from maxrr.nets.embedding import embed_on_device
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin
 
@@ -92,6 +93,8 @@ def test_features_do_not_depend_on_company() -> None:
     every = embed(extractor, DIGITS, device="cuda")
     order = np.random.default_rng(1).permutation(len(DIGITS))[:500]
     assert np.array_equal(embed(extractor, DIGITS.select(DIGITS.ids[order]), device="cuda"), every[order])
+    there = embed_on_device(extractor, torch.from_numpy(DIGITS.inputs).to(CUDA), DIGITS.ids)
+    assert np.array_equal(there.cpu().numpy(), every)
     assert np.allclose(embed(extractor, DIGITS, device="cpu"), every, atol=1e-4)
 
 

@@ -16,7 +16,7 @@ from maxrr.nets import Recipe
 from maxrr.paper import scores
 from maxrr.paper.lab import Lab
 from maxrr.paper.profiles import SMOKE
-from maxrr.paper.stacking import extractors_on
+from maxrr.paper.stacking import train_on_cores
 
 SEEDS = [3, 4]
 PROFILE = replace(SMOKE, recipe=Recipe(epochs=2, batch_size=64, lr=1e-3), looks=(1, 2))
@@ -37,7 +37,7 @@ def trained(device: str, table: bool) -> NDArray[np.float32]:
     with tempfile.TemporaryDirectory() as folder:
         one = lab(device, table, folder)
         cores = [one.training.ids[first::3][:470] for first in (0, 1)]
-        networks = list(extractors_on(one, cores, SEEDS, "cores"))
+        networks = list(train_on_cores(one, cores, SEEDS, "cores"))
     assert len(networks) == len(cores) * len(SEEDS)
     return np.stack([torch.cat([value.detach().flatten() for value in n.parameters()]).numpy() for n in networks])
 
@@ -52,7 +52,7 @@ def test_cores_in_one_stack_are_the_cpus() -> None:
 def test_one_training_is_looked_at_as_it_goes() -> None:
     for table in (False, True):
         with tempfile.TemporaryDirectory() as folder:
-            there, here = (scores.looked_at(lab(device, table, folder), SEEDS) for device in ("cuda", "cpu"))
+            there, here = (scores.look(lab(device, table, folder), SEEDS) for device in ("cuda", "cpu"))
         assert [one.shape for one in there] == [one.shape for one in here]
         same = np.mean([one == other for one, other in zip(there, here, strict=True)])
         assert same > 0.95, same  # records that a network is undecided about may fall to either side

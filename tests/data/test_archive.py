@@ -8,7 +8,7 @@ from tests.data.sources import load_by_rows
 
 from maxrr.data import DataError
 from maxrr.data.archive import as_inputs
-from maxrr.data.sides import is_test
+from maxrr.data.train_test import is_test
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.tile([3, 11], 10)

@@ -144,7 +144,7 @@ BAD = {
     "integers": ({"inputs": X.astype(np.int64)}, "uint8 .* not int64"),
     "another byte order": ({"inputs": X.astype(">f4")}, "not >f4"),
     "one dimension": ({"inputs": X[:, 0]}, "shape"),
-    "no numbers": ({"inputs": X[:, :0]}, "at least one number a record"),
+    "no numbers": ({"inputs": X[:, :0]}, "at least one number per record"),
     "too few subjects": ({"subjects": [1, 2]}, "3 records, but 2 subject ids"),
     "fractional subjects": ({"subjects": [0.5, 1.0, 2.0]}, "subject ids must be all integers"),
 }

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from maxrr.data import DataError, load
-from maxrr.data.sides import is_test
+from maxrr.data.train_test import is_test
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (12, 4, 5), dtype=np.uint8)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.data.sources import drawn, load_by_rows
 
 from maxrr.data import DataError, Dataset, load
-from maxrr.data.sides import is_test
+from maxrr.data.train_test import is_test
 
 
 def stored(tmp_path, text, encoding="utf-8"):

@@ -6,15 +6,15 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.audit.problems import TEST, TRAINING, Asked, evidence_of, relabelled, shadows_of, verdict_on
+from tests.audit.problems import TEST, TRAINING, Asked, evidence_of, finding_on, relabelled, shadows_of
 from tests.unlearning.problems import fresh
 
 from maxrr.audit import audit
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import STRONG
+from maxrr.audit.findings import ALPHA, FOUND
 from maxrr.audit.shadows import KEPT, RETRAINED, Shadows, shadow_seeds
-from maxrr.audit.verdicts import ALPHA, FOUND
 from maxrr.core import HashCore
 from maxrr.data import load
 from maxrr.nets import LeNet5
@@ -57,14 +57,14 @@ def shadows(problem):
 
 def test_a_head_alone_does_not_forget_and_is_found_out(problem):
     found = audit(*asked(problem, "keep-extractor"), shadows=SHADOWS)
-    assert found.verdict.words == FOUND
-    assert found.verdict.power.rate > 0.9
+    assert found.finding.words == FOUND
+    assert found.finding.power.rate > 0.9
     for attack in STRONG:
-        before, after, retrained = (found.findings[attack][name].curve for name in ("before", "after", "retrained"))
+        before, after, retrained = (found.attacks[attack][name].curve for name in ("before", "after", "retrained"))
         assert before.auc > retrained.auc
         assert before.auc > before.auc_of_retrained[1]
         assert after.auc > retrained.auc
-    assert found.findings["lira"]["before"].curve.tpr_at_1 >= found.findings["threshold"]["before"].curve.tpr_at_1
+    assert found.attacks["lira"]["before"].curve.tpr_at_1 >= found.attacks["threshold"]["before"].curve.tpr_at_1
 
 
 def test_retraining_is_not(problem, shadows):
@@ -72,13 +72,13 @@ def test_retraining_is_not(problem, shadows):
     maker, had, retrained = shadows
     honest = maker.own(asked(problem, "retrain").model)
     labels = labels_of(maker.case)
-    assert verdict_on(honest, evidence_of(had, retrained, labels), labels).words != FOUND
+    assert finding_on(honest, evidence_of(had, retrained, labels), labels).words != FOUND
 
 
 def found_among(views, had, retrained, maker):
     """How many of the models are flagged beside the others."""
     labels = labels_of(maker.case)
-    return sum(verdict_on(view, evidence_of(had, retrained, labels), labels).words == FOUND for view in views)
+    return sum(finding_on(view, evidence_of(had, retrained, labels), labels).words == FOUND for view in views)
 
 
 def test_honest_models_are_flagged_no_more_often_than_stated(shadows):
@@ -118,5 +118,5 @@ def test_ten_honest_models_are_not_flagged_more_often_than_stated():
         ids = np.random.default_rng(seed).choice(np.sort(TRAINING.ids), 4, replace=False)
         receipt = model.unlearn(ids, core_policy="retrain")
         evidence, maker = shadows_of(Asked(model, receipt, TRAINING.select(ids), TEST), had=3)
-        flagged += verdict_on(maker.own(model), evidence, labels_of(maker.case)).words == FOUND
+        flagged += finding_on(maker.own(model), evidence, labels_of(maker.case)).words == FOUND
     assert flagged <= binom.isf(1e-3, 10, ALPHA)

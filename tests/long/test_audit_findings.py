@@ -6,17 +6,17 @@ from tests.audit.problems import (
     NOISY,
     WRONG,
     asked,
+    finding_on,
     fitted,
     keeping_secretly,
     shadows_of,
-    verdict_on,
 )  # fmt: skip
 
 from maxrr.audit import audit
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.evidence import STRONG
+from maxrr.audit.findings import FOUND
 from maxrr.audit.shadows import KEPT, RETRAINED
-from maxrr.audit.verdicts import FOUND
 
 
 def test_a_core_record_that_was_kept_and_repeated_is_found():
@@ -24,10 +24,10 @@ def test_a_core_record_that_was_kept_and_repeated_is_found():
     honest = asked(WRONG[[2]], "overfitted", core_policy="retrain")
     secret = keeping_secretly(honest, times=50)
     found = audit(*secret, shadows=ENOUGH, attacks=STRONG)
-    assert found.verdict.words == FOUND
+    assert found.finding.words == FOUND
     assert (found.guarantee, found.records) == ("exact-retrain", 1)  # so the receipt says
     for attack in STRONG:
-        after, retrained = (found.findings[attack][name].statistic for name in ("after", "retrained"))
+        after, retrained = (found.attacks[attack][name].statistic for name in ("after", "retrained"))
         assert after > retrained
 
 
@@ -43,7 +43,7 @@ def test_an_overfitted_extractor_is_found_out_and_retraining_is_not():
     head_only = [view for _, _, view in maker.views((KEPT,), others)]
     honest = [view for _, _, view in maker.views((RETRAINED,), others)]
     assert fitted("overfitted").score(NOISY) > 0.9
-    assert verdict_on(maker.own(now.model), evidence, labels).words == FOUND
-    assert sum(verdict_on(view, evidence, labels).words == FOUND for view in head_only) >= 9
-    flagged = sum(verdict_on(view, evidence, labels).words == FOUND for view in honest)
+    assert finding_on(maker.own(now.model), evidence, labels).words == FOUND
+    assert sum(finding_on(view, evidence, labels).words == FOUND for view in head_only) >= 9
+    flagged = sum(finding_on(view, evidence, labels).words == FOUND for view in honest)
     assert flagged <= betabinom.isf(1e-3, 10, 1, len(evidence.retrained))

@@ -18,7 +18,7 @@ from torch import nn
 from maxrr import files
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, embedding, split, train
-from maxrr.nets.embedding import BLOCKS
+from maxrr.nets.embedding import BLOCKS, embed_on_device
 
 BLOCK = BLOCKS["cpu"]
 
@@ -57,6 +57,14 @@ def test_in_whatever_company(count):
     assert features.shape == (count, 84)
     assert features.dtype == np.float32
     assert features.tobytes() == whole()[rows].tobytes()
+
+
+@pytest.mark.parametrize("count", [1, 257])
+def test_records_that_lie_on_the_device_have_the_same_features(count):
+    some = fashion().select(fashion().ids[:count])
+    found = embed_on_device(lenet(), torch.from_numpy(some.inputs), some.ids)
+    assert not found.is_inference()
+    assert found.numpy().tobytes() == whole()[:count].tobytes()
 
 
 def test_in_any_order():

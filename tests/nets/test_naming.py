@@ -252,7 +252,7 @@ TRAINED = {
 @pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("kind", TRAINED)
 def test_the_same_bytes_from_the_name_and_the_network(kind, seed):
-    """A model that comes back from a folder trains again from the name, and proves against bytes from the network."""
+    """A model that comes back from a folder trains again from the name, and is compared with bytes from the network."""
     maker, arguments, records = TRAINED[kind]
     network = maker(*arguments)
     named = stored(name_of(network))

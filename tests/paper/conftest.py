@@ -27,7 +27,7 @@ class Measured(Mapping):
     def __getitem__(self, name):
         if name not in self.found:
             with in_this_process():
-                self.found[name] = self.parts[name](self.lab)
+                self.found[name] = self.parts[name].measure(self.lab)
         return self.found[name]
 
     def __iter__(self):

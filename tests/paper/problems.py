@@ -67,7 +67,7 @@ def ranked_by_hand(lab):
 def in_this_process():
     """Laboratories rank by hand."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Lab, "ranked", lambda lab, seeds: ranked_by_hand(lab))
+        patch.setattr(Lab, "measure_ranking", lambda lab, seeds: ranked_by_hand(lab))
         yield
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from maxrr.paper.comparison import Kind, compared
+from maxrr.paper.comparison import compare
+from maxrr.paper.parts import Kind
 from maxrr.paper.published import published, table
 
 Json = dict[str, Any]
@@ -48,9 +49,9 @@ def cell(
     rng: np.random.Generator, mean: float, paper: float | None, kind: Kind = "accuracy", runs: int = 20
 ) -> Json:  # fmt: skip
     if runs == 1:
-        return compared([mean], paper, kind).to_json()
+        return compare([mean], kind, paper).to_json()
     spread = {"accuracy": 0.004, "count": 0.01 * mean, "share": 0.01}[kind]
-    return compared((mean + spread * rng.normal(size=runs)).tolist(), paper, kind).to_json()
+    return compare((mean + spread * rng.normal(size=runs)).tolist(), kind, paper).to_json()
 
 
 def histogram(rng: np.random.Generator) -> Json:
@@ -210,7 +211,8 @@ def core_choice(rng: np.random.Generator) -> Json:
             shares = {"free": free, "exact": 1.0 - free - k / 50_000, "approximate": k / 50_000}
             points.append({"selector": selector, "k": k, "accuracy": accuracy, "stderr": 0.001, **shares})
             cells[f"{selector}, {k:,}"] = {
-                name: cell(rng, value, None) for name, value in {"accuracy": accuracy, **shares}.items()
+                name: cell(rng, value, None, "accuracy" if name == "accuracy" else "share")
+                for name, value in {"accuracy": accuracy, **shares}.items()
             }
     return of("core-choice", "A core chosen on validation records", 30, points=points, cells=cells)
 
@@ -228,7 +230,7 @@ def ranking_length(rng: np.random.Generator) -> Json:
 
 def choices(rng: np.random.Generator) -> Json:
     readings = (
-        "ours", "a sigmoid a class, fitted on all training records", "softmax of the scores, without any fit",
+        "ours", "one sigmoid per class, fitted on all training records", "softmax of the scores, without any fit",
         "the core is among the members", "weight decay 5e-4, as in the text of the appendix",
         "mean and deviation of the pixels normalised to zero and one",
     )  # fmt: skip

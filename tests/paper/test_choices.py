@@ -11,8 +11,7 @@ from maxrr.nets import LeNet5, Recipe, stacked
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin, shuffle
 from maxrr.nets.training import train_by
-from maxrr.paper.choices import Momentum, Reading, Standardised, readings
-from maxrr.paper.choices import measured as measured_as
+from maxrr.paper.choices import Momentum, Reading, Standardised, measure_reading, readings
 from maxrr.paper.lab import Lab
 
 CPU = torch.device("cpu")
@@ -36,20 +35,20 @@ def test_every_reading_is_measured(lab, measured):
 def test_networks_and_heads_are_those_of_the_reading(lab, tmp_path, monkeypatch):
     """Told from what the laboratory is asked for, the ranking's networks among it."""
     trained, solved = [], []
-    extractors, heads = Lab.extractors, Lab.heads
+    train, fit_heads = Lab.train, Lab.fit_heads
 
     def spied(self, seeds, records, *, recipe, network, piece):
         trained.append((recipe, str(network)))
-        return extractors(self, seeds, records, recipe=recipe, network=network, piece=piece)
+        return train(self, seeds, records, recipe=recipe, network=network, piece=piece)
 
     def solving(self, features, masks, kind):
         solved.append(kind)
-        return heads(self, features, masks, kind)
+        return fit_heads(self, features, masks, kind)
 
-    monkeypatch.setattr(Lab, "extractors", spied)
-    monkeypatch.setattr(Lab, "heads", solving)
+    monkeypatch.setattr(Lab, "train", spied)
+    monkeypatch.setattr(Lab, "fit_heads", solving)
     reading = next(reading for reading in readings(lab) if reading.standardised)
-    measured_as(tiny_lab(tmp_path), reading)
+    measure_reading(tiny_lab(tmp_path), reading)
     assert trained == [(reading.recipe, str(reading.network(lab)))] * 4
     assert solved == [reading.heads] * 2
 

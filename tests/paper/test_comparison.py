@@ -12,7 +12,7 @@ from scipy import stats
 from maxrr.paper import published
 from maxrr.paper.comparison import (
     MARGINS,
-    compared,
+    compare,
     equivalence,
     error,
     half_interval,
@@ -47,7 +47,7 @@ def test_the_boundaries_themselves_are_still_on_the_good_side():
 def test_several_runs(kind, paper, theirs, sign, times, expected):
     ours = 0.7 * theirs  # the standard error of two values this far from their mean
     difference = sign * times * 2.0 * math.hypot(theirs, ours)
-    cell = compared([paper + difference - ours, paper + difference + ours], paper, kind)
+    cell = compare([paper + difference - ours, paper + difference + ours], kind, paper)
     assert cell.stderr == pytest.approx(ours, rel=1e-6)
     assert cell.difference == pytest.approx(difference, abs=1e-9 * paper)
     assert cell.verdict == expected
@@ -57,7 +57,7 @@ def test_several_runs(kind, paper, theirs, sign, times, expected):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("kind", "paper", "theirs"), KINDS)
 def test_a_single_run_is_as_uncertain_as_the_paper(kind, paper, theirs, sign, times, expected):
-    cell = compared([paper + sign * times * 2.0 * math.sqrt(2.0) * theirs], paper, kind)
+    cell = compare([paper + sign * times * 2.0 * math.sqrt(2.0) * theirs], kind, paper)
     assert (cell.stderr, cell.verdict) == (None, expected)
 
 
@@ -74,7 +74,7 @@ def test_accuracies_vary_as_where_nothing_was_unlearned():
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
 def test_mean_and_standard_error(values):
-    cell = compared(values)
+    cell = compare(values, "accuracy")
     assert (cell.paper, cell.difference, cell.verdict, cell.equivalence) == (None, None, None, None)
     assert cell.mean == pytest.approx(np.mean(values), rel=1e-9, abs=1e-6)
     if len(values) == 1:
@@ -84,8 +84,8 @@ def test_mean_and_standard_error(values):
 
 
 def test_a_cell_in_a_file_has_all_that_readers_look_for():
-    cell = compared([0.5, 0.7], 0.65).to_json()
-    assert set(cell) == {"mean", "stderr", "paper", "difference", "verdict", "equivalence"}
+    cell = compare([0.5, 0.7], "accuracy", 0.65).to_json()
+    assert set(cell) == {"kind", "mean", "stderr", "paper", "difference", "verdict", "equivalence"}
     assert cell["difference"] == pytest.approx(-0.05)
 
 
@@ -106,7 +106,7 @@ def test_equivalence_is_two_one_sided_tests(kind, paper, theirs):
             stats.ttest_1samp(values, paper - allowed, alternative="less").pvalue,
         )
         wanted = "equivalent" if max(below, above) <= 0.05 else "different" if beyond < 0.05 else "open"
-        assert compared(values.tolist(), paper, kind).equivalence == wanted
+        assert compare(values.tolist(), kind, paper).equivalence == wanted
         outcomes.add(wanted)
     assert outcomes == {"equivalent", "different", "open"}
 
@@ -120,18 +120,18 @@ def test_noise_never_helps(difference, reach, more):
 
 def test_a_far_number_with_a_large_error_is_near_by_the_rule_and_not_equivalent():
     noise = 0.0174 * math.sqrt(10) / math.sqrt(10 / 9)  # half of ten values to either side
-    cell = compared([0.82 - noise, 0.82 + noise] * 5, 0.7572)
+    cell = compare([0.82 - noise, 0.82 + noise] * 5, "accuracy", 0.7572)
     assert (round(cell.stderr, 4), cell.verdict, cell.equivalence) == (0.0174, "near", "different")
 
 
 def test_one_number_over_all_runs_has_the_assumed_error():
     reach = half_interval(0.025)
-    assert compared([0.5 + 0.99 * (0.05 - reach)], 0.5, "share").equivalence == "equivalent"
-    assert compared([0.5 + 1.01 * (0.05 - reach)], 0.5, "share").equivalence == "open"
-    assert compared([0.5 + 1.01 * (0.05 + reach)], 0.5, "share").equivalence == "different"
+    assert compare([0.5 + 0.99 * (0.05 - reach)], "share", 0.5).equivalence == "equivalent"
+    assert compare([0.5 + 1.01 * (0.05 - reach)], "share", 0.5).equivalence == "open"
+    assert compare([0.5 + 1.01 * (0.05 + reach)], "share", 0.5).equivalence == "different"
 
 
 def test_what_was_measured_six_times_has_a_smaller_error():
     values = [0.8997 + 2.5 * spread() / math.sqrt(6)] * 2
-    assert compared(values, 0.8997).verdict == "agrees"
-    assert compared(values, 0.8997, times=6).verdict == "near"
+    assert compare(values, "accuracy", 0.8997).verdict == "agrees"
+    assert compare(values, "accuracy", 0.8997, times=6).verdict == "near"

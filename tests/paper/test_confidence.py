@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from tests.paper.test_heads import problem
 
-from maxrr.paper.confidence import OF_KIND, coupled, fit_pairs, losses
+from maxrr.paper.confidence import OF_SCHEME, couple, fit_pairs, losses
 from maxrr.paper.heads import pairs, solve_one_vs_one, solve_one_vs_rest
 from maxrr.svm import PlattScaling, fit_platt
 
@@ -37,7 +37,7 @@ def least(scores):
 def test_coupled_is_the_minimiser(classes):
     columns = len(pairs(classes))
     scores = 2.0 * np.random.default_rng(classes).normal(size=(5, columns))
-    found = coupled([SIGMOID] * columns, scores)
+    found = couple([SIGMOID] * columns, scores)
     np.testing.assert_allclose(found, [least(row) for row in scores], atol=2e-5)
 
 
@@ -46,13 +46,13 @@ def test_coupled_is_the_minimiser(classes):
 def test_pairs_that_agree_give_the_probabilities_they_come_from(logits):
     p = np.exp(logits) / np.exp(logits).sum()
     scores = [[np.log(p[other] / p[one]) for one, other in pairs(len(p))]]
-    np.testing.assert_allclose(coupled([SIGMOID] * len(scores[0]), np.array(scores))[0], p, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(couple([SIGMOID] * len(scores[0]), np.array(scores))[0], p, rtol=1e-6, atol=1e-9)
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6))
 def test_coupled_rows_are_probabilities_whatever_the_scores(scores):
-    found = coupled([SIGMOID] * 6, np.array([scores]))
+    found = couple([SIGMOID] * 6, np.array([scores]))
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
     assert (found >= 0.0).all()
 
@@ -69,14 +69,14 @@ def judged(request):
 def by_hand(kind, classes, fitted_to, labels, scores, normalised=True):
     """Probabilities (records × classes) from sigmoids that were fitted to these scores."""
     if kind == "one-vs-one":
-        return coupled(fit_pairs(fitted_to, labels, classes), scores)
+        return couple(fit_pairs(fitted_to, labels, classes), scores)
     scaling = fit_platt(fitted_to, labels, classes)
     sigmoids = 1.0 / (1.0 + np.exp(scaling.a * (scores - scaling.centre) + scaling.b))
     return sigmoids / sigmoids.sum(1, keepdims=True) if normalised else sigmoids
 
 
 @pytest.mark.parametrize(
-    ("judged", "variant"), [(kind, variant) for kind in SOLVE for variant in OF_KIND[kind]], indirect=["judged"]
+    ("judged", "variant"), [(kind, variant) for kind in SOLVE for variant in OF_SCHEME[kind]], indirect=["judged"]
 )
 def test_variants_are_fitted_to_what_they_say(judged, variant):
     kind, head, scores, labels, retained = judged
@@ -98,8 +98,8 @@ def test_variants_are_fitted_to_what_they_say(judged, variant):
 
 def test_variants_differ(judged):
     kind, head, scores, labels, retained = judged
-    first = {losses(variant, head, scores, labels, retained)[0].tobytes() for variant in OF_KIND[kind]}
-    assert len(first) == len(OF_KIND[kind])
+    first = {losses(variant, head, scores, labels, retained)[0].tobytes() for variant in OF_SCHEME[kind]}
+    assert len(first) == len(OF_SCHEME[kind])
 
 
 def test_a_pairs_sigmoid_knows_only_its_two_classes():

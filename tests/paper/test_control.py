@@ -61,7 +61,7 @@ def test_it_goes_on_after_each_request(lab, measured, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxrr.paper.control.answered", stop)
+    monkeypatch.setattr("maxrr.paper.control.answer", stop)
     with pytest.raises(KeyboardInterrupt):
-        STUDIES["control"](other)
+        STUDIES["control"].measure(other)
     assert set(results.read()["cells"]) == {"core20k, MaxRR", "core20k, perfect"}

@@ -9,9 +9,21 @@ from tests.paper.problems import RECORDS, SEED, TINY, in_this_process, tiny_lab
 
 from maxrr.core.frequency import MiddleCore, ranking_seeds
 from maxrr.nets import MLP
-from maxrr.paper import PROFILES, Lab, core_choice, core_rule
-from maxrr.paper.core_choice import MORE, SIZES, Stages, candidates, contenders
-from maxrr.paper.core_rule import SHARES, USUAL, chosen, chosen_share, leads, middle_name, objections
+from maxrr.paper import PROFILES, Lab, core_choice
+from maxrr.paper.core_choice import (
+    MORE,
+    SHARES,
+    SIZES,
+    USUAL,
+    Stages,
+    candidates,
+    choose,
+    choose_share,
+    contenders,
+    leads,
+    middle_name,
+    objections,
+)
 from maxrr.paper.profiles import PAPER
 
 SMALL, LARGE = SIZES
@@ -57,26 +69,26 @@ def test_the_report_has_thirty_models_and_a_ranking_of_the_default_length_at_the
 def test_only_training_records_are_trained_on_and_the_test_is_looked_at_after_the_choice(tmp_path, monkeypatch):
     """Told from everything that the study asks of its laboratories."""
     lab, trained, judged = tiny_lab(tmp_path), [], []
-    extractors, correct, choose = Lab.extractors, Lab.correct, core_choice.chosen
+    train, accuracies, choose = Lab.train, Lab.accuracies, core_choice.choose
 
     def training(self, seeds, records, **how):
         trained.append((set(seeds), set(records.ids.tolist())))
-        return extractors(self, seeds, records, **how)
+        return train(self, seeds, records, **how)
 
     def judging(self, features, heads):
         judged.append(tuple(self.test.ids.tolist()))
         assert {len(one.test) for one in features} == {len(self.test)}
-        return correct(self, features, heads)
+        return accuracies(self, features, heads)
 
     def choosing(validation):
         judged.append("chosen")
         return choose(validation)
 
-    monkeypatch.setattr(Lab, "extractors", training)
-    monkeypatch.setattr(Lab, "correct", judging)
-    monkeypatch.setattr(core_choice, "chosen", choosing)
+    monkeypatch.setattr(Lab, "train", training)
+    monkeypatch.setattr(Lab, "accuracies", judging)
+    monkeypatch.setattr(core_choice, "choose", choosing)
     with in_this_process():
-        core_choice.core_choice(lab)
+        core_choice.measure(lab)
     stages = Stages.of(lab)
     validation, test = (tuple(one.test.ids.tolist()) for one in (stages.choosing, stages.reporting))
     assert judged == [*[validation] * 18, "chosen", *[test] * 8]
@@ -129,10 +141,10 @@ def test_middles_are_around_their_shares(stages, monkeypatch):
 def test_other_data_report_what_was_chosen_at_home(lab, measured, tmp_path):
     elsewhere = replace(tiny_lab(tmp_path, data="mnist"))
     with in_this_process(), pytest.raises(ValueError, match=r"core-choice\.json does not say .* without --data"):
-        core_choice.core_choice(elsewhere)
+        core_choice.measure(elsewhere)
     (tmp_path / "core-choice.json").write_text(json.dumps(measured["core-choice"]))
     with in_this_process():
-        found = core_choice.core_choice(elsewhere)
+        found = core_choice.measure(elsewhere)
     assert (tmp_path / "core-choice-mnist.json").exists()
     assert found["choice"] == measured["core-choice"]["choice"]
     assert found["validation"] == {}
@@ -169,21 +181,21 @@ def validated(small=0.0, **changes):
 
 
 def test_what_is_chosen():
-    found = chosen(validated(small=0.02, **{"mixed": 0.892}))
+    found = choose(validated(small=0.02, **{"mixed": 0.892}))
     assert (found["share"], found["size"]) == (0.5, LARGE)
     assert found["others"] == found["best"] == {SMALL: "mixed", LARGE: "mixed"}
     assert found["fallback"] == {SMALL: "frequency", LARGE: "frequency"}
-    assert chosen(validated(small=0.009))["size"] == SMALL
-    assert chosen(validated(**{middle_name(0.4): 0.8911, middle_name(0.7): 0.8912}))["share"] == 0.7
+    assert choose(validated(small=0.009))["size"] == SMALL
+    assert choose(validated(**{middle_name(0.4): 0.8911, middle_name(0.7): 0.8912}))["share"] == 0.7
 
 
 def test_the_share_stays_at_one_half_unless_another_is_clearly_better():
     usual = [0.89, 0.88, 0.90, 0.89]
     near = [value + gain for value, gain in zip(usual, (0.004, -0.004, 0.004, -0.002), strict=True)]
     clear = [value + gain for value, gain in zip(usual, (0.002, 0.001, 0.002, 0.001), strict=True)]
-    assert chosen_share({USUAL: usual, 0.4: near}) == USUAL
-    assert chosen_share({USUAL: usual, 0.4: near, 0.6: clear}) == 0.6
-    assert chosen_share({USUAL: [0.8], 0.4: [0.9]}) == USUAL  # a single seed
+    assert choose_share({USUAL: usual, 0.4: near}) == USUAL
+    assert choose_share({USUAL: usual, 0.4: near, 0.6: clear}) == 0.6
+    assert choose_share({USUAL: [0.8], 0.4: [0.9]}) == USUAL  # a single seed
 
 
 def reported(accuracy, free):
@@ -246,4 +258,4 @@ def test_p_values_are_corrected_over_all_comparisons_of_the_report():
     smallest = min(found, key=lambda one: one["p"])
     assert len(found) == 12
     assert smallest["holm"] == pytest.approx(min(1.0, 12 * smallest["p"]))
-    assert core_rule.LEVEL == 0.05
+    assert core_choice.LEVEL == 0.05

@@ -6,8 +6,9 @@ from tests.paper.problems import TINY, embedded, tiny_lab, with_ranking
 from tests.paper.test_verification import claimed_unlearned
 
 from maxrr.audit.threshold import folds_of
-from maxrr.paper.confidence import coupled
-from maxrr.paper.cross_validated import FOLDS, cross_validated
+from maxrr.paper.confidence import couple
+from maxrr.paper.cross_validated import FOLDS
+from maxrr.paper.cross_validated import measure as cross_validated
 from maxrr.paper.heads import pairs
 from maxrr.paper.verification import METHODS
 from maxrr.svm import LinearSVM, fit_platt
@@ -43,7 +44,7 @@ def one_vs_one(X, queries, y, kept, folds):
         model = LinearSVM().fit(X[rows], y[rows])
         for column, side in zip(columns, (X, queries), strict=True):
             column.append(model.decision_function(side))
-    return [coupled(sigmoids, np.stack(column, axis=1)) for column in columns]
+    return [couple(sigmoids, np.stack(column, axis=1)) for column in columns]
 
 
 @pytest.mark.parametrize(("heads", "by_hand"), [("one-vs-rest", one_vs_rest), ("one-vs-one", one_vs_one)])

@@ -25,11 +25,11 @@ from maxrr.paper.comparison import spread
 from maxrr.paper.figures import draw
 from maxrr.paper.figures.labels import apart, ink, place, space
 from maxrr.paper.figures.look import SERIES, look
-from maxrr.paper.figures.parts import DRAWINGS
 from maxrr.paper.figures.table import assumed
+from maxrr.paper.parts import TABLE
 
 RESULTS = results()
-DRAWN = [name for name, content in RESULTS.items() if content["part"] in DRAWINGS]
+DRAWN = [name for name, content in RESULTS.items() if TABLE[content["part"]].drawing]
 LABELS = {
     "histogram": ["Support vectors (Fashion-MNIST, 100 runs)", "the paper's: 25,868 records are", "2,540 in every run"],
     "table": [
@@ -114,7 +114,7 @@ def misread(axes: Axes) -> list[str]:
 def words_of(part: str, content: Mapping[str, Any]) -> str:
     """All texts of a figure, none of which lies on another."""
     with look():
-        figure = DRAWINGS[part](content)
+        figure = TABLE[part].draw(content)
         with texts_drawn() as found:
             figure.draw_without_rendering()
     assert collisions(figure, found[figure]) == []
@@ -295,8 +295,7 @@ def test_the_accuracy_by_ranking_length_has_the_mark_of_the_core_that_it_is_of(d
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("maxrr.paper.figures.look", "maxrr.paper.figures.parts"):
-        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "maxrr.paper.figures.look")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'maxrr\[plots\]'"):
         draw(RESULTS, tmp_path / "figures")

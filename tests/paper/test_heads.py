@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from maxrr.paper import solving
+from maxrr.paper import heads as solver
 from maxrr.paper.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
 from maxrr.parallel import InProcess, Processes
 from maxrr.parallel.parcels import Parcel
@@ -37,7 +37,7 @@ def test_one_vs_one_is_scikit_learns(seed):
     scores = ours.scores(queries)
     assert ours.classes.tolist() == theirs.classes_.tolist()
     np.testing.assert_allclose(scores, -theirs.decision_function(queries), atol=1e-5)  # theirs speak for the first
-    assert np.array_equal(ours.chosen(scores), theirs.predict(queries))
+    assert np.array_equal(ours.choose(scores), theirs.predict(queries))
     # Who is influential in one and not in the other lies on a margin.
     doubtful = np.flatnonzero(ours.influential != np.isin(np.arange(len(y)), theirs.support_))
     assert (np.abs(np.abs(ours.scores(X[doubtful])) - 1.0).min(axis=1) < 1e-6).all()
@@ -50,7 +50,7 @@ def test_of_equal_votes_the_first_class_wins():
     assert pairs(3) == [(0, 1), (0, 2), (1, 2)]
     circle = [-1.0, 1.0, -1.0]  # 2 beats 5, 9 beats 2, 5 beats 9
     for_last, for_middle = [0.5, 0.1, 0.1], [0.1, -1.0, -1.0]
-    assert head.chosen(np.array([circle, for_last, for_middle])).tolist() == [2, 9, 5]
+    assert head.choose(np.array([circle, for_last, for_middle])).tolist() == [2, 9, 5]
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -58,7 +58,7 @@ def test_one_vs_rest_is_our_svm(classes):
     X, y = problem(7, classes)
     model, head = LinearSVM().fit(X, y), solve_one_vs_rest(X, y, None)
     np.testing.assert_allclose(head.scores(X).squeeze(), model.decision_function(X), rtol=1e-12, atol=1e-12)
-    assert np.array_equal(head.chosen(head.scores(X)), model.predict(X))
+    assert np.array_equal(head.choose(head.scores(X)), model.predict(X))
     assert np.array_equal(np.flatnonzero(head.influential), np.sort(model.support_))
     assert accuracy(head, X, y) == model.score(X, y)
 
@@ -81,11 +81,11 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     runs, y = [in_float32(seed)[0] for seed in (1, 2, 3)], in_float32(1)[1]
     some = np.random.default_rng(2).random(len(y)) < 0.6
     masks, said = [None, some, some], []
-    here = list(solving.solve(kind, runs, y, masks))
-    monkeypatch.setattr(solving, "SMALL", 0)
-    monkeypatch.setattr(solving, "Processes", lambda ahead=2: Processes(1, ahead))
+    here = list(solver.solve(kind, runs, y, masks))
+    monkeypatch.setattr(solver, "SMALL", 0)
+    monkeypatch.setattr(solver, "Processes", lambda ahead=2: Processes(1, ahead))
     monkeypatch.setattr(influence, "Processes", InProcess)  # `tests/svm` has these in other processes
-    there = list(solving.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
+    there = list(solver.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
     for one, other in zip(here, there, strict=True):
         assert type(one) is type(other) is made
@@ -97,18 +97,18 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
 
 
 def test_nothing_to_solve():
-    assert list(solving.solve("one-vs-rest", [], np.array([0, 1]), [])) == []
+    assert list(solver.solve("one-vs-rest", [], np.array([0, 1]), [])) == []
 
 
 def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     """However many there are: a hundred networks' features would fill the memory."""
     X, y = problem(3, 3)
     copied = []
-    monkeypatch.setattr(solving, "Processes", lambda ahead: Processes(1, 1))
+    monkeypatch.setattr(solver, "Processes", lambda ahead: Processes(1, 1))
     parcel_of = Parcel.of
     monkeypatch.setattr(Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
-    monkeypatch.setattr(solving, "SMALL", 0)
-    heads = solving.solve("one-vs-one", [X] * 7, y, [None] * 7)
+    monkeypatch.setattr(solver, "SMALL", 0)
+    heads = solver.solve("one-vs-one", [X] * 7, y, [None] * 7)
     first = next(heads)
     assert copied.count(X.shape) == 2
     rest = list(heads)

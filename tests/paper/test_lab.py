@@ -21,7 +21,7 @@ ONCE_MORE = ("agreement", "ranking-length")  # the command line's tests have oth
 def again(lab, tmp_path_factory):
     """Some files once more, elsewhere. That rankings repeat is tested where they are made."""
     other = with_ranking(tiny_lab(tmp_path_factory.mktemp("again")), lab.ranking)
-    return {name: ALL[name](other) for name in ONCE_MORE}
+    return {name: ALL[name].measure(other) for name in ONCE_MORE}
 
 
 @pytest.mark.parametrize("name", ONCE_MORE)
@@ -32,7 +32,7 @@ def test_the_same_seed_gives_the_same_file(lab, measured, again, name):
 
 
 def test_another_seed_gives_other_numbers(measured, tmp_path):
-    found = ALL["sensitivity"](tiny_lab(tmp_path, seed=SEED + 1))
+    found = ALL["sensitivity"].measure(tiny_lab(tmp_path, seed=SEED + 1))
     assert found["cells"].keys() == measured["sensitivity"]["cells"].keys()
     assert found["cells"] != measured["sensitivity"]["cells"]
 
@@ -40,10 +40,10 @@ def test_another_seed_gives_other_numbers(measured, tmp_path):
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_measured_is_not_measured_again(lab, measured, name, monkeypatch):
     found = measured[name]
-    for work in ("extractors", "heads", "ranked"):
+    for work in ("train", "fit_heads", "measure_ranking"):
         monkeypatch.setattr(Lab, work, lambda *_, **__: pytest.fail("it was measured"))
     before = (lab.out / f"{name}.json").read_bytes()
-    assert ALL[name](with_ranking(tiny_lab(lab.out), lab.ranking)) == found
+    assert ALL[name].measure(with_ranking(tiny_lab(lab.out), lab.ranking)) == found
     assert (lab.out / f"{name}.json").read_bytes() == before
 
 
@@ -98,7 +98,7 @@ def test_refits_by_hand(lab, measured):
 
 def test_only_heads_that_can_be_moved_are_timed_as_moved(lab, tmp_path):
     pairwise = with_ranking(tiny_lab(tmp_path, heads="one-vs-one"), lab.ranking)
-    for ways in PARTS["refit"](pairwise)["seconds"].values():
+    for ways in PARTS["refit"].measure(pairwise)["seconds"].values():
         assert set(ways) == {"all retained", "remaining support vectors"}
 
 
@@ -156,14 +156,14 @@ def pairwise(tmp_path_factory):
 
 def test_a_one_vs_one_ranking_marks_who_its_heads_find_influential(pairwise, tmp_path):
     other = tiny_lab(tmp_path)
-    features = other.embedded(other.extractors(ranking_seeds(SEED, 2), other.training))
+    features = other.embed(other.train(ranking_seeds(SEED, 2), other.training))
     votes = np.unpackbits(pairwise.ranking.votes, axis=1, count=RECORDS).astype(bool)
-    assert np.array_equal(votes, [head.influential for head in other.heads(features, [None] * 2, "one-vs-one")])
-    assert not np.array_equal(votes, [head.influential for head in other.heads(features, [None] * 2)])
+    assert np.array_equal(votes, [head.influential for head in other.fit_heads(features, [None] * 2, "one-vs-one")])
+    assert not np.array_equal(votes, [head.influential for head in other.fit_heads(features, [None] * 2)])
 
 
 def test_the_stored_ranking_is_the_measured_one(pairwise, monkeypatch):
-    monkeypatch.setattr(Lab, "ranked", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr(Lab, "measure_ranking", lambda *_: pytest.fail("it was measured"))
     stored = replace(pairwise).ranking
     assert stored.votes.tobytes() == pairwise.ranking.votes.tobytes()
     assert (stored.seeds, stored.worst_gap) == (pairwise.ranking.seeds, pairwise.ranking.worst_gap)
@@ -182,22 +182,22 @@ def test_a_ranking_of_another_setting_is_refused_and_untouched(pairwise, change)
 def test_kept_arrays_belong_to_their_setting(tmp_path):
     """The support vectors of one seed are not taken for those of another."""
     one, other = tiny_lab(tmp_path), tiny_lab(tmp_path, seed=SEED + 1)
-    assert one.kept("support", lambda: np.arange(3)).tolist() == [0, 1, 2]
-    assert one.kept("support", lambda: pytest.fail("it was measured")).tolist() == [0, 1, 2]
-    assert other.kept("support", lambda: np.arange(5)).tolist() == [0, 1, 2, 3, 4]
+    assert one.keep("support", lambda: np.arange(3)).tolist() == [0, 1, 2]
+    assert one.keep("support", lambda: pytest.fail("it was measured")).tolist() == [0, 1, 2]
+    assert other.keep("support", lambda: np.arange(5)).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04", b"\x93NUMPY"])
 def test_damaged_arrays_are_refused_with_what_to_do(tmp_path, damage):
     lab = tiny_lab(tmp_path)
-    lab.kept("support", lambda: np.arange(3))
+    lab.keep("support", lambda: np.arange(3))
     (tmp_path / "ranking-digits.npz").write_bytes(damage)
     for path in (tmp_path / "work").iterdir():
         path.write_bytes(damage)
     with pytest.raises(ValueError, match=r"ranking-digits\.npz is damaged .*: delete it"):
         _ = lab.ranking
     with pytest.raises(ValueError, match=r"support.*\.npy is damaged .*: delete it"):
-        lab.kept("support", lambda: pytest.fail("it was measured"))
+        lab.keep("support", lambda: pytest.fail("it was measured"))
 
 
 def test_an_interrupted_study_is_in_nobodys_way(lab, tmp_path):
@@ -208,9 +208,9 @@ def test_an_interrupted_study_is_in_nobodys_way(lab, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        STUDIES["frontier"](with_ranking(tiny_lab(tmp_path, progress=interrupt, trials=2), lab.ranking))
+        STUDIES["frontier"].measure(with_ranking(tiny_lab(tmp_path, progress=interrupt, trials=2), lab.ranking))
     assert any(tmp_path.rglob("run-*"))
-    found = STUDIES["ranking-length"](with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
+    found = STUDIES["ranking-length"].measure(with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
     assert found["runs"] == 2
 
 
@@ -219,11 +219,11 @@ def test_networks_are_not_trained_again_where_heads_were_interrupted(lab, measur
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lab, "heads", interrupted)
+        patch.setattr(Lab, "fit_heads", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            PARTS["coverage"](with_ranking(tiny_lab(tmp_path), lab.ranking))
+            PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
     with monkeypatch.context() as patch:
         patch.setattr("maxrr.nets.runs_cpu.fit", lambda *_: pytest.fail("it was trained again"))
-        found = PARTS["coverage"](with_ranking(tiny_lab(tmp_path), lab.ranking))
+        found = PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
     assert repeatable(found) == repeatable(measured["coverage"])
     assert list(tmp_path.rglob("run-*")) == []

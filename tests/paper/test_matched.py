@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.paper.problems import RECORDS, TINY, embedded
 
-from maxrr.paper.matched import IDLE, RANDOM, among, beside, without
-from maxrr.paper.sensitivity import drawn, support
+from maxrr.paper.matched import IDLE, RANDOM, among, beside, measure_without
+from maxrr.paper.sensitivity import draw_requests, find_support
 from maxrr.svm import LinearSVM
 
 COUNT = 3
@@ -14,7 +14,7 @@ COUNT = 3
 @pytest.fixture(scope="module")
 def marks(lab, measured):
     """The support vectors of each run, as the sensitivity study kept them."""
-    return support(lab, lab.seeds(TINY.few), ())
+    return find_support(lab, lab.seeds(TINY.few), ())
 
 
 def test_who_may_be_forgotten(lab, marks):
@@ -27,7 +27,7 @@ def test_who_may_be_forgotten(lab, marks):
 @pytest.mark.parametrize("who", [IDLE, RANDOM])
 def test_accuracies_are_those_of_models_made_by_hand(lab, measured, marks, who):
     before = measured["sensitivity"]["pieces"]["full"]["No"]
-    found = without(lab, who, COUNT, 0.1, before)
+    found = measure_without(lab, who, COUNT, 0.1, before)
     for run, seed in enumerate(lab.seeds(TINY.few)):
         pool = lab.training.ids[~marks[run]] if who == IDLE else lab.training.ids
         gone = lab.draw(pool, COUNT, run, 10, 1 if who == IDLE else 2)
@@ -39,7 +39,7 @@ def test_accuracies_are_those_of_models_made_by_hand(lab, measured, marks, who):
 
 
 def test_nobody_is_forgotten_where_there_are_too_few(lab, marks):
-    assert without(lab, IDLE, RECORDS, 1.0, []) == {}
+    assert measure_without(lab, IDLE, RECORDS, 1.0, []) == {}
 
 
 def test_cells_are_accuracies_and_their_differences_by_run(measured):
@@ -63,7 +63,7 @@ def test_the_first_runs_are_the_sensitivitys_and_the_others_are_by_hand(lab, mea
     X, queries = embedded(lab, lab.training, seed)
     head = LinearSVM().fit(X, lab.training.labels)
     row = np.isin(np.arange(RECORDS), head.support_)
-    (gone,) = drawn(lab, row[None], 0.75, first=2)
+    (gone,) = draw_requests(lab, row[None], 0.75, first=2)
     kept = ~np.isin(lab.training.ids, gone)
     new = embedded(lab, lab.training.without(gone), seed)
     labels, truth = lab.training.labels, lab.test.labels
@@ -82,4 +82,4 @@ def test_the_first_runs_are_the_sensitivitys_and_the_others_are_by_hand(lab, mea
 
 
 def test_other_runs_draw_others(lab, marks):
-    assert not np.array_equal(drawn(lab, marks, 0.5)[0], drawn(lab, marks, 0.5, first=2)[0])
+    assert not np.array_equal(draw_requests(lab, marks, 0.5)[0], draw_requests(lab, marks, 0.5, first=2)[0])

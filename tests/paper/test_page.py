@@ -8,12 +8,10 @@ import pytest
 from tests.paper.samples import results
 from tests.report.reading import all_of, read
 
-from maxrr.paper import PARTS, STUDIES
+from maxrr.paper.cells import MARKS, SIGNS, cell_text, groups
 from maxrr.paper.comparison import POINTS, RELATIVE
-from maxrr.paper.counting import groups
-from maxrr.paper.figures.verdicts import MARKS, SIGNS
-from maxrr.paper.page import cell_text, headline, is_share, reproduction_page
-from maxrr.report.page import environment
+from maxrr.paper.page import headline, reproduction_page
+from maxrr.paper.parts import TABLE, Kind, kind_of
 
 RESULTS = results()
 FIGURE = "<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><text id='a'>one</text></svg>"
@@ -36,7 +34,7 @@ def test_every_cell_is_there_with_the_papers_number_the_difference_and_a_verdict
     for content in RESULTS.values():
         for row, columns in content.get("cells", {}).items():
             for column, one in columns.items():
-                ours, paper, difference, verdict = cell_text(one, is_share(row, column))
+                ours, paper, difference, verdict = cell_text(one, kind_of(one, column, content))
                 said = f"{SIGNS.get(verdict, '')}{verdict}"
                 said += f" {MARKS[one['equivalence']]}" if one["paper"] is not None else ""
                 if len(columns) == 1:  # a line of its own
@@ -140,8 +138,8 @@ def test_readings_of_one_curve_are_counted_apart() -> None:
 
 
 def test_every_part_and_study_is_introduced() -> None:
-    said = environment("maxrr.paper").get_template("part_words.html.jinja").module
-    assert {*PARTS, *STUDIES} <= vars(said)["leads"].keys()
+    assert [name for name, part in TABLE.items() if not (part.asks and part.lead)] == []
+    assert [name for name, part in TABLE.items() if part.drawing and not part.caption] == []
 
 
 def test_the_foot_says_the_rule_the_setting_and_all_that_made_it() -> None:
@@ -161,15 +159,16 @@ def test_a_part_that_is_not_known_is_shown_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "share", "said"),
+    ("one", "kind", "said"),
     [
-        ((0.50035, None, 0.5, 0.00035, "agrees"), True, ("50.0 %", "50.0 %", "0.0 points", "agrees")),
-        ((0.2, 0.011, 0.25, -0.05, "near"), True, ("20.0 ± 1.1 %", "25.0 %", "−5.0 points", "near")),
-        ((25_868.4, 65.3, 20_500.0, 5_368.4, "differs"), True, ("25,868 ± 65", "20,500", "+5,368", "differs")),
-        ((0.9, 0.0, 0.90001, -0.00001, "agrees"), False, ("0.9000 ± 0.0000", "0.9000", "0.0000", "agrees")),
-        ((1.0, None, None, None, None), False, ("1.0000", "–", "–", "–")),
+        ((0.50035, None, 0.5, 0.00035, "agrees"), "share", ("50.0 %", "50.0 %", "0.0 points", "agrees")),
+        ((0.2, 0.011, 0.25, -0.05, "near"), "share", ("20.0 ± 1.1 %", "25.0 %", "−5.0 points", "near")),
+        ((25_868.4, 65.3, 20_500.0, 5_368.4, "differs"), "count", ("25,868 ± 65", "20,500", "+5,368", "differs")),
+        ((0.9, 0.0, 0.90001, -0.00001, "agrees"), "accuracy", ("0.9000 ± 0.0000", "0.9000", "0.0000", "agrees")),
+        ((1.0, None, None, None, None), "accuracy", ("1.0000", "–", "–", "–")),
+        ((1.0, None, None, None, None), "count", ("1", "–", "–", "–")),
     ],
 )
-def test_a_number_is_written_as_what_it_is(one: tuple[Any, ...], share: bool, said: tuple[str, ...]) -> None:
+def test_a_number_is_written_as_what_it_is(one: tuple[Any, ...], kind: Kind, said: tuple[str, ...]) -> None:
     names = ("mean", "stderr", "paper", "difference", "verdict")
-    assert cell_text(dict(zip(names, one, strict=True)), share) == said
+    assert cell_text(dict(zip(names, one, strict=True)), kind) == said

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from maxrr.paper.paired import difference, holm
+from maxrr.paper.comparison import difference, holm
 
 p_values = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=14)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.paper.problems import RECORDS, TINY, embedded
 
-from maxrr.paper.sensitivity import drawn, support
-from maxrr.paper.table import COLUMNS, ROWS, forgotten, masks_without
+from maxrr.paper.sensitivity import draw_requests, find_support
+from maxrr.paper.table import COLUMNS, ROWS, draw_forgotten, masks_without
 from maxrr.svm import LinearSVM
 
 RUNS = TINY.runs
@@ -14,7 +14,7 @@ RUNS = TINY.runs
 @pytest.fixture(scope="module")
 def gone(lab):
     """The ids that each run unlearns, by column."""
-    return {column: [set(ids.tolist()) for ids in forgotten(lab, column, RUNS)] for column in COLUMNS}
+    return {column: [set(ids.tolist()) for ids in draw_forgotten(lab, column, RUNS)] for column in COLUMNS}
 
 
 def test_sizes(gone):
@@ -43,7 +43,7 @@ def test_only_random_records_differ_between_runs(gone):
 
 def test_masks_are_who_is_left(lab, gone):
     for column in COLUMNS:
-        masks = masks_without(lab, forgotten(lab, column, RUNS))
+        masks = masks_without(lab, draw_forgotten(lab, column, RUNS))
         assert [set(lab.training.ids[~mask].tolist()) for mask in masks] == gone[column]
         assert (masks[0] is masks[1]) == ("random" not in column)
 
@@ -72,7 +72,7 @@ def test_cells_are_those_of_models_made_by_hand(lab, measured, gone, column):
 @pytest.fixture(scope="module")
 def marks(lab, measured):
     """The support vectors of each run, as the study kept them."""
-    return support(lab, lab.seeds(TINY.few), ())
+    return find_support(lab, lab.seeds(TINY.few), ())
 
 
 def test_support_vectors_are_those_of_the_runs_own_model(lab, marks):
@@ -86,14 +86,14 @@ def test_support_vectors_are_those_of_the_runs_own_model(lab, marks):
 @pytest.mark.parametrize("fraction", [*TINY.fractions, 1.0])
 def test_as_many_in_every_run_and_only_its_own_support_vectors(lab, marks, fraction):
     count = round(fraction * min(int(row.sum()) for row in marks))
-    for row, ids in zip(marks, drawn(lab, marks, fraction), strict=True):
+    for row, ids in zip(marks, draw_requests(lab, marks, fraction), strict=True):
         assert len(set(ids.tolist())) == len(ids) == count > 0
         assert set(ids.tolist()) <= set(lab.training.ids[row].tolist())
 
 
 def test_sensitivity_forgets_what_was_drawn(lab, measured, marks):
     (name, run), seed = ("75%", 1), lab.seeds(2)[1]
-    ids = drawn(lab, marks, 0.75)[run]
+    ids = draw_requests(lab, marks, 0.75)[run]
     X, queries = embedded(lab, lab.training.without(ids), seed)
     kept = ~np.isin(lab.training.ids, ids)
     found = measured["sensitivity"]["pieces"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.paper.problems import TINY, embedded, tiny_lab, with_ranking
 
 from maxrr.paper.agreement import at_least
-from maxrr.paper.verification import METHODS, SCENARIOS, Scenario, answered, scenario, tallied, verdicts
+from maxrr.paper.verification import METHODS, SCENARIOS, Scenario, answer, answer_and_judge, scenario, tally_claims
 from maxrr.svm import LinearSVM, fit_platt
 
 MANY = ("core20k", "noncore20k")
@@ -117,7 +117,7 @@ def test_requests_are_the_same_in_all_runs_and_others_for_another_seed(lab, tmp_
 def test_one_vs_one_has_claims_of_both_its_variants(lab, tmp_path):
     other = with_ranking(tiny_lab(tmp_path, heads="one-vs-one"), lab.ranking)
     seeds = other.seeds(2)
-    found = verdicts(other, seeds, scenario(other, "core20k"))
+    found = answer_and_judge(other, seeds, scenario(other, "core20k"))
     assert list(found["claimed"]) == ["retained", "everything"]
     for counts in (*found["claimed"]["retained"].values(), found["same"]["everything"], found["close"]["retained"]):
         assert (len(counts), sum(counts)) == (3, TINY.many)
@@ -140,9 +140,9 @@ def test_other_members(lab, measured):
     assert pieces["all retained records"] == {name: verified[name]["retained"] for name in ("claimed", "same", "close")}
     request = scenario(lab, "core2k")
     core = lab.mask(lab.top(TINY.large)) & ~lab.mask(request.forgotten)
-    models = answered(lab, lab.seeds(TINY.few), request)
+    models = answer(lab, lab.seeds(TINY.few), request)
     for name, members in (("retained core records", core), ("records outside the core", request.members & ~core)):
-        by_hand = tallied(lab, models, Scenario("core2k", request.forgotten, members), "retained")
+        by_hand = tally_claims(lab, models, Scenario("core2k", request.forgotten, members), "retained")
         assert pieces[name] == by_hand
     assert pieces["retained core records"] != pieces["all retained records"]
     assert not np.array_equal(core, request.members)

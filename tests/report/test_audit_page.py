@@ -1,4 +1,4 @@
-"""The page of an audit: the verdict and what it rests on, in full, and never more than that."""
+"""The page of an audit: the finding and what it rests on, in full, and never more than that."""
 
 import re
 from dataclasses import replace
@@ -12,8 +12,8 @@ from tests.report.conftest import fitted
 from tests.report.reading import all_of, read
 
 from maxrr.audit import ATTACKS, AuditReport, audit
-from maxrr.audit.results import Finding
-from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
+from maxrr.audit.results import AttackResult
 from maxrr.data import load
 from maxrr.report import audit_page, is_report
 from maxrr.report.audit import TRACES
@@ -39,20 +39,20 @@ def audited() -> AuditReport:
 @pytest.fixture(scope="session")
 def of_one(audited: AuditReport) -> AuditReport:
     """The same as if it had been about a single record."""
-    findings = {
+    attacks = {
         attack: {model: replace(found, curve=None) for model, found in models.items()}
-        for attack, models in audited.findings.items()
+        for attack, models in audited.attacks.items()
     }
     claims = dict.fromkeys(audited.claimed_unlearned, 1.0)
     return replace(
-        audited, records=1, findings=findings, by_class={}, exposed=audited.exposed[:1], claimed_unlearned=claims
+        audited, records=1, attacks=attacks, by_class={}, exposed=audited.exposed[:1], claimed_unlearned=claims
     )
 
 
 def judged(report: AuditReport, words: str, flagged: int = 4) -> AuditReport:
-    """The report with another verdict."""
-    power = replace(report.verdict.power, flagged=flagged, models=4, rate=flagged / 4)
-    return replace(report, retrained=39, verdict=replace(report.verdict, words=words, power=power))
+    """The report with another finding."""
+    power = replace(report.finding.power, flagged=flagged, models=4, rate=flagged / 4)
+    return replace(report, retrained=39, finding=replace(report.finding, words=words, power=power))
 
 
 def test_everything_has_a_name() -> None:
@@ -76,16 +76,16 @@ def test_it_is_whole_and_asks_for_nothing(audited: AuditReport) -> None:
 
 def test_what_was_found_is_on_it(audited: AuditReport) -> None:
     text = read(audit_page(audited)).text
-    verdict, found = audited.verdict, audited.others
+    finding, found = audited.finding, audited.others
     expected = [
-        f"12 forgotten records: {verdict.words}.",
+        f"12 forgotten records: {finding.words}.",
         "approximate-refit",
-        f"p = {p_value(verdict.p_value)}",
-        verdict.rank,
-        f"the 95 % interval of this share is {percent(verdict.chance[0])} to {percent(verdict.chance[1])}",
-        f"of models that kept them in all parts, {verdict.at_most}",
-        f"{verdict.power.flagged} of 4",
-        *(one.mark[:12] for one in audited.exposed),
+        f"p = {p_value(finding.p_value)}",
+        finding.rank,
+        f"the 95 % interval of this share is {percent(finding.chance[0])} to {percent(finding.chance[1])}",
+        f"of models that kept them in all parts, {finding.at_most}",
+        f"{finding.power.flagged} of 4",
+        *(one.tombstone[:12] for one in audited.exposed),
         *(f"{beside.value:.3g}" for beside in audited.distances.values()),
         f"{percent(found.exposed_in_retrained, 1)}, from {percent(found.exposed_range[0], 1)}",
         *(f"{text[0].upper()}{text[1:]}." for text in audited.assumed),
@@ -96,7 +96,7 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
 
 def test_every_attack_has_a_line_for_every_model(audited: AuditReport) -> None:
     cells = [each.text.replace("\u00a0", " ") for each in all_of(read(audit_page(audited)), "td")]
-    for models in audited.findings.values():
+    for models in audited.attacks.values():
         for found in models.values():
             assert found.curve is not None
             low, high = found.curve.auc_interval
@@ -116,7 +116,7 @@ def test_every_attack_has_a_line_for_every_model(audited: AuditReport) -> None:
         (INDISTINGUISHABLE, 4, "It does not stand out, and 4 of 4 models that have an extractor which saw them, below"),
     ],
 )
-def test_verdicts_are_said_as_they_are(audited: AuditReport, words: str, flagged: int, said: str) -> None:
+def test_findings_are_said_as_they_are(audited: AuditReport, words: str, flagged: int, said: str) -> None:
     reader = read(audit_page(judged(audited, words, flagged)))
     (title,) = all_of(reader, "h1")
     assert title.text == f"12 forgotten records: {words}."
@@ -135,7 +135,7 @@ def test_a_single_record_has_a_p_value_and_no_curve(audited: AuditReport, of_one
     assert len([each for each in all_of(many, "svg") if "chart" in each.attributes["class"]]) == 2
     assert [each for each in all_of(one, "svg") if "chart" in each.attributes["class"]] == []
     (centre,) = (each for each in all_of(one, "div") if each.attributes.get("class") == "centre")
-    assert f"p = {p_value(of_one.verdict.p_value)}" in centre.text
+    assert f"p = {p_value(of_one.finding.p_value)}" in centre.text
     assert "Receipt 1 says that a record was forgotten" in one.text
     assert "no member" in one.text
     assert "AUC of LiRA" not in one.text
@@ -191,6 +191,6 @@ def test_a_strip_keeps_to_its_scale() -> None:
 
 def test_a_finding_without_a_curve_is_a_single_record(of_one: AuditReport) -> None:
     cells = [each.text for each in all_of(read(audit_page(of_one)), "td")]
-    found: Finding = of_one.findings["lira"]["after"]
+    found: AttackResult = of_one.attacks["lira"]["after"]
     assert f"{found.statistic:.3g}".replace("-", "−") in cells
     assert p_value(found.p_value) in cells

@@ -162,7 +162,7 @@ def check(model, plan, act, retained, did):
     receipt = act()
     work = dict(did)
     assert (receipt.guarantee, receipt.reason, receipt.conditions) == (plan.guarantee, plan.reason, plan.conditions)
-    counts = ("requested", "core", "influential", "neither", "already_forgotten", "duplicates_left")
+    counts = ("requested", "core", "influential", "free", "already_forgotten", "duplicates_left")
     assert [getattr(receipt, name) for name in counts] == [getattr(plan, name) for name in counts]
     assert (work.get("trains", 0), work.get("embeds", 0)) == (plan.trains, plan.embeds)
     assert model.content_hash_ == retained.content_hash()

@@ -36,8 +36,8 @@ def test_there_and_back(receipt):
 def test_every_kind_is_standard_json():
     for kind in ("hash", "frequency", "full"):
         model = table_model(kind)
-        core, influential, neither = kinds(model, table())
-        for ids in (core[:1], influential[:1], neither[:1]):
+        core, influential, free = kinds(model, table())
+        for ids in (core[:1], influential[:1], free[:1]):
             if len(ids):
                 receipt = model.unlearn(ids, core_policy="keep-extractor")
                 standard(receipt.to_json())

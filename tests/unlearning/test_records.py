@@ -183,8 +183,8 @@ def test_without_features_the_rest_is_there():
 def test_a_model_without_them_forgets_what_needs_none():
     """And comes to the same bytes; it plans and predicts as ever."""
     model, full = without_features(table_model()), table_model()
-    core, influential, neither = kinds(full, table())
-    for ids in (neither[:2], influential[:2], core[:1]):
+    core, influential, free = kinds(full, table())
+    for ids in (free[:2], influential[:2], core[:1]):
         assert (
             model.plan(ids, core_policy="keep-extractor").guarantee
             == full.plan(ids, core_policy="keep-extractor").guarantee
@@ -247,12 +247,12 @@ def replaced(records, id_, features, label):
     return replace(records, inputs=all_features, labels=labels)
 
 
-@pytest.mark.parametrize("kind", ["core", "influential", "neither"])
+@pytest.mark.parametrize("kind", ["core", "influential", "free"])
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_replacing_is_a_fit_on_the_new_records(kind, label):
     """The head moves to where a fit from scratch ends, and the extractor stays."""
     model = table_model()
-    ids = dict(zip(("core", "influential", "neither"), kinds(model, table()), strict=True))[kind]
+    ids = dict(zip(("core", "influential", "free"), kinds(model, table()), strict=True))[kind]
     extractor, records = copy.deepcopy(model.extractor_), table()
     for number, id_ in enumerate(ids[:3]):
         features = records.inputs[number] - 0.5

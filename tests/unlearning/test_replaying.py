@@ -104,9 +104,9 @@ def test_of_a_technique_too(here):
 def test_a_head_on_influential_records_alone_is_proved_on_them(here):
     """One request after the other, and back to a head on all records."""
     model = table_model()
-    _, influential, neither = kinds(model, table())
+    _, influential, free = kinds(model, table())
     gone = np.array([], dtype=np.int64)
-    for ids in (influential[:1], influential[1:3], neither[:1]):
+    for ids in (influential[:1], influential[1:3], free[:1]):
         gone = np.concatenate([gone, ids])
         receipt = model.unlearn(ids, refit="influential")
         bundle = model.bundle()

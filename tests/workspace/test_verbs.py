@@ -398,7 +398,7 @@ def test_status_says_what_is_held_and_why(workspace, records):
     workspace.unlearn([core[0], influential[0], free[0]], core_policy="keep-extractor")
     status = workspace.status()
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
-    assert "three HMACs for each of 3 forgotten or replaced records" in status.held_about_forgotten
+    assert "a tombstone for each of 3 forgotten or replaced records: three HMACs" in status.held_about_forgotten
     assert (status.model_hash, status.content_hash) == (workspace.model.model_hash_, workspace.model.content_hash_)
     assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
 

@@ -2,19 +2,19 @@
 
 from maxrr.audit.auditing import audit, check_options
 from maxrr.audit.evidence import ATTACKS
+from maxrr.audit.findings import Finding
 from maxrr.audit.planning import AuditPlan, plan_audit
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.results import AuditReport
 from maxrr.audit.threshold import Platt
-from maxrr.audit.verdicts import Verdict
 
 __all__ = [
     "ATTACKS",
     "AuditPlan",
     "AuditReport",
+    "Finding",
     "Platt",
     "ShadowPool",
-    "Verdict",
     "audit",
     "check_options",
     "plan_audit",

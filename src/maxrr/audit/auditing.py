@@ -18,14 +18,14 @@ from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
-from maxrr.audit.numbers import LEAST, Numbers
+from maxrr.audit.findings import Power, decide, is_found, rank_of_first, rounding
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.results import VERSION, AuditReport, Curve, Exposed, Finding, Others, Targeted
+from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others, Targeted
 from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
+from maxrr.audit.shadow_counts import LEAST, ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
-from maxrr.audit.verdicts import Power, decide, is_found, rank_of_first, rounding
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment
@@ -102,19 +102,19 @@ def audit(
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
-    numbers = Numbers.of(shadows, case.touches_core)
+    counts = ShadowCounts.of(shadows, case.touches_core)
     with scratch_space(folder, digest(case, device)) as place:
         maker = Shadows(case, device, place, progress, pool)
-        views = numbers.make(maker, progress)
+        views = counts.make(maker, progress)
         targets = {"after": maker.own(model), **maker.rebuilt()}
-        numbers.tell(progress, numbers.networks)
+        counts.tell(progress, counts.networks)
         found = judged(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
-        records=len(case.forgotten), core_touched=case.touches_core, with_records=numbers.with_records,
-        retrained=numbers.retrained, **found,
-        head_distance=head_distance_of(case),
+        records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
+        retrained=counts.retrained, **found,
+        heads_distance=heads_distance_of(case),
         assumed=assumptions(case), caveats=caveats(case), environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
@@ -191,8 +191,8 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
     evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
     models = {name: Seen.of(view, labels) for name, view in targets.items()}
     scores = {attack: {name: evidence.scores(attack, model) for name, model in models.items()} for attack in attacks}
-    findings = {
-        attack: {name: finding(attack, evidence, of_model) for name, of_model in of_attack.items()}
+    results = {
+        attack: {name: attack_result(attack, evidence, of_model) for name, of_model in of_attack.items()}
         for attack, of_attack in scores.items()
     }
     deciding = deciding_of(attacks)
@@ -203,8 +203,8 @@ def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], a
         whole = in_their_place(evidence, deciding, seen[BEFORE])
     statistics = partial(evidence.statistics, deciding)
     return {
-        "verdict": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
-        "findings": findings,
+        "finding": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
+        "attacks": results,
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "by_class": by_class(case, mine),
         "exposed": most_exposed(case, mine),
@@ -241,11 +241,11 @@ def targeted(evidence: Evidence, attack: str, mine: Floats, theirs: Sequence[Flo
     return Targeted(count, rank_of_first(statistics(mine)).p, Power.of(found, len(theirs)))
 
 
-def finding(attack: str, evidence: Evidence, scores: Floats) -> Finding:
+def attack_result(attack: str, evidence: Evidence, scores: Floats) -> AttackResult:
     """One attack against one model, whose scores are in row 0."""
     statistics = evidence.statistics(attack, scores)
     p = rank_of_first(statistics).p
-    return Finding(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
+    return AttackResult(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
 
 
 def curve_of(scores: Floats) -> Curve:
@@ -308,16 +308,16 @@ def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
     }
 
 
-def head_distance_of(case: Case) -> float | None:
-    """Between the audited head and one fitted from scratch on the retained records; 0 if they are the same."""
+def heads_distance_of(case: Case) -> float | None:
+    """Between the audited heads and those fitted from scratch on the retained records; 0 if they are the same."""
     if case.touches_core:
         return None
     blueprint, head = case.fitted.blueprint, case.fitted.heads
     with flat_heads.quietly():
         scratch = blueprint.fit_heads(blueprint.embed(case.fitted.extractor, case.retained), case.retained)
-    if not np.array_equal(scratch.classes_, head.classes_):  # a head on influential records may lack a class
+    if not np.array_equal(scratch.classes_, head.classes_):  # heads on influential records may lack a class
         return None
-    return distances.head_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
+    return distances.heads_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
 
 
 def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:
@@ -349,7 +349,7 @@ def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[Vie
 
 
 def assumptions(case: Case) -> list[str]:
-    """What a reader should know before believing the verdict."""
+    """What a reader should know before believing the finding."""
     found = [
         "the test records come from where the training records come from",
         "shadow models are trained by the recorded recipe, from seeds of their own",

@@ -89,7 +89,7 @@ def make_case(
     if fitted.blueprint.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
-            "rank this one among: a proof compares with that one"
+            "rank this one among: a replay compares with that one"
         )
     check_forgotten(fitted, receipt, gone)
     retained = fitted.records.retained()

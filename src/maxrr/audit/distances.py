@@ -65,7 +65,7 @@ def kl(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.mean(np.sum(xlogy(one, one) - xlogy(one, np.maximum(other, FLOOR)), axis=1)))
 
 
-def head_distance(w_a: ArrayLike, b_a: ArrayLike, w_b: ArrayLike, b_b: ArrayLike) -> float:
+def heads_distance(w_a: ArrayLike, b_a: ArrayLike, w_b: ArrayLike, b_b: ArrayLike) -> float:
     """The Frobenius norm of the difference of two heads (weights and intercepts), over the larger of their norms.
 
     It has a meaning only where both heads stand on the same extractor. From 0 to 2, and symmetric.
@@ -77,7 +77,7 @@ def head_distance(w_a: ArrayLike, b_a: ArrayLike, w_b: ArrayLike, b_b: ArrayLike
     b_a, b_b
         Intercepts, shape (heads,).
 
-    >>> head_distance([[3.0]], [4.0], [[3.0]], [0.0])
+    >>> heads_distance([[3.0]], [4.0], [[3.0]], [0.0])
     0.8
     """
     one, other = _head(w_a, b_a), _head(w_b, b_b)

@@ -1,8 +1,8 @@
 """How many shadow models an audit should have, decided before the audited model is looked at.
 
-To look at the verdict and then train more models until it suits makes any p-value worthless. So the number comes from a
-pilot: some models with the records and some without, from seeds that no audit uses. How far apart the deciding attack
-puts the two gives the power to be expected of any number of models.
+Looking at the finding and then training more models until it suits makes any p-value worthless. So the number comes
+from a pilot: some models with the records and some without, from seeds that no audit uses. How far apart the deciding
+attack puts the two gives the power to be expected of any number of models.
 """
 
 import time
@@ -16,9 +16,9 @@ from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
-from maxrr.audit.numbers import Numbers
+from maxrr.audit.findings import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
+from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
-from maxrr.audit.verdicts import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.data import Dataset
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
@@ -96,11 +96,11 @@ def plan_audit(
     started = time.perf_counter()
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, device, None, progress)
-    views = Numbers(pilot // 2, pilot - pilot // 2, pilot).make(maker, progress, pilot=True)
+    views = ShadowCounts(pilot // 2, pilot - pilot // 2, pilot).make(maker, progress, pilot=True)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))
-    offered = {count: Numbers.of(count, case.touches_core) for count in OFFERED}
+    offered = {count: ShadowCounts.of(count, case.touches_core) for count in OFFERED}
     return AuditPlan(
         len(case.forgotten), apart,
         {count: expected_power(apart, one.retrained) for count, one in offered.items()},

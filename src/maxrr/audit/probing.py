@@ -1,7 +1,7 @@
-"""What an extractor's features give away of records. A head can be fitted again without them, features stay.
+"""What an extractor's features give away of records. Heads can be fitted again without them, features stay.
 
-Two numbers for each record, larger if the extractor knows it. *Relearned*: the margin of the record in a head that is
-fitted with it: what an extractor has once learned to tell apart, a linear head tells apart more easily. *Membership*: a
+Two numbers for each record, larger if the extractor knows it. *Relearned*: the margin of the record in heads that are
+fitted with it: what an extractor has once learned to tell apart, linear heads tell apart more easily. *Membership*: a
 linear probe learns to tell core records, which the extractor saw, from test records, which it did not; then it is asked
 about the record.
 """

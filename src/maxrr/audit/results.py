@@ -5,10 +5,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maxrr.audit.distances import Beside
-from maxrr.audit.verdicts import Power, Verdict
+from maxrr.audit.findings import Finding, Power
 from maxrr.files import parse_json
 
-VERSION = 3
+VERSION = 4
+RENAMED = {
+    "verdict": "finding",
+    "findings": "attacks",
+    "head_distance": "heads_distance",
+    "mark": "tombstone",
+}  # fmt: skip (since version 3)
 
 Pair = tuple[float, float]
 
@@ -46,7 +52,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AttackResult:
     """One attack against one model.
 
     Attributes
@@ -54,7 +60,7 @@ class Finding:
     statistic : float
         The mean score of the forgotten records; for the threshold attack the share that it calls members.
     p_value : float
-        By its rank among models retrained without the records, as the verdict has it (`maxrr.audit.verdicts`).
+        By its rank among models retrained without the records, by the rule of `maxrr.audit.findings`.
     curve : Curve or None
         Forgotten records in this model against the same records in retrained models. None for a single record, which
         has a p-value and no curve.
@@ -71,8 +77,8 @@ class Exposed:
 
     Attributes
     ----------
-    mark
-        Its mark on the receipt.
+    tombstone
+        Its tombstone on the receipt.
     class_name
         Its class.
     score
@@ -83,7 +89,7 @@ class Exposed:
         How often a retrained model has any record that stands out as far, at most.
     """
 
-    mark: str
+    tombstone: str
     class_name: str
     score: float
     p_value: float
@@ -155,9 +161,9 @@ class AuditReport:
         Whether some of the records were core, so that extractors may remember them.
     with_records, retrained : int
         How many shadow models were trained with the records, and without them.
-    verdict : Verdict
-        What the deciding attack says, with its power.
-    findings
+    finding : Finding
+        What the deciding attack found, with its power.
+    attacks : dict of str to dict of str to AttackResult
         What each attack found, by attack, then by model: "before" the request, "after" it, "retrained" without the
         records under the recorded seed, and retrained on "all" retained records, core or not.
     claimed_unlearned
@@ -171,13 +177,13 @@ class AuditReport:
         deciding attack is neither "lira" nor "features".
     distances
         The distances of the audited model to retraining, beside those of retrained models to each other.
-    head_distance : float or None
+    heads_distance : float or None
         The relative distance of the heads to those fitted from scratch on the same extractor. None where the forgotten
         records were core: heads on different extractors cannot be compared.
     others : Others
         What forgetting did to retained records.
     assumed : list of str
-        What the verdict rests on.
+        What the finding rests on.
     caveats : list of str
         What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten.
     environment : dict
@@ -197,14 +203,14 @@ class AuditReport:
     core_touched: bool
     with_records: int
     retrained: int
-    verdict: Verdict
-    findings: dict[str, dict[str, Finding]]
+    finding: Finding
+    attacks: dict[str, dict[str, AttackResult]]
     claimed_unlearned: dict[str, float]
     by_class: dict[str, float]
     exposed: list[Exposed]
     targeted: Targeted | None
     distances: dict[str, Beside]
-    head_distance: float | None
+    heads_distance: float | None
     others: Others
     assumed: list[str]
     caveats: list[str]
@@ -219,13 +225,13 @@ class AuditReport:
         Returns
         -------
         str
-            All fields, and the verdict in words.
+            All fields, and the finding in words.
         """
-        return json.dumps(asdict(self) | {"words": str(self.verdict)}, indent=2, ensure_ascii=False)
+        return json.dumps(asdict(self) | {"words": str(self.finding)}, indent=2, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "AuditReport":
-        """Read a report that `to_json` wrote.
+        """Read a report that `to_json` wrote, of this version or of version 3.
 
         Parameters
         ----------
@@ -240,13 +246,14 @@ class AuditReport:
         Raises
         ------
         ValueError
-            The text is no report of an audit, of another version, or damaged.
+            The text is no report of an audit, or one of another version, or it is damaged.
         """
         facts = parse_json(text)
-        if not isinstance(facts, dict) or facts.get("version") != VERSION:
-            raise ValueError(f"this is no report of an audit, or one of another version than {VERSION}")
+        if not isinstance(facts, dict) or facts.get("version") not in (3, VERSION):
+            raise ValueError(f"this is no report of an audit, or one of another version than 3 or {VERSION}")
         facts.pop("words", None)
         try:
+            facts = renamed(facts) if facts["version"] == 3 else facts
             return cls(**facts | read_parts(facts))
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ValueError(
@@ -254,7 +261,7 @@ class AuditReport:
             ) from error
 
     def __str__(self) -> str:
-        found = self.verdict
+        found = self.finding
         return (
             f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the {self.records:,} "
             f"record{'s' * (self.records != 1)}; of models that kept {'them' if self.records != 1 else 'it'}, "
@@ -262,15 +269,22 @@ class AuditReport:
         )
 
 
+def renamed(facts: dict[str, Any]) -> dict[str, Any]:
+    """A report of version 3 in the words of this one."""
+    exposed = [{RENAMED.get(name, name): value for name, value in one.items()} for one in facts.get("exposed") or []]
+    now = {RENAMED.get(name, name): value for name, value in facts.items()}
+    return now | {"version": VERSION, "exposed": exposed}
+
+
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
     """The parts of a report that are more than a number or a text."""
-    verdict, targeted, others = facts["verdict"], facts["targeted"], facts["others"]
-    powers = {name: Power(**verdict[name]) for name in ("power", "at_most")}
+    finding, targeted, others = facts["finding"], facts["targeted"], facts["others"]
+    powers = {name: Power(**finding[name]) for name in ("power", "at_most")}
     return {
-        "verdict": Verdict(**verdict | powers | {"chance": tuple(verdict["chance"])}),
-        "findings": {
-            attack: {model: read_finding(found) for model, found in models.items()}
-            for attack, models in facts["findings"].items()
+        "finding": Finding(**finding | powers | {"chance": tuple(finding["chance"])}),
+        "attacks": {
+            attack: {model: read_result(found) for model, found in models.items()}
+            for attack, models in facts["attacks"].items()
         },
         "exposed": [Exposed(**one) for one in facts["exposed"]],
         "targeted": None if targeted is None else Targeted(**targeted | {"power": Power(**targeted["power"])}),
@@ -281,9 +295,9 @@ def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_finding(found: dict[str, Any]) -> Finding:
+def read_result(found: dict[str, Any]) -> AttackResult:
     curve = found["curve"]
     if curve is not None:
         pairs = ("auc_interval", "auc_of_retrained", "tpr_at_1_interval", "tpr_at_01_interval")
         curve = Curve(**curve | {name: tuple(curve[name]) for name in pairs})
-    return Finding(found["statistic"], found["p_value"], curve)
+    return AttackResult(found["statistic"], found["p_value"], curve)

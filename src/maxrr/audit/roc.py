@@ -38,6 +38,8 @@ def roc(members: ArrayLike, nonmembers: ArrayLike) -> Roc:
     >>> curve.fpr, curve.tpr
     (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]))
     """
+    # scikit-learn's `roc_curve` gives the same bytes, but would sort the scores of every draw of a bootstrap again, in
+    # ten times the time of counting how many stand at each step.
     thresholds, member_steps, nonmember_steps = _steps(members, nonmembers)
     return _curve(thresholds, np.bincount(member_steps), np.bincount(nonmember_steps))
 
@@ -105,6 +107,7 @@ def interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[flo
     if not 0 <= successes <= trials or trials < 1:
         raise ValueError(f"successes must be from 0 to a positive number of trials, got {successes} of {trials}")
     tail = _tail(confidence)
+    # What SciPy's `binomtest(...).proportion_ci` finds by bisection, in closed form and without `scipy.stats`.
     low = float(betaincinv(successes, trials - successes + 1, tail)) if successes > 0 else 0.0
     high = float(betaincinv(successes + 1, trials - successes, 1.0 - tail)) if successes < trials else 1.0
     return low, high

@@ -183,7 +183,7 @@ class Shadows:
         return {"relearned": mine - level, "probe": membership(sides[0], others, sides[1])}
 
     def view(self, svm: LinearSVM, features: Any, everything: Dataset, fitted_on: NDArray[np.int64], test: Any) -> View:
-        """What a head says of the records, by Platt scaling."""
+        """What the heads say of the records, as probabilities by Platt scaling."""
         gone = everything.rows(self.case.forgotten.ids)
         sample = everything.rows(self.case.retained.ids[self.case.sample])
         held, apart = (test[: self.held], test[self.held :]) if self.held else (None, test)
@@ -196,7 +196,7 @@ class Shadows:
     def scaling(
         self, svm: LinearSVM, rows: NDArray[np.int64], features: Any, labels: NDArray[Any], ids: NDArray[Any], held: Any
     ) -> PlattScaling:
-        """Platt scaling of a head, as the case says, from the records it was fitted on: its rows, in any order."""
+        """Platt scaling of the heads, as the case says, from the rows they were fitted on, in any order."""
         held_labels = None if self.case.held_out is None else self.case.held_out.labels
         apart = None
         if self.case.platt == "cross-validated":

@@ -71,21 +71,21 @@ def platt_by(
     held_out_labels: ArrayLike | None = None,
     out_of_fold_scores: ArrayLike | None = None,
 ) -> PlattScaling:
-    """Platt scaling of a head, fitted as the variant says; it is meant for the scores of the head itself.
+    """Platt scaling of the heads, fitted as the variant says; it is meant for the scores of these heads.
 
     Parameters
     ----------
     variant
-        ``"retained"``: on the head's scores of the records it was fitted to, as the library does. Members then look
-        surer than they are.
-        ``"held-out"``: on its scores of records it never saw, which must not be those that the attack compares with.
+        ``"retained"``: on the heads' scores of the records they were fitted on, as the library does. Members then
+        look surer than they are.
+        ``"held-out"``: on their scores of records they never saw, other ones than the attack compares with.
         ``"cross-validated"``: on scores of the retained records by heads that did not see them.
     scores, labels, classes
-        The head's scores of the retained records, their labels, and all labels, as `fit_platt` takes them.
+        The heads' scores of the retained records, their labels, and all labels, as `fit_platt` takes them.
     held_out_scores, held_out_labels
         Of the held-out records.
     out_of_fold_scores
-        Like `scores`, but each row by a head refitted without the record's fold (`folds_of`).
+        Like `scores`, but each row by heads refitted without the record's fold (`folds_of`).
 
     >>> platt_by("retained", [-1.0, -2.0, 1.0, 2.0], [0, 0, 1, 1], [0, 1]).probabilities([0.0]).round(3)
     array([[0.5, 0.5]])

@@ -17,8 +17,8 @@ from maxrr.cli.show import is_ours
 from maxrr.cli.workspaces import check_network, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
-    from maxrr.audit import AuditPlan, AuditReport, Verdict
-    from maxrr.audit.numbers import Numbers
+    from maxrr.audit import AuditPlan, AuditReport, Finding
+    from maxrr.audit.shadow_counts import ShadowCounts
     from maxrr.unlearning import Receipt
 
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
@@ -38,7 +38,7 @@ def audit(
         str,
         Option(
             help="Which attacks to run, separated by commas: threshold, lira, rmia, features, probe, lira-logit, "
-            "lira-offline, loss, entropy, modified-entropy. LiRA decides the verdict; where it is not among "
+            "lira-offline, loss, entropy, modified-entropy. LiRA decides the finding; where it is not among "
             "them, the first does."
         ),
     ] = "threshold,lira,rmia,features,probe",
@@ -61,7 +61,7 @@ def audit(
         Option(
             help="Which records probabilities are fitted on. retained: those that the model still has. held-out: "
             "every other test record. cross-validated: the retained ones by cross-validation. Change it to "
-            "see whether the verdict depends on it."
+            "see whether the finding depends on it."
         ),
     ] = Platt.RETAINED,
     without_core: Annotated[
@@ -69,7 +69,7 @@ def audit(
         Option(
             "--without-core",
             help="Leave core records out of the members that the threshold attack compares with. Use it to see "
-            "what they do to its verdict.",
+            "what they do to its result.",
         ),
     ] = False,
     test: Annotated[
@@ -110,7 +110,7 @@ def audit(
     """
     from maxrr.audit import audit as audit_
     from maxrr.audit import check_options, plan_audit
-    from maxrr.audit.numbers import Numbers
+    from maxrr.audit.shadow_counts import ShadowCounts
 
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
@@ -132,7 +132,7 @@ def audit(
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
             return
         if not json:
-            show.say(cost(Numbers.of(shadows, bool(handed.core_tombstones))))
+            show.say(cost(ShadowCounts.of(shadows, bool(handed.core_tombstones))))
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
@@ -145,15 +145,15 @@ def audit(
         show.json(json_.loads(result.to_json()) | {"page": str(page), "report": str(page.with_suffix(".json"))})
     else:
         tell(result, page)
-    if code := exit_code(result.verdict):
+    if code := exit_code(result.finding):
         raise Stop(code)
 
 
-def cost(numbers: Numbers) -> str:
+def cost(counts: ShadowCounts) -> str:
     """What is going to be done, before it is."""
     return (
-        f"Training {numbers.networks} networks: {numbers.with_records} with the records, {numbers.retrained} without, "
-        f"and {numbers.networks - numbers.with_records - numbers.retrained} again with the recorded seed."
+        f"Training {counts.networks} networks: {counts.with_records} with the records, {counts.retrained} without, "
+        f"and {counts.networks - counts.with_records - counts.retrained} again with the recorded seed."
     )
 
 
@@ -181,11 +181,11 @@ def tell_plan(found: AuditPlan, json: bool) -> None:
         show.say(f"Audit with --shadows {found.shadows}. The audited model was not looked at.")
 
 
-def exit_code(verdict: Verdict) -> int:
-    """What a script learns of the verdict."""
-    from maxrr.audit.verdicts import FOUND, INDISTINGUISHABLE
+def exit_code(finding: Finding) -> int:
+    """The exit code that tells a script about the finding."""
+    from maxrr.audit.findings import FOUND, INDISTINGUISHABLE
 
-    return {INDISTINGUISHABLE: DONE, FOUND: REFUTED}.get(verdict.words, UNDECIDED)
+    return {INDISTINGUISHABLE: DONE, FOUND: REFUTED}.get(finding.words, UNDECIDED)
 
 
 def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
@@ -219,18 +219,18 @@ def write(result: AuditReport, page: Path) -> None:
 
 
 def tell(result: AuditReport, page: Path) -> None:
-    """The verdict for people, and what each attack makes of the model."""
-    from maxrr.audit.verdicts import FOUND
+    """The finding for people, and what each attack makes of the model."""
+    from maxrr.audit.findings import FOUND
     from maxrr.report.words import count, duration
 
-    verdict = result.verdict
-    said = show.Bad(str(verdict)) if verdict.words == FOUND else str(verdict)
+    finding = result.finding
+    said = show.Bad(str(finding)) if finding.words == FOUND else str(finding)
     show.facts(
         [
             ("receipt", f"{result.receipt}, {result.guarantee}, {count(result.records, 'record')}"),
-            ("verdict", said),
+            ("finding", said),
             *(("but", text) for text in result.caveats),
-            ("p", f"{verdict.p_value:.2g} by {verdict.attack}: {verdict.rank}"),
+            ("p", f"{finding.p_value:.2g} by {finding.attack}: {finding.rank}"),
             ("power", power_of(result)),
             ("took", duration(result.seconds)),
         ]
@@ -243,7 +243,7 @@ def tell(result: AuditReport, page: Path) -> None:
 
 def power_of(result: AuditReport) -> str:
     """What the same test finds of models that did not forget."""
-    found = result.verdict
+    found = result.finding
     if not result.core_touched:
         return f"the same test finds {found.power} models that kept them in the heads"
     return (
@@ -263,7 +263,7 @@ def rows(result: AuditReport) -> list[tuple[str, ...]]:
             ),
             f"{found['after'].p_value:.2g}",
         )
-        for attack, found in result.findings.items()
+        for attack, found in result.attacks.items()
     ]
 
 

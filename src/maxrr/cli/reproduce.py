@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,13 +11,27 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.options import Json
+from maxrr.paper import PARTS, STUDIES
+
+ALL = "all"
 
 if TYPE_CHECKING:
     from maxrr.paper import Profile
+    from maxrr.paper.parts import Part
+
+    PartName = str
+    StudyName = str
+else:  # one of the names in the table
+    PartName, StudyName = (StrEnum("Name", {name: name for name in (ALL, *known)}) for known in (PARTS, STUDIES))
 
 Result = dict[str, Any]
 
 INTERRUPTED = "what is measured is kept, and the same command goes on from there"
+
+
+def listing(known: Mapping[str, Part]) -> str:
+    """Each name with its question, for the help."""
+    return " ".join(f"{name}: {part.asks}." for name, part in known.items())
 
 
 class Size(StrEnum):
@@ -57,19 +71,6 @@ Device = Annotated[
 ]
 
 
-class Part(StrEnum):
-    """What to reproduce."""
-
-    ALL = "all"
-    HISTOGRAM = "histogram"
-    COVERAGE = "coverage"
-    TABLE = "table"
-    VERIFICATION = "verification"
-    AGREEMENT = "agreement"
-    SENSITIVITY = "sensitivity"
-    REFIT = "refit"
-
-
 class Data(StrEnum):
     """Other data than the profile's."""
 
@@ -80,13 +81,8 @@ class Data(StrEnum):
 
 def reproduce(
     part: Annotated[
-        Part,
-        Argument(
-            metavar="PART",
-            help="What to measure: histogram, coverage, table, verification, agreement, sensitivity or refit; all "
-            "of them if not given.",
-        ),
-    ] = Part.ALL,
+        PartName, Argument(metavar="PART", help=f"What to measure. {listing(PARTS)} All of them if not given.")
+    ] = ALL,
     profile: ProfileName = Size.QUICK,
     data: Annotated[
         Data | None,
@@ -113,45 +109,17 @@ def reproduce(
         maxrr reproduce all --profile paper --device cuda
         maxrr reproduce table --profile paper --data mnist
     """
-    every = [name for name in Part if name != Part.ALL]
-    wanted: list[tuple[str, str | None]] = [
-        (name.value, data and data.value) for name in (every if part == Part.ALL else [part])
-    ]
-    if part == Part.ALL and profile == Size.PAPER and data is None:
-        wanted.append((Part.TABLE.value, Data.MNIST.value))
+    wanted = [(str(name), data and data.value) for name in (PARTS if part == ALL else [part])]
+    if part == ALL and profile == Size.PAPER and data is None:
+        wanted.append(("table", Data.MNIST.value))
     measure(wanted, profile, out, seed, device, json)
-
-
-class Study(StrEnum):
-    """Which question."""
-
-    ALL = "all"
-    CHOICES = "choices"
-    SVMS = "svms"
-    FRONTIER = "frontier"
-    CORE_CHOICE = "core-choice"
-    RANKING_LENGTH = "ranking-length"
-    MEMBERS = "members"
-    CONTROL = "control"
-    CROSS_VALIDATED = "cross-validated"
-    MATCHED = "matched"
-    MORE_RUNS = "more-runs"
 
 
 def study(
     study: Annotated[
-        Study,
-        Argument(
-            metavar="STUDY",
-            help="Which question to answer. choices: which of the choices that the paper leaves open fit its numbers. "
-            "svms: the same networks under other SVMs. frontier: accuracy against what forgetting costs, for cores of "
-            "many sizes. core-choice: the core chosen on validation records, reported on test records. ranking-length: "
-            "how many runs a ranking needs. members: which records stand for the members in the verification. control: "
-            "what the paper's attack says before records are forgotten. cross-validated: probabilities as SVC has "
-            "them. matched: support vectors forgotten, beside as many others. more-runs: the sensitivity with 100 "
-            "runs. All of them if not given.",
-        ),
-    ] = Study.ALL,
+        StudyName,
+        Argument(metavar="STUDY", help=f"Which question to answer. {listing(STUDIES)} All of them if not given."),
+    ] = ALL,
     profile: ProfileName = Size.QUICK,
     data: Annotated[
         str | None,
@@ -173,17 +141,15 @@ def study(
         maxrr study --profile paper --device cuda
         maxrr study core-choice --profile paper --data mnist
     """
-    every = [name for name in Study if name != Study.ALL]
-    measure(
-        [(name.value, data) for name in (every if study == Study.ALL else [study])], profile, out, seed, device, json
-    )
+    wanted = [(str(name), data) for name in (STUDIES if study == ALL else [study])]
+    measure(wanted, profile, out, seed, device, json)
 
 
 def measure(
     wanted: Sequence[tuple[str, str | None]], profile: Size, out: Path, seed: int, device: str | None, json: bool
 ) -> None:
     """Measure parts, each on data of its own or the profile's, and show what came of them."""
-    from maxrr.paper import PARTS, PROFILES, STUDIES, Lab
+    from maxrr.paper import PROFILES, Lab
 
     chosen, folder = PROFILES[profile.value], out / profile.value
     found: dict[str, Result] = {}
@@ -199,7 +165,7 @@ def measure(
                 labs[setting.data].results(name).read()
             for name, data in wanted:
                 setting = chosen.on(data or chosen.data)
-                part = {**PARTS, **STUDIES}[name](labs[setting.data])
+                part = {**PARTS, **STUDIES}[name].measure(labs[setting.data])
                 found[labs[setting.data].results(name).path.stem] = part
                 if not json:
                     tell(part, setting)
@@ -218,15 +184,16 @@ def measure(
 
 def tell(part: Result, profile: Profile) -> None:
     """A part's cells, ours beside the paper's."""
-    from maxrr.paper.figures.names import readable
-    from maxrr.paper.page import cell_text, is_share
+    from maxrr.paper.cells import cell_text
+    from maxrr.paper.names import readable
+    from maxrr.paper.parts import kind_of
     from maxrr.report.words import count
 
     show.say(f"{part['title']} ({profile.data}, {count(part['runs'], 'run')})")
     rows = []
     for row, columns in part["cells"].items():
         for column, cell in columns.items():
-            ours, paper, difference, verdict = cell_text(cell, is_share(row, column))
+            ours, paper, difference, verdict = cell_text(cell, kind_of(cell, column, part))
             names = (readable(row, part), readable(column, part))
             rows.append((*names, ours, paper, difference, show.Bad(verdict) if verdict == "differs" else verdict))
     if all(row[3] == "–" for row in rows):  # nothing of the paper's to compare with
@@ -243,7 +210,7 @@ def write(folder: Path) -> Path:
     import json as json_
 
     from maxrr.files import write_atomically
-    from maxrr.paper import PARTS, STUDIES, draw, reproduction_page
+    from maxrr.paper import draw, reproduction_page
 
     there = {
         path.stem: path

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from maxrr.data.arrays import names_in, read_npz
 from maxrr.data.dataset import Dataset
 from maxrr.data.ids import check_ids_from, made_ids
-from maxrr.data.sides import Part, divide, pair
+from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError
 
 CHANNELS = (1, 3, 4)

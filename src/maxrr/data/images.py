@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import as_keys
-from maxrr.data.sides import Part, is_test, pair
+from maxrr.data.train_test import Part, is_test, pair
 from maxrr.errors import DataError
 from maxrr.files import open_regular
 from maxrr.progress import Progress

@@ -7,7 +7,7 @@ import numpy as np
 
 from maxrr.data import idx
 from maxrr.data.dataset import Dataset
-from maxrr.data.sides import Part, divide, pair
+from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maxrr.data.dataset import Dataset
 from maxrr.data.ids import check_ids_from, made_ids
 from maxrr.data.labels import as_keys
-from maxrr.data.sides import Part, divide, pair
+from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError
 from maxrr.files import open_regular
 

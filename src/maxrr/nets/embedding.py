@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensor, chosen_device, ready
 from maxrr.parallel import Threads
 from maxrr.progress import Progress
+
+T = TypeVar("T")
 
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
 
@@ -60,29 +62,13 @@ def embed(
         the other records of a batch.
     """
     place = chosen_device(device)
-    size = BLOCKS[place.type]
     if not len(dataset):
         raise ValueError("there are no records to embed")
-    network = copy.deepcopy(extractor).to(place).eval()
-    kind = next((weights.dtype for weights in network.parameters()), torch.float32)
+    extract = block_extractor(extractor, place, dataset.ids)
+    size = BLOCKS[place.type]
 
     def block(first: int) -> NDArray[Any]:
-        features = as_tensor(np.asarray(dataset.inputs[first : first + size]))
-        padded = features.new_zeros(size, *features.shape[1:])
-        padded[: len(features)] = features
-        with torch.inference_mode():
-            inputs = ready(padded.to(place), kind)
-            result = network(inputs)
-        if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
-            found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
-            raise ValueError(f"the extractor should give one vector for each of {size} records, but gives {found}")
-        finite = result.flatten(1).isfinite().all(1)
-        if not bool(finite[: len(features)].all()):
-            unusable = dataset.ids[first + int(finite[: len(features)].logical_not().nonzero()[0])].item()
-            raise ValueError(f"the extractor gives features of record {unusable!r} that are not finite: scale the data")
-        if first == 0:
-            check_neighbours(network, inputs, result)
-        return result.flatten(1).cpu().numpy()[: len(features)]
+        return extract(first, as_tensor(np.asarray(dataset.inputs[first : first + size]))).cpu().numpy()
 
     blocks = in_turn(block, range(0, len(dataset), size), place)
     if out is None:
@@ -101,6 +87,49 @@ def embed(
     return stored
 
 
+def embed_on_device(extractor: nn.Module, inputs: Tensor, ids: NDArray[Any]) -> Tensor:
+    """The same features, byte for byte, of records that lie on a device already; they stay there.
+
+    For a hundred extractors that look at the same records, one after the other.
+    """
+    extract, size = block_extractor(extractor, inputs.device, ids), BLOCKS[inputs.device.type]
+    firsts = range(0, len(inputs), size)
+    blocks = in_turn(lambda first: extract(first, inputs[first : first + size]), firsts, inputs.device)
+    return torch.cat(list(blocks)).clone()  # outside of inference mode: a tensor like any other
+
+
+def block_extractor(
+    extractor: nn.Module, device: torch.device, ids: NDArray[Any]
+) -> Callable[[int, Tensor], Tensor]:  # fmt: skip
+    """A function from the number of a block's first record and its inputs to their features, on the device.
+
+    Every block is filled up with zeros to one size, so no record's features depend on how many are in its block.
+    """
+    size = BLOCKS[device.type]
+    network = copy.deepcopy(extractor).to(device).eval()
+    kind = next((weights.dtype for weights in network.parameters()), torch.float32)
+
+    def extract(first: int, stored: Tensor) -> Tensor:
+        padded = stored.new_zeros(size, *stored.shape[1:])
+        padded[: len(stored)] = stored
+        with torch.inference_mode():
+            inputs = ready(padded.to(device), kind)
+            result = network(inputs)
+        if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
+            found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+            raise ValueError(f"the extractor should give one vector for each of {size} records, but gives {found}")
+        features = result.flatten(1)[: len(stored)]
+        finite = features.isfinite().all(1)
+        if not bool(finite.all()):
+            unusable = ids[first + int(finite.logical_not().nonzero()[0])].item()
+            raise ValueError(f"the extractor gives features of record {unusable!r} that are not finite: scale the data")
+        if first == 0:
+            check_neighbours(network, inputs, result)
+        return features
+
+    return extract
+
+
 def check_neighbours(network: nn.Module, inputs: Tensor, result: Tensor) -> None:
     """Refuse an extractor for which a record's features depend on the others in its batch."""
     with torch.inference_mode():
@@ -112,16 +141,14 @@ def check_neighbours(network: nn.Module, inputs: Tensor, result: Tensor) -> None
         )
 
 
-def in_turn(
-    block: Callable[[int], NDArray[Any]], firsts: range, device: torch.device
-) -> Iterator[NDArray[Any]]:  # fmt: skip
+def in_turn(block: Callable[[int], T], firsts: range, device: torch.device) -> Iterator[T]:
     """Blocks in order; on the CPU several are computed at once, but never many more than were asked for."""
     if device.type == "cuda":
         with full_precision():
             yield from map(block, firsts)
         return
 
-    def alone(first: int) -> NDArray[Any]:
+    def alone(first: int) -> T:
         torch.set_num_threads(1)  # PyTorch keeps the number for every thread
         return block(first)
 

@@ -162,7 +162,7 @@ def many_convolutions(inputs: Tensor) -> AbstractContextManager[object]:
     if inputs.device.type != "cuda" or inputs.dtype != torch.float32:
         return nullcontext()
     try:
-        from maxrr.nets.convolving import ManyConvolutions
+        from maxrr.nets.many_convolutions import ManyConvolutions
     except ImportError:  # no Triton: PyTorch's grouped convolutions, which are slower
         return nullcontext()
     return ManyConvolutions()

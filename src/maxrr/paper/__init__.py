@@ -7,16 +7,18 @@ from maxrr import lazily
 __all__ = ["PARTS", "PROFILES", "STUDIES", "Lab", "Profile", "cell_text", "draw", "reproduction_page"]
 
 if typing.TYPE_CHECKING:
+    from maxrr.paper.cells import cell_text
     from maxrr.paper.figures import draw
     from maxrr.paper.lab import Lab
-    from maxrr.paper.page import cell_text, reproduction_page
+    from maxrr.paper.page import reproduction_page
     from maxrr.paper.parts import PARTS, STUDIES
     from maxrr.paper.profiles import PROFILES, Profile
 else:  # to draw stored results again needs no PyTorch
     __getattr__ = lazily.names_from(__name__, {
+        "cells": ("cell_text",),
         "figures": ("draw",),
         "lab": ("Lab",),
-        "page": ("cell_text", "reproduction_page"),
+        "page": ("reproduction_page",),
         "parts": ("PARTS", "STUDIES"),
         "profiles": ("PROFILES", "Profile"),
     })  # fmt: skip

@@ -2,7 +2,7 @@
 
 The paper counts 'in how many of the 20 runs both strategies lead to the same classification'. That is one reading. But
 its own histograms allow no such agreement between runs that have nothing but the records in common. So there is another
-reading: that the *numbers* of runs in which a record is claimed unlearned, one a strategy, differ by no more than so
+reading: that the *numbers* of runs in which a record is claimed unlearned by each strategy differ by no more than so
 many.
 """
 
@@ -11,18 +11,18 @@ from statistics import fmean
 import numpy as np
 
 from maxrr.paper import published
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.confidence import USUAL
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
-from maxrr.paper.verification import FIGURES, SCENARIOS, measured
+from maxrr.paper.verification import FIGURES, SCENARIOS, collect_verdicts
 
 READINGS = {"same": "same", "close": "as often"}  # verdicts paired by run; numbers of runs
 
 
-def agreement(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Both readings of the figure. Taken from the verification's verdicts."""
-    found, runs = measured(lab), lab.profile.few
+    found, runs = collect_verdicts(lab), lab.profile.few
     cells: dict[str, Json] = {}
     curves: dict[str, Json] = {}
     for name in SCENARIOS:
@@ -43,7 +43,7 @@ def ends(shares: dict[str, list[float]], paper: dict[float, float]) -> Json:
     """Both points of the curve that the paper speaks of, in both readings."""
     runs = len(shares["same"]) - 1
     return {
-        f"{words} {where}": compared([shares[reading][at]], paper.get(point), "share").to_json()
+        f"{words} {where}": compare([shares[reading][at]], "share", paper.get(point)).to_json()
         for reading, words in READINGS.items()
         for at, point, where in ((round(0.8 * runs), 0.8, "in 80 % of runs"), (runs, 1.0, "in all runs"))
     }

@@ -18,10 +18,11 @@ from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
 from maxrr.nets.records import WHITE
-from maxrr.paper import comparison, published
-from maxrr.paper.comparison import Cell, compared
-from maxrr.paper.heads import Bools, Kind
+from maxrr.paper import published
+from maxrr.paper.comparison import Cell, compare
+from maxrr.paper.heads import Bools, Scheme
 from maxrr.paper.lab import Features, Lab
+from maxrr.paper.parts import Kind
 from maxrr.paper.results import Json
 
 
@@ -53,7 +54,7 @@ class Standardised(nn.Module):
 class Reading:
     """One way to fill in what the paper leaves open. The trait is what sets it apart, beside heads and epochs."""
 
-    heads: Kind
+    heads: Scheme
     recipe: Recipe
     trait: str = ""
     standardised: bool = False
@@ -72,7 +73,7 @@ class Reading:
 
 
 def readings(lab: Lab) -> list[Reading]:
-    """Both kinds of heads for both lengths of training; then other ways to train, to about the same accuracy.
+    """Both schemes of heads for both lengths of training; then other ways to train, to about the same accuracy.
 
     Lengths are given for a profile whose networks are trained for 18 epochs; they stretch with its own.
     """
@@ -86,9 +87,9 @@ def readings(lab: Lab) -> list[Reading]:
         recipe = lasting(epochs, lr=lr)
         return Reading("one-vs-one", Momentum(recipe.epochs, recipe.batch_size, recipe.lr), f"SGD at {recipe.lr:g}")
 
-    kinds: tuple[Kind, Kind] = ("one-vs-rest", "one-vs-one")
+    schemes: tuple[Scheme, Scheme] = ("one-vs-rest", "one-vs-one")
     return [
-        *(Reading(kind, lasting(epochs)) for epochs in (18, 11) for kind in kinds),
+        *(Reading(scheme, lasting(epochs)) for epochs in (18, 11) for scheme in schemes),
         Reading("one-vs-one", lasting(18, batches=2.0), "batches twice as large"),
         Reading("one-vs-one", lasting(8, batches=0.5), "batches half as large"),
         Reading("one-vs-one", lasting(8, lr=2.0), "twice the learning rate"),
@@ -99,12 +100,12 @@ def readings(lab: Lab) -> list[Reading]:
     ]
 
 
-def choices(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Every reading beside the paper."""
     results = lab.results("choices")
     cells = {}
     for reading in readings(lab):
-        found = results.piece(reading.name, lambda reading=reading: measured(lab, reading))  # type: ignore[misc]
+        found = results.piece(reading.name, lambda reading=reading: measure_reading(lab, reading))  # type: ignore[misc]
         row = beside_the_paper(found, lab.comparable)
         cells[reading.name] = {quantity: cell.to_json() for quantity, cell in row.items()}
     return results.finish({
@@ -117,7 +118,7 @@ def beside_the_paper(found: Json, comparable: bool) -> dict[str, Cell]:
     papers, table = published.published(), published.table()
     support = papers["support_vector_histogram"]["derived"]["mean_support_per_run"]
     covered = papers["coverage"]["union_of_support_and_core20k"]
-    rows: dict[str, tuple[float, comparison.Kind]] = {
+    rows: dict[str, tuple[float, Kind]] = {
         "accuracy": (float(np.mean(list(table["No"].values()))), "accuracy"),
         "support vectors a run": (support, "count"),
         "SVM on the top 10k": (table["SVM"]["nontop10k"], "accuracy"),
@@ -126,37 +127,37 @@ def beside_the_paper(found: Json, comparable: bool) -> dict[str, Cell]:
         "FE on the top 20k": (table["FE"]["nontop20k"], "accuracy"),
         "core or influential": (covered, "count"),
     }
-    return {name: compared(found[name], paper if comparable else None, kind) for name, (paper, kind) in rows.items()}
+    return {name: compare(found[name], kind, paper if comparable else None) for name, (paper, kind) in rows.items()}
 
 
-def measured(lab: Lab, reading: Reading) -> Json:
+def measure_reading(lab: Lab, reading: Reading) -> Json:
     """Everything that depends on the reading."""
-    runs, kind = lab.profile.trials, reading.heads
+    runs, scheme = lab.profile.trials, reading.heads
     seeds, others = lab.seeds(runs), ranking_seeds(lab.seed, runs)
     all_: list[Bools | None] = [None] * runs
 
     def features(seeds: Sequence[int], records: Dataset, piece: str) -> list[Features]:
         network = reading.network(lab)
-        return lab.embedded(lab.extractors(seeds, records, recipe=reading.recipe, network=network, piece=piece))
+        return lab.embed(lab.train(seeds, records, recipe=reading.recipe, network=network, piece=piece))
 
     # 1. A ranking of its own, from other networks than those that are looked at.
     ranked = features(others, lab.training, "choices-ranking")
-    solved = list(lab.heads(ranked, all_, kind))
-    ranking = lab.ranking_by(others, solved)
+    ranking_heads = list(lab.fit_heads(ranked, all_, scheme))
+    ranking = lab.ranking_by(others, ranking_heads)
     small, large = (np.sort(ranking.top(k)) for k in (lab.profile.small, lab.profile.large))
     # 2. The table's column where only the top 10,000 are kept, and coverage.
     full = features(seeds, lab.training, "choices-full")
     few = features(seeds, lab.training.select(small), "choices-small")
     core = features(seeds, lab.training.select(large), "choices-core")
     only_small: list[Bools | None] = [lab.mask(small)] * runs
-    heads = list(lab.heads([*full, *few, *core, *full, *few], [*all_ * 3, *only_small * 2], kind))
-    groups = [heads[at : at + runs] for at in range(0, len(heads), runs)]
+    solved = list(lab.fit_heads([*full, *few, *core, *full, *few], [*all_ * 3, *only_small * 2], scheme))
+    groups = [solved[at : at + runs] for at in range(0, len(solved), runs)]
     return {
-        "accuracy": lab.correct(full, groups[0]),
-        "support vectors a run": [float(head.influential.sum()) for head in solved],
-        "SVM on the top 10k": lab.correct(full, groups[3]),
-        "FE on the top 10k": lab.correct(few, groups[1]),
-        "FE+SVM on the top 10k": lab.correct(few, groups[4]),
-        "FE on the top 20k": lab.correct(core, groups[2]),
-        "core or influential": [float(np.sum(head.influential | lab.mask(large))) for head in groups[2]],
+        "accuracy": lab.accuracies(full, groups[0]),
+        "support vectors a run": [float(heads.influential.sum()) for heads in ranking_heads],
+        "SVM on the top 10k": lab.accuracies(full, groups[3]),
+        "FE on the top 10k": lab.accuracies(few, groups[1]),
+        "FE+SVM on the top 10k": lab.accuracies(few, groups[4]),
+        "FE on the top 20k": lab.accuracies(core, groups[2]),
+        "core or influential": [float(np.sum(heads.influential | lab.mask(large))) for heads in groups[2]],
     }

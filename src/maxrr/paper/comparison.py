@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from maxrr.paper import published
+from maxrr.paper.parts import Kind
 
-Kind = Literal["accuracy", "count", "share"]
 Verdict = Literal["agrees", "near", "differs"]
 Equivalence = Literal["equivalent", "different", "open"]
 
@@ -40,11 +40,14 @@ class Cell:
 
     Attributes
     ----------
+    kind
+        What kind of number it is; it decides how the cell is compared and printed.
     mean, stderr
     paper, difference, verdict, equivalence
         None where the paper has nothing to say.
     """
 
+    kind: Kind
     mean: float
     stderr: float | None
     paper: float | None
@@ -57,24 +60,25 @@ class Cell:
         return asdict(self)
 
 
-def compared(values: Sequence[float], paper: float | None = None, kind: Kind = "accuracy", times: int = 1) -> Cell:
-    """The mean of our runs beside the paper's number.
+def compare(values: Sequence[float], kind: Kind, paper: float | None = None, times: int = 1) -> Cell:
+    """Put the mean of our runs beside the paper's number.
 
     If the paper measured it several times, its number is the mean, and the error smaller by the root of how often.
 
-    >>> compared([0.90, 0.91, 0.89], 0.8971).verdict, compared([9_000.0], 10_745.3, "count").verdict
+    >>> compare([0.90, 0.91, 0.89], "accuracy", 0.8971).verdict, compare([9_000.0], "count", 10_745.3).verdict
     ('agrees', 'differs')
-    >>> compared([0.75, 0.89], 0.7572).verdict, compared([0.75, 0.89], 0.7572).equivalence
+    >>> uncertain = compare([0.75, 0.89], "accuracy", 0.7572)
+    >>> uncertain.verdict, uncertain.equivalence
     ('agrees', 'open')
     """
     mean = statistics.fmean(values)
     stderr = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
     if paper is None:
-        return Cell(mean, stderr, None, None, None, None)
+        return Cell(kind, mean, stderr, None, None, None, None)
     theirs, difference = error(paper, kind) / math.sqrt(times), mean - paper
     reach = half_interval(stderr, len(values)) if stderr is not None else half_interval(theirs)
     found = equivalence(difference, reach, margin(paper, kind))
-    return Cell(mean, stderr, paper, difference, verdict(difference, theirs, stderr), found)
+    return Cell(kind, mean, stderr, paper, difference, verdict(difference, theirs, stderr), found)
 
 
 def verdict(difference: float, theirs: float, ours: float | None) -> Verdict:
@@ -100,6 +104,7 @@ def half_interval(stderr: float, runs: int | None = None) -> float:
     >>> round(half_interval(1.0), 3), round(half_interval(1.0, 20), 3)
     (1.645, 1.729)
     """
+    # `scipy.stats` has these quantiles as norm.ppf and t.ppf, and takes much longer to import.
     return stderr * float(ndtri(1.0 - LEVEL) if runs is None else stdtrit(runs - 1, 1.0 - LEVEL))
 
 
@@ -120,3 +125,48 @@ def spread() -> float:
     0.0023
     """
     return statistics.stdev(published.table()["No"].values())
+
+
+# Ours beside ours: differences paired by seed
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of paired differences, with its standard error, t and the p-value of a two-sided t-test."""
+
+    mean: float
+    stderr: float
+    t: float | None  # none where all differences are the same
+    p: float
+
+
+def difference(ours: Sequence[float], theirs: Sequence[float]) -> Difference:
+    """By how much ours are larger, pair by pair. Two pairs are the least that say how much it varies.
+
+    >>> found = difference([3.0, 5.0, 7.0], [2.0, 2.0, 2.0])
+    >>> found.mean, round(found.stderr, 4), round(found.t, 4), round(found.p, 4)
+    (3.0, 1.1547, 2.5981, 0.1217)
+    """
+    each = [one - other for one, other in zip(ours, theirs, strict=True)]
+    mean, stderr = statistics.fmean(each), statistics.stdev(each) / math.sqrt(len(each))
+    if stderr == 0.0:  # all alike: certain, or nothing at all
+        return Difference(mean, 0.0, None, 0.0 if mean else 1.0)
+    t = mean / stderr  # as `scipy.stats.ttest_rel`, whose standard error is not to be had
+    return Difference(mean, stderr, t, float(2.0 * stdtr(len(each) - 1, -abs(t))))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's correction (1979): below a level, none of these is so by chance, but for a share of that level.
+
+    The smallest is multiplied by how many there are, the next by one less, and so on; none becomes smaller than the one
+    before it.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    # SciPy corrects for false discoveries only, and for these few lines statsmodels would be a dependency.
+    adjusted, most = [1.0] * len(p), 0.0
+    for place, which in enumerate(sorted(range(len(p)), key=lambda which: p[which])):
+        most = max(most, min(1.0, (len(p) - place) * p[which]))
+        adjusted[which] = most
+    return adjusted

@@ -8,48 +8,41 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
+from scipy.special import log_expit, log_softmax
 
 from maxrr.audit.signals import cross_entropy
-from maxrr.paper.heads import Bools, Floats, Head, Ints, Kind, OneVsOne, pairs
+from maxrr.paper.heads import Bools, Floats, Heads, Ints, OneVsOne, Scheme, pairs
 from maxrr.svm import PlattScaling, fit_platt
 
 Variant = Literal["retained", "everything", "test", "unnormalised", "softmax"]
-VARIANTS: dict[Variant, str] = {  # the first is what the library does
-    "retained": "a sigmoid a class, fitted to the retained records, divided by their sum",
-    "everything": "the same, fitted to all training records, forgotten ones among them",
-    "test": "the same, fitted to the test records",
-    "unnormalised": "as 'retained', but not divided by their sum",
-    "softmax": "of the scores themselves, without sigmoids",
-}
 USUAL: Variant = "retained"
-OF_KIND: dict[Kind, tuple[Variant, ...]] = {
-    "one-vs-rest": tuple(VARIANTS),
-    "one-vs-one": ("retained", "everything"),  # its pairs are coupled, so there is nothing to leave out
+OF_SCHEME: dict[Scheme, tuple[Variant, ...]] = {  # described in `names.PROBABILITIES`
+    "one-vs-rest": ("retained", "everything", "test", "unnormalised", "softmax"),
+    "one-vs-one": ("retained", "everything"),
 }
 LEAST = 1e-7  # as libsvm: no pairwise probability is nearer to 0 or 1
 
 
 def losses(
-    variant: Variant, head: Head, scores: tuple[Floats, Floats], labels: tuple[Ints, Ints], retained: Bools
+    variant: Variant, heads: Heads, scores: tuple[Floats, Floats], labels: tuple[Ints, Ints], retained: Bools
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """The cross-entropy of each training and each test record.
 
     Parameters
     ----------
     variant
-    head
-        Its kind decides: one-vs-one scores are coupled, as `SVC(probability=True)` does, whatever else.
+    heads
+        Their scheme decides: one-vs-one scores are coupled, as `SVC(probability=True)` does, whatever else.
     scores, labels
         Of training and test records.
     retained
-        The training records that the head was fitted to.
+        The training records that the heads were fitted to.
     """
-    if len(head.classes) < 3:
+    if len(heads.classes) < 3:
         raise ValueError("ways to probabilities differ from three classes on: two share one SVM")
-    columns = tuple(np.searchsorted(head.classes, side) for side in labels)
+    columns = tuple(np.searchsorted(heads.classes, side) for side in labels)
     if variant == "softmax":
-        return picked(-log_softmax(scores[0], axis=1), columns[0]), picked(-log_softmax(scores[1], axis=1), columns[1])
+        return pick(-log_softmax(scores[0], axis=1), columns[0]), pick(-log_softmax(scores[1], axis=1), columns[1])
     if variant == "test":
         known, rows = (scores[1], labels[1]), np.ones(len(labels[1]), dtype=bool)
     else:
@@ -57,39 +50,39 @@ def losses(
             (scores[0], labels[0]),
             np.ones(len(retained), dtype=bool) if variant == "everything" else retained,
         )
-    return calibrated(head, scores, labels, (known[0][rows], known[1][rows]), variant != "unnormalised")
+    return calibrate(heads, scores, labels, (known[0][rows], known[1][rows]), variant != "unnormalised")
 
 
-def calibrated(
-    head: Head, scores: tuple[Floats, Floats], labels: tuple[Ints, Ints], fitted_to: tuple[Floats, Ints],
+def calibrate(
+    heads: Heads, scores: tuple[Floats, Floats], labels: tuple[Ints, Ints], fitted_to: tuple[Floats, Ints],
     normalised: bool = True,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Cross-entropies by sigmoids that are fitted to these scores and labels, perhaps of heads that saw less."""
-    columns = tuple(np.searchsorted(head.classes, side) for side in labels)
-    if isinstance(head, OneVsOne):
-        sigmoids = fit_pairs(*fitted_to, head.classes)
-        both = tuple(cross_entropy(coupled(sigmoids, side), at) for side, at in zip(scores, columns, strict=True))
+    columns = tuple(np.searchsorted(heads.classes, side) for side in labels)
+    if isinstance(heads, OneVsOne):
+        sigmoids = fit_pairs(*fitted_to, heads.classes)
+        both = tuple(cross_entropy(couple(sigmoids, side), at) for side, at in zip(scores, columns, strict=True))
         return both[0], both[1]
-    scaling = fit_platt(*fitted_to, head.classes)
+    scaling = fit_platt(*fitted_to, heads.classes)
     if normalised:
         both = tuple(cross_entropy(scaling.probabilities(side), at) for side, at in zip(scores, columns, strict=True))
     else:
-        both = tuple(picked(-log_sigmoid(scaling, side), at) for side, at in zip(scores, columns, strict=True))
+        both = tuple(pick(-log_sigmoid(scaling, side), at) for side, at in zip(scores, columns, strict=True))
     return both[0], both[1]
 
 
-def picked(values: Floats, columns: NDArray[np.intp]) -> Floats:
-    """One value a row."""
+def pick(values: Floats, columns: NDArray[np.intp]) -> Floats:
+    """One value of each row."""
     return np.asarray(values[np.arange(len(values)), columns])
 
 
 def log_sigmoid(scaling: PlattScaling, scores: Floats) -> Floats:
     """The logarithm of each head's own sigmoid."""
-    return np.asarray(-np.logaddexp(0.0, scaling.a * (scores - scaling.centre) + scaling.b))
+    return np.asarray(log_expit(-(scaling.a * (scores - scaling.centre) + scaling.b)))
 
 
 def fit_pairs(scores: Floats, labels: Ints, classes: Ints) -> list[PlattScaling]:
-    """A sigmoid a pair of classes, fitted to the records of these two."""
+    """One sigmoid for each pair of classes, fitted to the records of these two."""
     found = []
     for column, (one, other) in enumerate(pairs(len(classes))):
         rows = (labels == classes[one]) | (labels == classes[other])
@@ -97,11 +90,12 @@ def fit_pairs(scores: Floats, labels: Ints, classes: Ints) -> list[PlattScaling]
     return found
 
 
-def coupled(sigmoids: list[PlattScaling], scores: Floats) -> Floats:
+def couple(sigmoids: list[PlattScaling], scores: Floats) -> Floats:
     """Probabilities that agree best with those of all pairs.
 
     The second method of Wu, Lin and Weng ("Probability estimates for multi-class classification by pairwise coupling",
-    2004): minimise Σᵢⱼ (rⱼᵢpᵢ − rᵢⱼpⱼ)² over the simplex's plane, a linear system a record.
+    2004): minimise Σᵢⱼ (rⱼᵢpᵢ − rᵢⱼpⱼ)² over the simplex's plane, one linear system per record. scikit-learn has
+    it only inside `SVC`, for scores of its own.
     """
     count = round((1 + (1 + 8 * scores.shape[1]) ** 0.5) / 2)
     r = np.zeros((len(scores), count, count))

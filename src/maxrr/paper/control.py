@@ -2,7 +2,7 @@
 
 A verification 'should be able to distinguish' a model that holds the records from one that does not, as the paper says:
 V(A(D)) ≠ V(A(D∖D_f)). So the attack of the verification, with the same members, also judges the models before: MaxRR's
-with a head on all records, and the perfect one's trained on all of them. Only by how much more often it then claims a
+with heads on all records, and the perfect one's trained on all of them. Only by how much more often it then claims a
 record unlearned does it show anything about forgetting.
 """
 
@@ -12,21 +12,21 @@ from typing import Literal
 
 import numpy as np
 
-from maxrr.paper.comparison import MARGINS, Cell, compared, equivalence, half_interval
+from maxrr.paper.comparison import MARGINS, Cell, compare, equivalence, half_interval
 from maxrr.paper.confidence import USUAL, losses
-from maxrr.paper.heads import Bools, Floats, Head
+from maxrr.paper.heads import Bools, Floats, Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.results import Json
 from maxrr.paper.verification import (
     METHODS,
     SCENARIOS,
     Scenario,
-    all_claims,
-    answered,
-    attacked,
-    headed,
+    answer,
+    attack,
+    fit_heads,
+    judge_runs,
+    judge_side_by_side,
     scenario,
-    side_by_side,
 )
 
 Seen = Literal["seen", "not seen", "reversed", "open"]
@@ -35,14 +35,14 @@ RUNS = 8  # enough for a difference, paired by run, and so many models of both m
 BEFORE, MORE = "before", "claimed more after"
 
 
-def control(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Who is claimed unlearned before and after, and how well that tells them apart; finished after each request."""
     results, runs = lab.results("control"), min(RUNS, lab.profile.few)
-    before = results.piece(BEFORE, lambda: judged_before(lab, runs))
+    before = results.piece(BEFORE, lambda: judge_before(lab, runs))
     cells: dict[str, dict[str, Json]] = {}
     content: Json = {}
     for name in SCENARIOS:
-        after = results.piece(name, partial(judged_after, lab, scenario(lab, name), runs))
+        after = results.piece(name, partial(judge_after, lab, scenario(lab, name), runs))
         for method in METHODS:
             row = {column: cell.to_json() for column, cell in apart(before[name][method], after[method]).items()}
             row[MORE]["signed"] = True
@@ -55,17 +55,17 @@ def control(lab: Lab) -> Json:
 
 
 def apart(before: Sequence[float], after: Sequence[float]) -> dict[str, Cell]:
-    """Shares of claimed records, a run each, and what they differ by, paired.
+    """Shares of claimed records, one for each run, and what they differ by, paired.
 
     Told apart: the share of right answers if 'claimed unlearned' is taken to mean 'after', with as many records before
     as after. A coin has a half.
     """
     both = list(zip(before, after, strict=True))
     return {
-        "claimed before": compared(before),
-        "claimed after": compared(after),
-        MORE: compared([late - early for early, late in both]),
-        "told apart": compared([(late + 1.0 - early) / 2.0 for early, late in both]),
+        "claimed before": compare(before, "share"),
+        "claimed after": compare(after, "share"),
+        MORE: compare([late - early for early, late in both], "share"),
+        "told apart": compare([(late + 1.0 - early) / 2.0 for early, late in both], "share"),
     }
 
 
@@ -85,34 +85,34 @@ def seen(more: Json, runs: int) -> Seen:
     return "not seen" if found == "equivalent" else "open"
 
 
-def judged_before(lab: Lab, runs: int) -> Json:
+def judge_before(lab: Lab, runs: int) -> Json:
     """The same models for all requests, none of which they have answered: only the members differ."""
     features = {"MaxRR": lab.after_the_core[:runs], "perfect": lab.after_everything[:runs]}
-    models = headed(lab, features, None, lab.profile.heads)
+    models = fit_heads(lab, features, None, lab.profile.heads)
     found: Json = {name: {} for name in SCENARIOS}
     for method in METHODS:
-        both = side_by_side(lambda model: cross_entropies(lab, *model), models[method])
+        both = judge_side_by_side(lambda model: cross_entropies(lab, *model), models[method])
         trained, others = np.split(both, [len(lab.training)], axis=1)
         for name in SCENARIOS:
             request = scenario(lab, name)
-            claims = [attacked(lab, request, *run) for run in zip(trained, others, strict=True)]
+            claims = [attack(lab, request, *run) for run in zip(trained, others, strict=True)]
             found[name][method] = shares(np.stack(claims))
     return found
 
 
-def cross_entropies(lab: Lab, features: Features, head: Head) -> Floats:
-    """Of all training and then all test records, by a head that saw all of the former."""
+def cross_entropies(lab: Lab, features: Features, heads: Heads) -> Floats:
+    """Of all training and then all test records, by heads that saw all of the former."""
     scores, labels = (
-        (head.scores(features.training), head.scores(features.test)),
+        (heads.scores(features.training), heads.scores(features.test)),
         (lab.training.labels, lab.test.labels),
     )
-    return np.concatenate(losses(USUAL, head, scores, labels, np.ones(len(lab.training), dtype=bool)))
+    return np.concatenate(losses(USUAL, heads, scores, labels, np.ones(len(lab.training), dtype=bool)))
 
 
-def judged_after(lab: Lab, request: Scenario, runs: int) -> Json:
+def judge_after(lab: Lab, request: Scenario, runs: int) -> Json:
     """As in the verification."""
-    models = answered(lab, lab.seeds(runs), request)
-    return {method: shares(all_claims(lab, models[method], request)) for method in METHODS}
+    models = answer(lab, lab.seeds(runs), request)
+    return {method: shares(judge_runs(lab, models[method], request)) for method in METHODS}
 
 
 def shares(claims: Bools) -> list[float]:

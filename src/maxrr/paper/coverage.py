@@ -2,25 +2,25 @@
 
 import numpy as np
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
 
 
-def coverage(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The kinds of records in models whose extractor saw the core, and their accuracy."""
     results = lab.results("coverage")
-    found = results.piece("core", lambda: counted(lab))
+    found = results.piece("core", lambda: count_kinds(lab))
     paper = published()["coverage"]["union_of_support_and_core20k"] if lab.comparable else None
     core = lab.profile.large
     covered = [core + outside for outside in found["influential_outside"]]
     cells = {
-        "core or influential": compared(covered, paper, "count"),
+        "core or influential": compare(covered, "count", paper),
         # The paper's number less its core: 20,000 of 20,500 would agree by themselves.
-        "influential, not core": compared(found["influential_outside"], paper and paper - core, "count"),
-        "core, not influential": compared(found["core_only"]),
-        "free": compared([len(lab.training) - count for count in covered]),
+        "influential, not core": compare(found["influential_outside"], "count", paper and paper - core),
+        "core, not influential": compare(found["core_only"], "count"),
+        "free": compare([len(lab.training) - count for count in covered], "count"),
     }
     return results.finish({
         "part": "coverage", "title": "Who is not forgotten for free", "runs": lab.profile.few, "core": core,
@@ -28,11 +28,11 @@ def coverage(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def counted(lab: Lab) -> Json:
+def count_kinds(lab: Lab) -> Json:
     """For each model the records that are influential outside the core, and core without influence."""
     core, features = lab.mask(lab.top(lab.profile.large)), lab.after_the_core
     outside, core_only = [], []
-    for head in lab.heads(features, [None] * len(features)):
-        outside.append(float(np.sum(head.influential & ~core)))
-        core_only.append(float(np.sum(core & ~head.influential)))
+    for heads in lab.fit_heads(features, [None] * len(features)):
+        outside.append(float(np.sum(heads.influential & ~core)))
+        core_only.append(float(np.sum(core & ~heads.influential)))
     return {"influential_outside": outside, "core_only": core_only}

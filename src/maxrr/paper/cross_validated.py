@@ -2,7 +2,7 @@
 
 The sigmoids are fitted to scores of the retained records by SVMs that did not see them: each fold's by SVMs fitted to
 the other four. Then they are applied to the scores of the SVMs fitted to all. For pairs of classes that is what libsvm
-does, but for its folds, which are drawn a pair; here a record has one fold, by its id. Only for the paper's first
+does, except that it draws folds anew for each pair; here a record has one fold, by its id. Only for the paper's first
 figure, the whole core forgotten: it takes six fits where the others take one.
 """
 
@@ -14,19 +14,19 @@ from maxrr.audit.threshold import folds_of
 from maxrr.paper import published
 from maxrr.paper.agreement import READINGS, at_least
 from maxrr.paper.agreement import ends as points
-from maxrr.paper.confidence import calibrated
-from maxrr.paper.heads import Bools, Floats, Head
+from maxrr.paper.confidence import calibrate
+from maxrr.paper.heads import Bools, Floats, Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.results import Json
 from maxrr.paper.verification import (
     FIGURES,
     METHODS,
     Scenario,
-    attacked,
+    attack,
     ends,
-    extracted,
+    extract,
+    judge_side_by_side,
     scenario,
-    side_by_side,
     tally,
 )
 
@@ -34,58 +34,58 @@ REQUEST = "core20k"
 FOLDS = 5
 
 
-def cross_validated(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Both ends of the histograms, and the agreement of verdicts, beside the paper's."""
     results = lab.results("cross-validated")
-    found = results.piece(REQUEST, lambda: tally({method: claims(lab, method) for method in METHODS}))
+    found = results.piece(REQUEST, lambda: tally({method: judge_runs_of(lab, method) for method in METHODS}))
     figure = published.published()[FIGURES[REQUEST]]
-    compare = lab.comparable and lab.profile.few == figure["runs"]
+    comparable = lab.comparable and lab.profile.few == figure["runs"]
     cells: dict[str, Json] = {}
     for method in METHODS:
         counts = found["claimed"][method]
-        paper = list(figure["fraction_by_runs_claimed_unlearned"][method.lower()].values()) if compare else None
+        paper = list(figure["fraction_by_runs_claimed_unlearned"][method.lower()].values()) if comparable else None
         row = ends([count / sum(counts) for count in counts], paper)
         cells[method] = {column: cell.to_json() for column, cell in row.items()}
     shares = {reading: at_least(found[reading]) for reading in READINGS}
-    cells["both"] = points(shares, published.agreement(REQUEST) if compare else {})
+    cells["both"] = points(shares, published.agreement(REQUEST) if comparable else {})
     return results.finish({
         "part": "cross-validated", "title": "Platt scaling by cross-validation", "runs": lab.profile.few,
         "cells": cells,
     })  # fmt: skip
 
 
-def claims(lab: Lab, method: str) -> Bools:
+def judge_runs_of(lab: Lab, method: str) -> Bools:
     """Which forgotten records are claimed unlearned, (runs × records); one method after the other, each kept."""
 
     def measure() -> Bools:
         request = scenario(lab, REQUEST)
-        features = extracted(lab, lab.seeds(lab.profile.few), request, (method,))[method]
+        features = extract(lab, lab.seeds(lab.profile.few), request, (method,))[method]
         kept = ~lab.mask(request.forgotten)
-        heads, unseen = fitted(lab, features, kept)
+        heads, unseen = fit_by_folds(lab, features, kept)
         runs = list(zip(features, heads, unseen, strict=True))
-        return side_by_side(lambda run: verdicts(lab, *run, kept, request), runs)
+        return judge_side_by_side(lambda run: judge(lab, *run, kept, request), runs)
 
-    return lab.kept(f"cross-validated-{method}", measure)
+    return lab.keep(f"cross-validated-{method}", measure)
 
 
-def fitted(lab: Lab, features: list[Features], kept: Bools) -> tuple[list[Head], list[Floats]]:
-    """Heads on what is left, and scores of these records, each by a head without its fold; a run each."""
+def fit_by_folds(lab: Lab, features: list[Features], kept: Bools) -> tuple[list[Heads], list[Floats]]:
+    """For each run the heads on what is left, and scores of these records, each by heads fitted without its fold."""
     folds, runs = folds_of(lab.training.ids, FOLDS), len(features)
     masks = [kept, *(kept & (folds != fold) for fold in range(FOLDS))]
-    heads = lab.heads(features * len(masks), [mask for mask in masks for _ in range(runs)])
-    whole = list(islice(heads, runs))
-    scores = [np.empty_like(head.scores(one.training)) for one, head in zip(features, whole, strict=True)]
+    solved = lab.fit_heads(features * len(masks), [mask for mask in masks for _ in range(runs)])
+    whole = list(islice(solved, runs))
+    scores = [np.empty_like(heads.scores(one.training)) for one, heads in zip(features, whole, strict=True)]
     for fold in range(FOLDS):
         rows = folds == fold
-        for one, into, head in zip(features, scores, islice(heads, runs), strict=True):
-            into[rows] = head.scores(one.training)[rows]
+        for one, into, heads in zip(features, scores, islice(solved, runs), strict=True):
+            into[rows] = heads.scores(one.training)[rows]
     return whole, [one[kept] for one in scores]
 
 
-def verdicts(lab: Lab, features: Features, head: Head, unseen: Floats, kept: Bools, request: Scenario) -> Bools:
+def judge(lab: Lab, features: Features, heads: Heads, unseen: Floats, kept: Bools, request: Scenario) -> Bools:
     """The attack, with sigmoids fitted to these scores."""
     scores, labels = (
-        (head.scores(features.training), head.scores(features.test)),
+        (heads.scores(features.training), heads.scores(features.test)),
         (lab.training.labels, lab.test.labels),
     )
-    return attacked(lab, request, *calibrated(head, scores, labels, (unseen, lab.training.labels[kept])))
+    return attack(lab, request, *calibrate(heads, scores, labels, (unseen, lab.training.labels[kept])))

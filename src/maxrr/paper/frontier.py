@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.core import FrequencyCore
-from maxrr.paper.comparison import compared
-from maxrr.paper.heads import Head
+from maxrr.paper.comparison import Cell, compare
+from maxrr.paper.heads import Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.results import Json
 from maxrr.paper.selectors import FEW, SELECTORS, Selector
 
 
-def frontier(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Every selector with every size of core."""
     results = lab.results("frontier")
     cells: dict[str, Json] = {}
@@ -23,9 +23,9 @@ def frontier(lab: Lab) -> Json:
         for name, selector in selectors(lab).items():
             found = results.piece(
                 f"{name} {k}",
-                lambda name=name, selector=selector, k=k: cost_and_accuracy(lab, selector(lab, k), f"{name}-{k}"),  # type: ignore[misc]
+                lambda name=name, selector=selector, k=k: measure_core(lab, selector(lab, k), f"{name}-{k}"),  # type: ignore[misc]
             )
-            row = {column: compared(values) for column, values in found.items()}
+            row = compare_core(found)
             cells[f"{name}, {k:,}"] = {column: cell.to_json() for column, cell in row.items()}
             shares = {column: cell.mean for column, cell in row.items()}
             points.append({"selector": name, "k": k, "stderr": row["accuracy"].stderr, **shares})
@@ -35,27 +35,35 @@ def frontier(lab: Lab) -> Json:
     })  # fmt: skip
 
 
+def compare_core(found: Json) -> dict[str, Cell]:
+    """What `describe_core` says of a core, as cells: its accuracy, and shares of the records."""
+    return {
+        quantity: compare(values, "accuracy" if quantity == "accuracy" else "share")
+        for quantity, values in found.items()
+    }
+
+
 def selectors(lab: Lab) -> dict[str, Selector]:
     """All of them; but a short ranking needs a longer one beside it."""
     short = lab.profile.ranked <= FrequencyCore.runs
     return {name: selector for name, selector in SELECTORS.items() if name != FEW or not short}
 
 
-def cost_and_accuracy(lab: Lab, core: NDArray[Any], piece: str) -> Json:
+def measure_core(lab: Lab, core: NDArray[Any], piece: str) -> Json:
     """Of models whose extractor saw this core: accuracy, and shares of all records by what forgetting them takes."""
     seeds = lab.seeds(lab.profile.trials)
-    features = lab.embedded(lab.extractors(seeds, lab.training.select(np.sort(core)), piece=piece))
-    return told(lab, core, features, list(lab.heads(features, [None] * len(seeds))))
+    features = lab.embed(lab.train(seeds, lab.training.select(np.sort(core)), piece=piece))
+    return describe_core(lab, core, features, list(lab.fit_heads(features, [None] * len(seeds))))
 
 
-def told(lab: Lab, core: NDArray[Any], features: Sequence[Features], heads: Sequence[Head]) -> Json:
+def describe_core(lab: Lab, core: NDArray[Any], features: Sequence[Features], solved: Sequence[Heads]) -> Json:
     """The same of models that are there: what their extractors give, and their heads."""
     in_core = lab.mask(core)
-    exact = [float(np.mean(head.influential & ~in_core)) for head in heads]
+    exact = [float(np.mean(heads.influential & ~in_core)) for heads in solved]
     share = float(in_core.mean())
     return {
-        "accuracy": lab.correct(features, heads),
+        "accuracy": lab.accuracies(features, solved),
         "free": [1.0 - share - one for one in exact],
         "exact": exact,
-        "approximate": [share] * len(heads),
+        "approximate": [share] * len(solved),
     }

@@ -1,10 +1,11 @@
-"""Solved heads over an extractor's features, by both ways to tell many classes apart with SVMs that know two.
+"""The heads over an extractor's features, by both schemes to tell many classes apart with SVMs for two.
 
 The paper says one-vs-rest. The class that most people take for a linear SVM, scikit-learn's `SVC`, is one-vs-one inside
 (its `decision_function_shape="ovr"` only changes the shape of the answer), so the experiments have both.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, Protocol
@@ -12,52 +13,56 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import Certificate, LinearSVM
+from maxrr.parallel import Processes, cores
+from maxrr.progress import Progress
+from maxrr.svm import Certificate, LinearSVM, influential_in
 from maxrr.svm.arrays import Array, to_numpy
 from maxrr.unlearning.flat_heads import quietly
 
-Kind = Literal["one-vs-rest", "one-vs-one"]
+Scheme = Literal["one-vs-rest", "one-vs-one"]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+SMALL = 2**18  # numbers in a run's features: up to here heads are solved before a process would have started
 
-class Head(Protocol):
-    """What experiments ask of a head."""
+
+class Heads(Protocol):
+    """What experiments ask of the heads over one extractor."""
 
     @property
     def classes(self) -> Ints:
-        """Those that it knows, sorted."""
+        """Those that the heads know, sorted."""
 
     @property
     def influential(self) -> Bools:
-        """Who shapes it, among all training records; never one that it was not fitted to."""
+        """Which training records shape the heads; never one that they were not fitted to."""
 
     @property
     def gap(self) -> float:
-        """How far its SVMs are from their optimum at most: the worst relative duality gap."""
+        """How far the heads are from their optimum at most: the worst relative duality gap."""
 
     def scores(self, features: Array) -> Floats:
-        """Decision values, (records × its SVMs)."""
+        """Decision values, (records × heads)."""
 
-    def chosen(self, scores: Floats) -> Ints:
+    def choose(self, scores: Floats) -> Ints:
         """The class of each record."""
 
 
-def accuracy(head: Head, features: Array, labels: Ints) -> float:
+def accuracy(heads: Heads, features: Array, labels: Ints) -> float:
     """The share of records that get their own class."""
-    return float(np.mean(head.chosen(head.scores(features)) == labels))
+    return float(np.mean(heads.choose(heads.scores(features)) == labels))
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """Weights and biases of SVMs for two classes each, and who shapes any of them."""
+    """Weights and biases of all heads, and which records shape any of them."""
 
     classes: Ints
     weights: Floats
     biases: Floats
     influential: Bools
-    gap: float  # the worst of its SVMs', relative
+    gap: float  # the worst of all heads, relative
 
     def scores(self, features: Array) -> Floats:
         """Decision values in float64."""
@@ -65,18 +70,18 @@ class Linear:
 
 
 class OneVsRest(Linear):
-    """An SVM a class against all others; the largest score wins."""
+    """One head per class, against all others; the largest score wins."""
 
-    def chosen(self, scores: Floats) -> Ints:
+    def choose(self, scores: Floats) -> Ints:
         if scores.shape[1] == 1:  # two classes share one
             return np.asarray(self.classes[(scores[:, 0] > 0.0).astype(int)])
         return np.asarray(self.classes[scores.argmax(1)])
 
 
 class OneVsOne(Linear):
-    """An SVM a pair of classes, positive for the second; each has a vote, and of equal ones the first class wins."""
+    """One head per pair of classes, positive for the second; each has a vote, and the first class wins a tie."""
 
-    def chosen(self, scores: Floats) -> Ints:
+    def choose(self, scores: Floats) -> Ints:
         votes = np.zeros((len(scores), len(self.classes)), dtype=int)
         for column, (one, other) in enumerate(pairs(len(self.classes))):
             votes[:, other] += scores[:, column] > 0.0
@@ -96,9 +101,9 @@ def pairs(classes: int) -> list[tuple[int, int]]:
 def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsRest:
     """Fitted to the records of the mask; None stands for all."""
     rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
-    model = fitted(to_numpy(X)[rows], y[rows], C)
+    model = fit_svm(to_numpy(X)[rows], y[rows], C)
     influential = np.isin(np.arange(len(y)), rows[model.support_])
-    return OneVsRest(model.classes_, model.coef_, model.intercept_, influential, worst(model.certificate_))
+    return OneVsRest(model.classes_, model.coef_, model.intercept_, influential, worst_gap(model.certificate_))
 
 
 def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsOne:
@@ -109,23 +114,68 @@ def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> O
     weights, biases, gaps, influential = [], [], [], np.zeros(len(y), dtype=bool)
     for one, other in pairs(len(classes)):
         both = np.sort(np.concatenate([members[one], members[other]]))
-        model = fitted(features[both], y[both], C)
+        model = fit_svm(features[both], y[both], C)
         weights.append(model.coef_[0])
         biases.append(model.intercept_[0])
-        gaps.append(worst(model.certificate_))
+        gaps.append(worst_gap(model.certificate_))
         influential[both[model.support_]] = True
     return OneVsOne(classes, np.stack(weights), np.array(biases), influential, max(gaps))
 
 
-def fitted(features: Array, labels: Ints, C: float) -> LinearSVM:
-    """An SVM. Nobody is warned of one that has no weights: it is what the experiment found, and is counted as such."""
+def fit_svm(features: Array, labels: Ints, C: float) -> LinearSVM:
+    """Fit SVMs without the warning that one has no weights: that is what the experiment found, and counted as such."""
     with quietly():
         return LinearSVM(C=C).fit(features, labels)
 
 
-def worst(certificates: Iterable[Certificate]) -> float:
-    """The worst relative gap of a head's SVMs; a number from one that is not solved would be nobody's."""
+def worst_gap(certificates: Iterable[Certificate]) -> float:
+    """The worst relative gap of these heads. One that is not solved is an error: its numbers would mean nothing."""
     found = list(certificates)
     if not all(certificate.solved for certificate in found):
         raise ValueError("an SVM was not solved to its certificate: please report it, with the command and the seed")
     return max(certificate.relative_gap for certificate in found)
+
+
+# Many at once
+
+SOLVE: dict[Scheme, Callable[[Array, Ints, Bools | None, float], Heads]] = {
+    "one-vs-rest": solve_one_vs_rest,
+    "one-vs-one": solve_one_vs_one,
+}
+
+
+def solve(
+    scheme: Scheme, runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], progress: Progress | None = None,
+    C: float = 1.0,
+) -> Iterator[Heads]:  # fmt: skip
+    """The heads on each of these features, fitted to the records of the mask beside it; None stands for all.
+
+    Neighbours with the same mask, the same array, are solved together where they can be.
+    """
+    if not runs or np.prod(runs[0].shape) <= SMALL:
+        yield from (SOLVE[scheme](X, y, mask, C) for X, mask in zip(runs, masks, strict=True))
+    elif scheme == "one-vs-rest":
+        solved = influential_in(runs, y, C=C, masks=masks, progress=progress)
+        for mask, found in zip(masks, solved, strict=True):
+            classes, gap = np.unique(y if mask is None else y[mask]), worst_gap(found.certificates)
+            yield OneVsRest(classes, found.weights, found.biases, found.mask, gap)
+    else:
+        yield from in_processes(runs, y, masks, C, progress)
+
+
+def in_processes(
+    runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, progress: Progress | None
+) -> Iterator[OneVsOne]:  # fmt: skip
+    """One-vs-one heads, one per core. Features are copied for those that are under way or next, not for all."""
+    jobs = ((np.asarray(to_numpy(X)), mask) for X, mask in zip(runs, masks, strict=True))
+    with closing(Processes(ahead=cores()).map(solve_job, jobs, y, C)) as solved:
+        for done, heads in enumerate(solved, 1):
+            yield heads
+            if progress is not None:
+                progress("one-vs-one heads", done, len(runs))
+
+
+def solve_job(job: tuple[Array, Bools | None], y: Ints, C: float) -> OneVsOne:
+    """In the worker process."""
+    X, mask = job
+    return solve_one_vs_one(np.array(X), np.array(y), mask, C)

@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
 
 
-def histogram(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Count them, in as many runs as the profile has."""
     results = lab.results("histogram")
-    found = results.piece("ranking", lambda: counted(lab))
+    found = results.piece("ranking", lambda: count_by_runs(lab))
     by_runs = np.array(found["count_by_number_of_runs"])
     theirs = published()["support_vector_histogram"]
     papers = theirs["derived"] if lab.comparable else {}
     enough = lab.profile.ranked == theirs["runs"]  # 'ever' and 'always' depend on how many runs there are
     cells = {
-        "ever": compared([float(by_runs[1:].sum())], papers.get("ever_support") if enough else None, "count"),
-        "in every run": compared([float(by_runs[-1])], papers.get("support_in_every_run") if enough else None, "count"),
-        "a run": compared(found["influential_a_run"], papers.get("mean_support_per_run"), "count"),
+        "ever": compare([float(by_runs[1:].sum())], "count", papers.get("ever_support") if enough else None),
+        "in every run": compare([float(by_runs[-1])], "count", papers.get("support_in_every_run") if enough else None),
+        "a run": compare(found["influential_a_run"], "count", papers.get("mean_support_per_run")),
     }
     return results.finish({
         "part": "histogram", "title": "Support vectors", "runs": lab.profile.ranked, "records": len(lab.training),
@@ -29,7 +29,7 @@ def histogram(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def counted(lab: Lab) -> Json:
+def count_by_runs(lab: Lab) -> Json:
     """Records by the number of runs in which they are influential, from none to all; and influential records a run."""
     ranking = lab.ranking
     a_run = [int(np.unpackbits(row, count=len(ranking.ids)).sum()) for row in ranking.votes]

@@ -1,6 +1,5 @@
 """What every experiment needs: records, seeds, the ranking, trained extractors, solved heads."""
 
-import copy
 import hashlib
 import io
 import json
@@ -24,15 +23,14 @@ from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split
-from maxrr.nets.embedding import BLOCKS, full_precision
-from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.nets.embedding import embed_on_device
+from maxrr.nets.records import as_tensor, chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.paper import published
-from maxrr.paper.heads import Bools, Head, Kind, accuracy
+from maxrr.paper.heads import Bools, Heads, Scheme, accuracy, solve
 from maxrr.paper.profiles import PROFILES, Profile
 from maxrr.paper.results import Results
-from maxrr.paper.solving import solve
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
 
@@ -60,7 +58,7 @@ class Lab:
     device
     out
         The folder of the result files.
-    report
+    progress
         Called as long work goes on.
     """
 
@@ -126,7 +124,7 @@ class Lab:
             if made != about:
                 raise ValueError(f"{path} is of another profile or seed: choose another --out, or delete it")
             return Ranking(self.training.ids, tuple(seeds), votes, gap)
-        found = self.ranked(seeds)
+        found = self.measure_ranking(seeds)
         content = io.BytesIO()
         np.savez_compressed(content, marks=found.votes, gap=np.float64(found.worst_gap), about=np.str_(about))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +132,7 @@ class Lab:
         self.tidy()
         return found
 
-    def ranked(self, seeds: list[int]) -> Ranking:
+    def measure_ranking(self, seeds: list[int]) -> Ranking:
         """The ranking, measured."""
         if self.profile.heads == "one-vs-rest":
             folder = self.work("ranking")
@@ -144,14 +142,14 @@ class Lab:
             )  # fmt: skip
             shutil.rmtree(folder)
             return found
-        features = self.embedded(self.extractors(seeds, self.training, piece="ranking"))
-        return self.ranking_by(seeds, self.heads(features, [None] * len(seeds)))
+        features = self.embed(self.train(seeds, self.training, piece="ranking"))
+        return self.ranking_by(seeds, self.fit_heads(features, [None] * len(seeds)))
 
-    def ranking_by(self, seeds: Sequence[int], heads: Iterable[Head]) -> Ranking:
+    def ranking_by(self, seeds: Sequence[int], solved: Iterable[Heads]) -> Ranking:
         """The ranking that these heads give, each of a network with one of the seeds."""
-        solved = list(heads)
-        votes = np.packbits(np.stack([head.influential for head in solved]), axis=1)
-        return Ranking(self.training.ids, tuple(seeds), votes, max(head.gap for head in solved))
+        solved = list(solved)
+        votes = np.packbits(np.stack([heads.influential for heads in solved]), axis=1)
+        return Ranking(self.training.ids, tuple(seeds), votes, max(heads.gap for heads in solved))
 
     def top(self, k: int) -> NDArray[Any]:
         """The core of the k most frequent records, sorted."""
@@ -173,7 +171,7 @@ class Lab:
         shape, classes = self.training.shape, len(self.training.class_names)
         return MLP(shape[0], classes) if len(shape) == 1 else LeNet5(shape, classes)
 
-    def extractors(
+    def train(
         self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,
         recipe: Recipe | None = None, network: torch.nn.Module | None = None, piece: str = "networks",
     ) -> Iterator[torch.nn.Module]:  # fmt: skip
@@ -195,7 +193,7 @@ class Lab:
         while self.used:
             shutil.rmtree(self.used.pop(), ignore_errors=True)
 
-    def embedded(self, networks: Iterator[torch.nn.Module]) -> list[Features]:
+    def embed(self, networks: Iterator[torch.nn.Module]) -> list[Features]:
         """All records under each of the networks."""
         return [self.features(split(network)[0]) for network in networks]
 
@@ -203,7 +201,8 @@ class Lab:
         """All records as an extractor sees them."""
         if self.device.type == "cpu":
             return Features(*(embed(extractor, side, device=self.device) for side in (self.training, self.test)))
-        return Features(*(embed_there(extractor, side) for side in self.on_device))
+        sides = zip(self.on_device, (self.training, self.test), strict=True)
+        return Features(*(embed_on_device(extractor, inputs, side.ids) for inputs, side in sides))
 
     @cached_property
     def after_the_core(self) -> list[Features]:
@@ -212,27 +211,27 @@ class Lab:
         Several parts look at these models, so they are trained once.
         """
         core = self.training.select(self.top(self.profile.large))
-        return self.embedded(self.extractors(self.seeds(self.profile.few), core, piece="core"))
+        return self.embed(self.train(self.seeds(self.profile.few), core, piece="core"))
 
     @cached_property
     def after_everything(self) -> list[Features]:
         """All records under extractors that saw every one of them, for each of the few runs; trained once as well."""
-        return self.embedded(self.extractors(self.seeds(self.profile.few), self.training, piece="everything"))
+        return self.embed(self.train(self.seeds(self.profile.few), self.training, piece="everything"))
 
     @cached_property
     def on_device(self) -> tuple[Tensor, Tensor]:
         """The records of both sides, as they are stored."""
         return tuple(as_tensor(side.inputs).to(self.device) for side in (self.training, self.test))  # type: ignore[return-value]
 
-    def heads(
-        self, features: Sequence[Features], masks: Sequence[Bools | None], kind: Kind | None = None, C: float = 1.0
-    ) -> Iterator[Head]:  # fmt: skip
-        """The SVM on each of these features, fitted to the records of the mask beside it; None stands for all.
+    def fit_heads(
+        self, features: Sequence[Features], masks: Sequence[Bools | None], scheme: Scheme | None = None, C: float = 1.0
+    ) -> Iterator[Heads]:  # fmt: skip
+        """The heads on each of these features, fitted to the records of the mask beside it; None stands for all.
 
-        Of the profile's kind, if no other is asked for.
+        By the profile's scheme, if no other is asked for.
         """
         return solve(
-            kind or self.profile.heads,
+            scheme or self.profile.heads,
             [one.training for one in features],
             self.training.labels,
             masks,
@@ -240,15 +239,15 @@ class Lab:
             C,
         )
 
-    def accuracies(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:
+    def fit_and_test(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:
         """On the test records, of heads fitted as in `heads`."""
-        return self.correct(features, self.heads(features, masks))
+        return self.accuracies(features, self.fit_heads(features, masks))
 
-    def correct(self, features: Iterable[Features], heads: Iterable[Head]) -> list[float]:
+    def accuracies(self, features: Iterable[Features], solved: Iterable[Heads]) -> list[float]:
         """Accuracies on the test records of heads on their features."""
-        return [accuracy(head, one.test, self.test.labels) for one, head in zip(features, heads, strict=True)]
+        return [accuracy(heads, one.test, self.test.labels) for one, heads in zip(features, solved, strict=True)]
 
-    def kept(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    def keep(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """An array that several pieces need, measured once; it lies with the unfinished work, under its setting."""
         setting = hashlib.sha256(json.dumps(self.setting).encode()).hexdigest()
         path = self.work(f"{name}-{setting[:8]}.npy")
@@ -273,13 +272,3 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}): delete it, and it is measured again") from error
-
-
-def embed_there(extractor: torch.nn.Module, records: Tensor) -> Tensor:
-    """As `embed`, for records that are on a device already: a hundred networks look at them, one after the other."""
-    network = copy.deepcopy(extractor).to(records.device).eval()
-    kind = next(network.parameters()).dtype
-    with torch.inference_mode(), full_precision():
-        starts = range(0, len(records), BLOCKS["cuda"])
-        blocks = [network(ready(records[at : at + BLOCKS["cuda"]], kind)).flatten(1) for at in starts]
-    return torch.cat(blocks).clone()  # a tensor like any other, outside of that mode

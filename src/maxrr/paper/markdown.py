@@ -1,18 +1,18 @@
 """Numbers of a reproduction as Markdown tables, for pages that are read in a repository."""
 
-from maxrr.paper.figures.names import Json, readable
-from maxrr.paper.figures.verdicts import MARKS, SIGNS
-from maxrr.paper.page import MISSING, cell_text, is_share
+from maxrr.paper.cells import MARKS, MISSING, SIGNS, cell_text
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json, Kind, kind_of
 
 
 def markdown_lines(content: Json, *wanted: str) -> str:
-    """A line a number: ours, the paper's, the difference, the verdict. Of some rows only, if they are named."""
+    """One line per number: ours, the paper's, the difference, the verdict. Of some rows only, if they are named."""
     lines = ["| | ours | the paper's | difference | |", "|---|---:|---:|---:|---|"]
     for name, row in content["cells"].items():
         for column, cell in row.items():
             if wanted and name not in wanted:
                 continue
-            *numbers, verdict = cell_text(cell, is_share(name, column))
+            *numbers, verdict = cell_text(cell, kind_of(cell, column, content))
             what = name if len(row) == 1 else f"{readable(name, content)}: {readable(column, content)}"
             lines.append(f"| {what} | {' | '.join(numbers)} | {signed(verdict, cell)} |")
     return "\n".join(lines)
@@ -26,14 +26,17 @@ def markdown_grid(content: Json) -> str:
         f"| | {' | '.join(readable(column, content) for column in columns)} |", f"|---|{'---:|' * len(columns)}"
     ]  # fmt: skip
     for name, row in cells.items():
-        told = [shown(row[column], is_share(name, column)) if column in row else MISSING for column in columns]
+        told = [
+            show_cell(row[column], kind_of(row[column], column, content)) if column in row else MISSING
+            for column in columns
+        ]
         lines.append(f"| {readable(name, content)} | {' | '.join(told)} |")
     return "\n".join(lines)
 
 
-def shown(cell: Json, share: bool) -> str:
+def show_cell(cell: Json, kind: Kind) -> str:
     """A cell in one or two lines."""
-    ours, paper, difference, verdict = cell_text(cell, share)
+    ours, paper, difference, verdict = cell_text(cell, kind)
     return ours if cell["paper"] is None else f"{ours}<br>{paper} ({difference}) {SIGNS[verdict]} {mark(cell)}".rstrip()
 
 

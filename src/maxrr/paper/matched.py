@@ -12,19 +12,20 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
-from maxrr.paper.sensitivity import sensitivity, support
-from maxrr.paper.table import masks_without, unlearned
+from maxrr.paper.sensitivity import find_support
+from maxrr.paper.sensitivity import measure as measure_sensitivity
+from maxrr.paper.table import masks_without, train_without
 
 ROWS = ("SVM", "FE+SVM", "FE")
 IDLE, RANDOM = "not influential", "random"
 
 
-def matched(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Accuracies and their differences, paired by run: the largest request first, and finished after each piece."""
-    results, theirs = lab.results("matched"), sensitivity(lab)["pieces"]
+    results, theirs = lab.results("matched"), measure_sensitivity(lab)["pieces"]
     cells: dict[str, Json] = {}
     content: Json = {}
     for fraction in sorted(lab.profile.fractions, reverse=True):
@@ -32,7 +33,7 @@ def matched(lab: Lab) -> Json:
         count = theirs[name]["forgotten"]
         share = f"{count / fmean(theirs['support']['records']):.0%}"
         for who in (IDLE, RANDOM):
-            measure = partial(without, lab, who, count, fraction, theirs["full"]["No"])
+            measure = partial(measure_without, lab, who, count, fraction, theirs["full"]["No"])
             others[who] = results.piece(f"{name}, {who}", measure)
             for row in ROWS:
                 ours = theirs["full"][name] if row == "SVM" else theirs[name][row]
@@ -46,27 +47,27 @@ def matched(lab: Lab) -> Json:
 
 def beside(ours: Sequence[float], others: dict[str, list[float]]) -> Json:
     """Accuracies after support vectors are forgotten, after others are, and what they differ by."""
-    cells = {who: compared(values).to_json() for who, values in {"support vectors": ours, **others}.items()}
+    cells = {who: compare(values, "accuracy").to_json() for who, values in {"support vectors": ours, **others}.items()}
     for who, values in others.items():
         differences = [one - other for one, other in zip(ours, values, strict=True)]
-        cells[f"support vectors less {who}"] = {**compared(differences).to_json(), "signed": True}
+        cells[f"support vectors less {who}"] = {**compare(differences, "accuracy").to_json(), "signed": True}
     return cells
 
 
-def without(lab: Lab, who: str, count: int, fraction: float, before: list[float]) -> Json:
-    """Accuracies without as many others, from the head, the extractor, or both; nothing where there are too few."""
+def measure_without(lab: Lab, who: str, count: int, fraction: float, before: list[float]) -> Json:
+    """Accuracies without as many others, from the heads, the extractor, or both; nothing where there are too few."""
     seeds = lab.seeds(lab.profile.few)
     pools = among(lab, who, seeds)
     if min(map(len, pools)) < count:
         return {}
     purpose = round(100 * fraction), 1 + (who == RANDOM)  # others than the sensitivity's draws
     gone = [lab.draw(ids, count, run, *purpose) for run, ids in enumerate(pools)]
-    svm = lab.accuracies(lab.after_everything, masks_without(lab, gone)) if who == RANDOM else before
-    return {"SVM": svm, **unlearned(lab, seeds, gone, f"matched-{fraction:.2f}-{who}")}
+    svm = lab.fit_and_test(lab.after_everything, masks_without(lab, gone)) if who == RANDOM else before
+    return {"SVM": svm, **train_without(lab, seeds, gone, f"matched-{fraction:.2f}-{who}")}
 
 
 def among(lab: Lab, who: str, seeds: Sequence[int]) -> list[NDArray[np.int64]]:
     """The ids that each run may forget."""
     if who == RANDOM:
         return [lab.training.ids] * len(seeds)
-    return [lab.training.ids[~votes] for votes in support(lab, seeds, lab.after_everything)]
+    return [lab.training.ids[~votes] for votes in find_support(lab, seeds, lab.after_everything)]

@@ -10,15 +10,15 @@ from maxrr.paper.agreement import READINGS, at_least, ends
 from maxrr.paper.confidence import USUAL
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
-from maxrr.paper.verification import Scenario, answered, scenario, tallied
+from maxrr.paper.verification import Scenario, answer, scenario, tally_claims
 
 REQUEST = "core2k"
 
 
-def members(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The agreement of verdicts for each choice."""
     results = lab.results("members")
-    found = results.piece(REQUEST, lambda: measured(lab))
+    found = results.piece(REQUEST, lambda: attack_with_each(lab))
     comparable = lab.comparable and lab.profile.few == published.published()["agreement"]["runs"]
     paper = published.agreement(REQUEST) if comparable else {}
     cells = {
@@ -29,16 +29,16 @@ def members(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def measured(lab: Lab) -> Json:
+def attack_with_each(lab: Lab) -> Json:
     """The same models, attacked with thresholds of each kind."""
     request, core = scenario(lab, REQUEST), lab.mask(lab.top(lab.profile.large))
-    models = answered(lab, lab.seeds(lab.profile.few), request)
+    models = answer(lab, lab.seeds(lab.profile.few), request)
     chosen = {
         "all retained records": request.members,
         "retained core records": request.members & core,
         "records outside the core": request.members & ~core,
     }
     return {
-        name: tallied(lab, models, Scenario(REQUEST, request.forgotten, members), USUAL)
+        name: tally_claims(lab, models, Scenario(REQUEST, request.forgotten, members), USUAL)
         for name, members in chosen.items()
     }

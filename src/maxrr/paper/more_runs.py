@@ -7,42 +7,43 @@ forget equally many; groups may differ by a few.
 from collections.abc import Sequence
 from functools import partial
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.lab import Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
-from maxrr.paper.sensitivity import ROWS, from_full_extractors, from_new_extractors, sensitivity, support
+from maxrr.paper.sensitivity import ROWS, find_support, measure_with_full_extractors, measure_with_new_extractors
+from maxrr.paper.sensitivity import measure as measure_sensitivity
 
 
-def more_runs(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The sensitivity's rows over all groups, as many runs as the ranking has; finished after each group."""
     few, fraction = lab.profile.few, max(lab.profile.fractions)
     seeds, name = lab.seeds(max(lab.profile.ranked, few)), f"{fraction:.0%}"
-    first = sensitivity(lab)["pieces"]
-    own = joined(first["full"], first["support"], first[name], name)
+    first = measure_sensitivity(lab)["pieces"]
+    own = join(first["full"], first["support"], first[name], name)
     for start in range(few, len(seeds), few):
         some = seeds[start : start + few]
         piece = f"runs {start + 1} to {start + len(some)}"
-        lab.results("more-runs").piece(piece, partial(measured, lab, some, start, fraction))
-        finished(lab, own)
-    return finished(lab, own)
+        lab.results("more-runs").piece(piece, partial(measure_group, lab, some, start, fraction))
+        finish(lab, own)
+    return finish(lab, own)
 
 
-def measured(lab: Lab, seeds: Sequence[int], start: int, fraction: float) -> Json:
+def measure_group(lab: Lab, seeds: Sequence[int], start: int, fraction: float) -> Json:
     """A group, whose first run has this number."""
     group, name = f"-from-{start}", f"{fraction:.0%}"
-    full = from_full_extractors(lab, seeds, [fraction], start, group)
-    size = {"records": support(lab, seeds, (), group).sum(1).tolist()}
-    return joined(full, size, from_new_extractors(lab, seeds, fraction, start, group), name)
+    full = measure_with_full_extractors(lab, seeds, [fraction], start, group)
+    size = {"records": find_support(lab, seeds, (), group).sum(1).tolist()}
+    return join(full, size, measure_with_new_extractors(lab, seeds, fraction, start, group), name)
 
 
-def joined(full: Json, size: Json, new: Json, name: str) -> Json:
+def join(full: Json, size: Json, new: Json, name: str) -> Json:
     """The rows of a group, and how many records its runs had to forget of how many."""
     rows = {"No": full["No"], "SVM": full[name], "FE+SVM": new["FE+SVM"], "FE": new["FE"]}
     return {**rows, "forgotten": new["forgotten"], "support": size["records"]}
 
 
-def finished(lab: Lab, first: Json) -> Json:
+def finish(lab: Lab, first: Json) -> Json:
     """All groups that are there, beside the paper's."""
     results = lab.results("more-runs")
     there = results.read()
@@ -53,7 +54,7 @@ def finished(lab: Lab, first: Json) -> Json:
     cells = {}
     for row, paper in ROWS.items():
         values = [value for group in groups for value in group[row]]
-        cells[row] = {share: compared(values, papers[paper] if lab.comparable else None).to_json()}
+        cells[row] = {share: compare(values, "accuracy", papers[paper] if lab.comparable else None).to_json()}
     return results.finish({
         "part": "more-runs", "title": "Unlearning random support vectors, more runs",
         "runs": sum(len(group["support"]) for group in groups), "cells": cells,

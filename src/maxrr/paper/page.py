@@ -4,22 +4,13 @@ import base64
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from maxrr.paper.counting import SEVERAL, counted, groups, verdicts
-from maxrr.paper.figures.names import DATA, Json, profile, readable
-from maxrr.paper.figures.verdicts import MARKS, SIGNS
+from maxrr.paper.cells import MARKS, MISSING, SIGNS, cell_text, count_for_headline, count_verdicts, groups
+from maxrr.paper.names import DATA, profile, readable
+from maxrr.paper.parts import TABLE, UNKNOWN, Json, kind_of, part_of
 from maxrr.report.page import render
 from maxrr.report.words import count, listed
 
 PAPERS_DATA = "fashion-mnist"
-SHARES = (
-    "claimed",
-    "told apart",
-    "same in",
-    "as often",
-    "share",
-    "overlap",
-)  # words in the name of a quantity that is a share
-MISSING = "–"
 
 
 def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -> str:
@@ -32,7 +23,7 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
     figures
         SVG by the names of parts; a part may have none.
     """
-    found = counted(results)
+    found = count_for_headline(results)
     contents = list(results.values())
     return render(
         __package__,
@@ -42,8 +33,12 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
         headline=headline(results),
         compared=bool(found.keys() - {None}),
         counted=found,
-        some_stand_beside_one=any(verdicts([results[part]]).keys() - {None} for part in SEVERAL if part in results),
-        numbers=sum(verdicts(contents).values()),
+        some_stand_beside_one=any(
+            count_verdicts([content]).keys() - {None}
+            for name, content in results.items()
+            if TABLE.get(name, UNKNOWN).alternatives
+        ),
+        numbers=sum(count_verdicts(contents).values()),
         summary=list(summary(results)),
         settings=dict.fromkeys(setting_text(content) for content in contents if "setting" in content),
         made=made([piece for content in contents for piece in content.get("made", {}).values()]),
@@ -52,9 +47,10 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
         signs=SIGNS,
         cell_text=cell_text,
         columns_of=columns_of,
-        is_share=is_share,
+        kind_of=kind_of,
         readable=readable,
-        titled=titled,
+        title_of=title_of,
+        words_of=words_of,
     )
 
 
@@ -63,58 +59,16 @@ def as_image(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
-# A number
-
-
-def cell_text(cell: Json, share: bool = False) -> tuple[str, str, str, str]:
-    """A cell in words: ours with its standard error, the paper's, the signed difference, the verdict.
-
-    From 2 on it is a count. Below that it is an accuracy, unless it is said to be a share. Differences of ours are
-    signed, those of shares in points.
-
-    >>> cell_text({"mean": 0.8953, "stderr": 0.0004, "paper": 0.8971, "difference": -0.0018, "verdict": "agrees"})
-    ('0.8953 ± 0.0004', '0.8971', '−0.0018', 'agrees')
-    >>> cell_text({"mean": 24103.4, "stderr": None, "paper": None, "difference": None, "verdict": None})
-    ('24,103', '–', '–', '–')
-    >>> cell_text({"mean": -0.08, "stderr": 0.01, "paper": None, "difference": None, "signed": True}, share=True)[0]
-    '−8.0 ± 1.0 points'
-    """
-    mean, stderr, paper, difference = (cell[name] for name in ("mean", "stderr", "paper", "difference"))
-    scale, form, unit, units = 1.0, ".4f", "", ""
-    if max(mean, paper or 0.0) >= 2.0:
-        form = ",.0f"
-    elif share:
-        scale, form, unit, units = 100.0, ".1f", " %", " points"
-    sign = "+" if cell.get("signed") else ""  # a difference of ours
-    unit = units if sign else unit
-    ours = (
-        f"{scale * mean:{sign}{form}}".replace("-", "−")
-        + ("" if stderr is None else f" ± {scale * stderr:{form}}")
-        + unit
-    )
-    if paper is None:
-        return ours, MISSING, MISSING, MISSING
-    signed = f"{scale * difference:+{form}}".replace("-", "−")
-    if not signed.strip("+−0."):
-        signed = signed[1:]  # nothing has no sign
-    return ours, f"{scale * paper:{form}}{unit}", f"{signed}{units}", str(cell["verdict"])
-
-
-def is_share(row: str, column: str) -> bool:
-    """Whether a quantity is read best in percent; accuracies are not: their third digit matters."""
-    return any(word in name for word in SHARES for name in (row, column))
-
-
 # All numbers
 
 
 def headline(results: Mapping[str, Json]) -> str:
     """What came out, in one sentence."""
-    found = counted(results)
+    found = count_for_headline(results)
     agree, near, differ = (found[verdict] for verdict in SIGNS)
     total = agree + near + differ
     if not total:
-        if verdicts(results.values()).keys() - {None}:
+        if count_verdicts(results.values()).keys() - {None}:
             return "Several of our numbers stand beside one of the paper's: none is counted"
         if PAPERS_DATA in {profile(content).get("data") for content in results.values()}:
             return "The paper gives no numbers for what was measured here"
@@ -131,15 +85,21 @@ def summary(results: Mapping[str, Json]) -> Iterator[tuple[str, str, Counter[str
     """A line for each part, or for each reading of it: title, runs, and how many numbers got which verdict."""
     for part, content in results.items():
         for reading, cells in groups(content).items():
-            title = ", ".join(filter(None, (titled(part, content), reading)))
+            title = ", ".join(filter(None, (title_of(part, content), reading)))
             yield title, str(content.get("runs", MISSING)), Counter(cell["verdict"] for cell in cells)
 
 
-def titled(part: str, content: Json) -> str:
+def title_of(part: str, content: Json) -> str:
     """The title of a part; with its data, where the part is named after them."""
     data = str(profile(content).get("data", ""))
     title = str(content.get("title", part))
     return f"{title}, {DATA.get(data, data)}" if data and part.endswith(f"-{data}") else title
+
+
+def words_of(content: Json) -> tuple[str, str]:
+    """What a part asks, and how its figure is read."""
+    part = part_of(content)
+    return part.elsewhere.get(str(profile(content).get("data")), (part.lead, part.caption))
 
 
 def columns_of(content: Json) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.nets import Recipe
-from maxrr.paper.heads import Kind
+from maxrr.paper.heads import Scheme
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Profile:
 
     name: str
     data: str
-    heads: Kind
+    heads: Scheme
     ranked: int
     runs: int
     few: int

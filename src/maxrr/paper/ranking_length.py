@@ -5,29 +5,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.paper.comparison import compared
-from maxrr.paper.frontier import cost_and_accuracy
+from maxrr.paper.comparison import compare
+from maxrr.paper.frontier import measure_core
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
 from maxrr.paper.selectors import some_runs
 
 
-def ranking_length(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Overlap, accuracy and coverage of the cores from the first 1, 2, … runs."""
     results = lab.results("ranking-length")
     cells: dict[str, Json] = {}
     lines = []
     for runs in (*lab.profile.lengths, lab.profile.ranked):
-        found = results.piece(str(runs), lambda runs=runs: measured(lab, runs))  # type: ignore[misc]
+        found = results.piece(str(runs), lambda runs=runs: measure_length(lab, runs))  # type: ignore[misc]
         records = len(lab.training)
         row = {
             **{
-                f"shared with all {lab.profile.ranked}, k = {k}": compared([share])
+                f"shared with all {lab.profile.ranked}, k = {k}": compare([share], "share")
                 for k, share in found["shared"].items()
             },
-            **{f"shared with the others, k = {k}": compared([share]) for k, share in found["others"].items()},
-            "accuracy": compared(found["accuracy"]),
-            "core or influential": compared([records * (1.0 - share) for share in found["free"]]),
+            **{f"shared with the others, k = {k}": compare([share], "share") for k, share in found["others"].items()},
+            "accuracy": compare(found["accuracy"], "accuracy"),
+            "core or influential": compare([records * (1.0 - share) for share in found["free"]], "count"),
         }
         cells[f"{runs} run{'s' * (runs > 1)}"] = {column: cell.to_json() for column, cell in row.items()}
         lines.append({
@@ -40,17 +40,17 @@ def ranking_length(lab: Lab) -> Json:
     })  # fmt: skip
 
 
-def measured(lab: Lab, runs: int) -> Json:
+def measure_length(lab: Lab, runs: int) -> Json:
     """The cores of a ranking of the first runs: shared with that of all runs, and with that of the runs not in it."""
     first, rest = some_runs(lab.ranking, slice(runs)), some_runs(lab.ranking, slice(runs, None))
     sizes = (lab.profile.small, lab.profile.large)
     return {
-        "shared": {str(k): shared(first.top(k), lab.top(k)) for k in sizes},
-        "others": {str(k): shared(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
-        **cost_and_accuracy(lab, first.top(lab.profile.large), f"length-{runs}"),
+        "shared": {str(k): overlap(first.top(k), lab.top(k)) for k in sizes},
+        "others": {str(k): overlap(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
+        **measure_core(lab, first.top(lab.profile.large), f"length-{runs}"),
     }
 
 
-def shared(one: NDArray[Any], other: NDArray[Any]) -> float:
+def overlap(one: NDArray[Any], other: NDArray[Any]) -> float:
     """The share of one that is in the other."""
     return float(np.isin(one, other).mean())

@@ -1,4 +1,4 @@
-"""Results in a folder: a JSON file a part, written whole after every piece of it, so that an interrupted one goes on.
+"""Results in a folder: one JSON file per part, written after every piece of it, so that an interrupted one goes on.
 
 A file belongs to one profile and seed. Pieces that are there are not measured again; to measure them again, delete the
 file.

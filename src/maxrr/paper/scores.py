@@ -20,7 +20,7 @@ from scipy.special import softmax
 from maxrr.nets import embed
 from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Lab
-from maxrr.paper.stacking import right_at
+from maxrr.paper.stacking import find_right
 
 Floats = NDArray[np.float64]
 
@@ -28,15 +28,15 @@ Floats = NDArray[np.float64]
 def outputs(lab: Lab, seeds: Sequence[int], epochs: int) -> Floats:
     """What networks of this age say of every record: (networks, records, classes)."""
     recipe = replace(lab.profile.recipe, epochs=epochs)
-    networks = lab.extractors(seeds, lab.training, recipe=recipe, piece=f"age-{epochs}")
+    networks = lab.train(seeds, lab.training, recipe=recipe, piece=f"age-{epochs}")
     return np.stack([embed(network, lab.training, device=lab.device) for network in networks])
 
 
-def looked_at(lab: Lab, seeds: Sequence[int]) -> list[Bools]:
+def look(lab: Lab, seeds: Sequence[int]) -> list[Bools]:
     """Which records networks get right at each look: (networks, records)."""
     looks = lab.profile.looks
     if lab.device.type == "cuda":
-        return right_at(lab, seeds, looks)
+        return find_right(lab, seeds, looks)
     return [outputs(lab, seeds, epochs).argmax(2) == lab.training.labels for epochs in looks]
 
 
@@ -48,7 +48,7 @@ def el2n(lab: Lab) -> Floats:
         truth = np.eye(found.shape[2])[lab.training.labels]
         return np.asarray(np.sqrt(((found - truth) ** 2).sum(2)).mean(0))
 
-    return lab.kept("el2n", measure)
+    return lab.keep("el2n", measure)
 
 
 def forgetting(lab: Lab) -> Floats:
@@ -56,9 +56,9 @@ def forgetting(lab: Lab) -> Floats:
 
     def measure() -> Floats:
         seeds = lab.seeds(max(2, lab.profile.trials // 2))
-        right = looked_at(lab, seeds)
+        right = look(lab, seeds)
         events = sum((before & ~after).astype(float) for before, after in pairwise(right))
         never = ~np.any(right, axis=0)
         return np.asarray(np.where(never, float(len(right)), events).mean(0))
 
-    return lab.kept("forgetting", measure)
+    return lab.keep("forgetting", measure)

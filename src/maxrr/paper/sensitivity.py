@@ -9,49 +9,49 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.paper.comparison import compared
+from maxrr.paper.comparison import compare
 from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
-from maxrr.paper.table import masks_without, unlearned
+from maxrr.paper.table import masks_without, train_without
 
 ROWS = {"No": "none", "SVM": "SVM", "FE+SVM": "FE+SVM", "FE": "FE"}  # the table's rows by the paper's words
 
 
-def sensitivity(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """The table's rows for each fraction."""
     results, seeds = lab.results("sensitivity"), lab.seeds(lab.profile.few)
-    before = results.piece("full", lambda: from_full_extractors(lab, seeds, lab.profile.fractions))
-    size = results.piece("support", lambda: {"records": support(lab, seeds, ()).sum(1).tolist()})["records"]
+    before = results.piece("full", lambda: measure_with_full_extractors(lab, seeds, lab.profile.fractions))
+    size = results.piece("support", lambda: {"records": find_support(lab, seeds, ()).sum(1).tolist()})["records"]
     papers = published()["sensitivity"]["accuracy"]
     cells: dict[str, Json] = {row: {} for row in ROWS}
     forgotten = {}
     for fraction in lab.profile.fractions:
         name = f"{fraction:.0%}"
-        found = results.piece(name, lambda fraction=fraction: from_new_extractors(lab, seeds, fraction))  # type: ignore[misc]
+        found = results.piece(name, lambda fraction=fraction: measure_with_new_extractors(lab, seeds, fraction))  # type: ignore[misc]
         share = f"{found['forgotten'] / fmean(size):.0%}"  # less than the fraction: it is one of the smallest set
         forgotten[share] = found["forgotten"]
         for row, paper in ROWS.items():
             values = before["No"] if row == "No" else before[name] if row == "SVM" else found[row]
-            cells[row][share] = compared(values, papers[paper] if lab.comparable else None).to_json()
+            cells[row][share] = compare(values, "accuracy", papers[paper] if lab.comparable else None).to_json()
     return results.finish({
         "part": "sensitivity", "title": "Unlearning random support vectors", "runs": lab.profile.few, "cells": cells,
         "once": {"No": next(iter(cells["No"].values()))}, "forgotten": forgotten,
     })  # fmt: skip
 
 
-def support(lab: Lab, seeds: Sequence[int], features: Sequence[Features], group: str = "") -> Bools:
+def find_support(lab: Lab, seeds: Sequence[int], features: Sequence[Features], group: str = "") -> Bools:
     """The support vectors of the models that saw everything, (runs × records); kept, under the name of a group."""
 
     def measure() -> Bools:
-        there = features or lab.embedded(lab.extractors(seeds, lab.training, piece=f"sensitivity{group}"))
-        return np.stack([head.influential for head in lab.heads(there, [None] * len(seeds))])
+        there = features or lab.embed(lab.train(seeds, lab.training, piece=f"sensitivity{group}"))
+        return np.stack([heads.influential for heads in lab.fit_heads(there, [None] * len(seeds))])
 
-    return lab.kept(f"support{group}", measure)
+    return lab.keep(f"support{group}", measure)
 
 
-def drawn(lab: Lab, support: Bools, fraction: float, first: int = 0) -> list[NDArray[np.int64]]:
+def draw_requests(lab: Lab, support: Bools, fraction: float, first: int = 0) -> list[NDArray[np.int64]]:
     """The ids that each run unlearns among its own support vectors: a fraction of the smallest set, as many for all.
 
     Runs are numbered from the first.
@@ -63,20 +63,22 @@ def drawn(lab: Lab, support: Bools, fraction: float, first: int = 0) -> list[NDA
     ]  # fmt: skip
 
 
-def from_full_extractors(
+def measure_with_full_extractors(
     lab: Lab, seeds: Sequence[int], fractions: Sequence[float], first: int = 0, group: str = ""
 ) -> Json:  # fmt: skip
-    """Accuracies before, and with the head fitted without some of the support vectors."""
-    features = lab.embedded(lab.extractors(seeds, lab.training, piece=f"sensitivity{group}"))
-    heads = list(lab.heads(features, [None] * len(seeds)))
-    votes = lab.kept(f"support{group}", lambda: np.stack([head.influential for head in heads]))
-    masks = [mask for fraction in fractions for mask in masks_without(lab, drawn(lab, votes, fraction, first))]
-    accuracies = [*lab.correct(features, heads), *lab.accuracies(features * len(fractions), masks)]
+    """Accuracies before, and with the heads fitted without some of the support vectors."""
+    features = lab.embed(lab.train(seeds, lab.training, piece=f"sensitivity{group}"))
+    solved = list(lab.fit_heads(features, [None] * len(seeds)))
+    votes = lab.keep(f"support{group}", lambda: np.stack([heads.influential for heads in solved]))
+    masks = [mask for fraction in fractions for mask in masks_without(lab, draw_requests(lab, votes, fraction, first))]
+    accuracies = [*lab.accuracies(features, solved), *lab.fit_and_test(features * len(fractions), masks)]
     names = ["No", *(f"{fraction:.0%}" for fraction in fractions)]
     return {name: accuracies[at * len(seeds) :][: len(seeds)] for at, name in enumerate(names)}
 
 
-def from_new_extractors(lab: Lab, seeds: Sequence[int], fraction: float, first: int = 0, group: str = "") -> Json:
+def measure_with_new_extractors(
+    lab: Lab, seeds: Sequence[int], fraction: float, first: int = 0, group: str = ""
+) -> Json:
     """Extractors trained without the records, under heads with and without them."""
-    gone = drawn(lab, support(lab, seeds, (), group), fraction, first)
-    return {"forgotten": len(gone[0]), **unlearned(lab, seeds, gone, f"sensitivity-{fraction:.2f}{group}")}
+    gone = draw_requests(lab, find_support(lab, seeds, (), group), fraction, first)
+    return {"forgotten": len(gone[0]), **train_without(lab, seeds, gone, f"sensitivity-{fraction:.2f}{group}")}

@@ -16,34 +16,35 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.nets import stacked
+from maxrr.nets.embedding import embed_on_device
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import records
 from maxrr.nets.runs_cuda import AT_ONCE
 from maxrr.nets.seeding import begin
 from maxrr.paper.heads import Bools
-from maxrr.paper.lab import Lab, embed_there
+from maxrr.paper.lab import Lab
 
 Networks = list[torch.nn.Module]
 Look = Callable[[int, Networks], None]
 """Called after an epoch with its number and the networks as they are then."""
 
 
-def extractors_on(
+def train_on_cores(
     lab: Lab, cores: Sequence[NDArray[Any]], seeds: Sequence[int], piece: str
 ) -> Iterator[torch.nn.Module]:  # fmt: skip
     """For each core the networks of all seeds, core after core. The cores have equally many records."""
     if lab.device.type == "cpu":
         for number, core in enumerate(cores):
-            yield from lab.extractors(seeds, lab.training.select(np.sort(core)), piece=f"{piece}-{number}")
+            yield from lab.train(seeds, lab.training.select(np.sort(core)), piece=f"{piece}-{number}")
         return
     pairs = [(seed, np.sort(lab.training.rows(core))) for core in cores for seed in seeds]
     at_once = math.ceil(len(pairs) / math.ceil(len(pairs) / AT_ONCE))
     for first in range(0, len(pairs), at_once):
         group = pairs[first : first + at_once]
-        yield from together(lab, [seed for seed, _ in group], np.stack([rows for _, rows in group]))
+        yield from train_together(lab, [seed for seed, _ in group], np.stack([rows for _, rows in group]))
 
 
-def together(
+def train_together(
     lab: Lab, seeds: Sequence[int], rows: NDArray[np.int64] | None = None, recipe: Recipe | None = None,
     look: Look | None = None,
 ) -> Networks:  # fmt: skip
@@ -57,15 +58,15 @@ def together(
             what = f"training {len(seeds)} networks"
             lab.progress(what, through, how.epochs * count, loss=loss, accuracy=accuracy)
         if look is not None:
-            look(through // count, settled(networks, stack))
+            look(through // count, copy_weights(networks, stack))
 
     losses, _ = stacked.fit(stack, how, seeds, seen, rows)
     if not np.isfinite(losses).all():
         raise ValueError(f"the run with seed {seeds[int(np.argmin(np.isfinite(losses)))]} diverged")
-    return settled(networks, stack)
+    return copy_weights(networks, stack)
 
 
-def settled(networks: Networks, stack: stacked.Stack) -> Networks:
+def copy_weights(networks: Networks, stack: stacked.Stack) -> Networks:
     """The networks with the weights that they have in the stack now."""
     for network, state in zip(networks, stack.fitted(), strict=True):
         with torch.no_grad():
@@ -75,14 +76,14 @@ def settled(networks: Networks, stack: stacked.Stack) -> Networks:
     return networks
 
 
-def right_at(lab: Lab, seeds: Sequence[int], looks: Sequence[int]) -> list[Bools]:
+def find_right(lab: Lab, seeds: Sequence[int], looks: Sequence[int]) -> list[Bools]:
     """Which training records networks get right after these epochs of one training: (networks, records) each."""
     found: list[Bools] = []
 
     def look(epoch: int, networks: Networks) -> None:
         if epoch in looks:
-            scores = (embed_there(network, lab.on_device[0]).argmax(1).cpu().numpy() for network in networks)
-            found.append(np.stack([given == lab.training.labels for given in scores]))
+            scores = (embed_on_device(network, lab.on_device[0], lab.training.ids) for network in networks)
+            found.append(np.stack([given.argmax(1).cpu().numpy() == lab.training.labels for given in scores]))
 
-    together(lab, seeds, recipe=replace(lab.profile.recipe, epochs=max(looks)), look=look)
+    train_together(lab, seeds, recipe=replace(lab.profile.recipe, epochs=max(looks)), look=look)
     return found

@@ -9,67 +9,69 @@ from typing import get_args
 import numpy as np
 
 from maxrr.paper import published
-from maxrr.paper.comparison import Cell, compared
+from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.confidence import USUAL
-from maxrr.paper.heads import Kind
+from maxrr.paper.heads import Scheme
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
-from maxrr.paper.verification import FIGURES, METHODS, extracted, scenario, tallied, under
+from maxrr.paper.verification import FIGURES, METHODS, extract, fit_to_retained, scenario, tally_claims
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 PENALTIES = (0.1, 1.0, 10.0)
 USUAL_PENALTY = 1.0
 REQUEST = "core20k"
 
 
-def svms(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """Every SVM beside the paper."""
     results = lab.results("svms")
-    counted = results.piece("penalties", lambda: penalised(lab))
-    claims = results.piece("verification", lambda: verified(lab))
+    counted = results.piece("penalties", lambda: vary_penalty(lab))
+    claims = results.piece("verification", lambda: verify_with_each(lab))
     papers, figure = published.published(), published.published()[FIGURES[REQUEST]]
     support = papers["support_vector_histogram"]["derived"]["mean_support_per_run"]
     accuracy = float(np.mean(list(published.table()["No"].values())))
     cells: dict[str, dict[str, Cell]] = {}
-    for kind in KINDS:
+    for scheme in SCHEMES:
         for C in PENALTIES:
-            found = counted[kind][f"{C:g}"]
-            cells[name(kind, C)] = {
-                "accuracy": compared(found["accuracy"], accuracy if lab.comparable else None),
-                "support vectors a run": compared(found["support"], support if lab.comparable else None, "count"),
+            found = counted[scheme][f"{C:g}"]
+            cells[name(scheme, C)] = {
+                "accuracy": compare(found["accuracy"], "accuracy", accuracy if lab.comparable else None),
+                "support vectors a run": compare(found["support"], "count", support if lab.comparable else None),
             }
         for method in METHODS:
-            counts = claims[kind]["claimed"][method]
-            compare = lab.comparable and len(counts) == figure["runs"] + 1
+            counts = claims[scheme]["claimed"][method]
+            comparable = lab.comparable and len(counts) == figure["runs"] + 1
             paper = figure["fraction_by_runs_claimed_unlearned"][method.lower()][str(figure["runs"])]
-            share = compared([counts[-1] / sum(counts)], paper if compare else None, "share")
-            cells[name(kind, USUAL_PENALTY)][f"claimed in all runs, {method}"] = share
+            share = compare([counts[-1] / sum(counts)], "share", paper if comparable else None)
+            cells[name(scheme, USUAL_PENALTY)][f"claimed in all runs, {method}"] = share
     return results.finish({
         "part": "svms", "title": "The same networks under other SVMs", "runs": lab.profile.trials,
         "cells": {row: {column: cell.to_json() for column, cell in columns.items()} for row, columns in cells.items()},
     })  # fmt: skip
 
 
-def name(kind: Kind, C: float) -> str:
-    return f"{kind}, C = {C:g}"
+def name(scheme: Scheme, C: float) -> str:
+    return f"{scheme}, C = {C:g}"
 
 
-def penalised(lab: Lab) -> Json:
+def vary_penalty(lab: Lab) -> Json:
     """Accuracies and numbers of support vectors, for networks that saw everything."""
     seeds = lab.seeds(lab.profile.trials)
-    features = lab.embedded(lab.extractors(seeds, lab.training, piece="svms"))
+    features = lab.embed(lab.train(seeds, lab.training, piece="svms"))
     found: Json = {}
-    for kind in KINDS:
-        found[kind] = {}
+    for scheme in SCHEMES:
+        found[scheme] = {}
         for C in PENALTIES:
-            heads = list(lab.heads(features, [None] * len(seeds), kind, C))
-            support = [float(head.influential.sum()) for head in heads]
-            found[kind][f"{C:g}"] = {"accuracy": lab.correct(features, heads), "support": support}
+            solved = list(lab.fit_heads(features, [None] * len(seeds), scheme, C))
+            support = [float(heads.influential.sum()) for heads in solved]
+            found[scheme][f"{C:g}"] = {"accuracy": lab.accuracies(features, solved), "support": support}
     return found
 
 
-def verified(lab: Lab) -> Json:
-    """Verdicts on the forgotten core, from the same networks for both kinds."""
+def verify_with_each(lab: Lab) -> Json:
+    """Verdicts on the forgotten core, from the same networks for both schemes."""
     request = scenario(lab, REQUEST)
-    features = extracted(lab, lab.seeds(lab.profile.few), request)
-    return {kind: tallied(lab, under(lab, features, request, kind), request, USUAL) for kind in KINDS}
+    features = extract(lab, lab.seeds(lab.profile.few), request)
+    return {
+        scheme: tally_claims(lab, fit_to_retained(lab, features, request, scheme), request, USUAL) for scheme in SCHEMES
+    }

@@ -1,7 +1,7 @@
 """`tab:svm-accuracy-settings`: accuracy after unlearning six sets of records from the SVM, the extractor, or both.
 
-Rows of the table: 'No', nothing is unlearned; 'SVM', the head is fitted without the records; 'FE', the extractor is
-trained without them and the head fitted on everything; 'FE+SVM', both go without.
+Rows of the table: 'No', nothing is unlearned; 'SVM', the heads are fitted without the records; 'FE', the extractor is
+trained without them and the heads are fitted on everything; 'FE+SVM', both go without.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.paper import published
-from maxrr.paper.comparison import Cell, compared
+from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
@@ -21,13 +21,13 @@ ROWS = ("No", "SVM", "FE+SVM", "FE")
 COLUMNS = ("top10k", "top10k+random10k", "nontop10k", "top20k", "top20k+random10k", "nontop20k")
 
 
-def table(lab: Lab) -> Json:
+def measure(lab: Lab) -> Json:
     """All cells. A piece is a column, but for what needs the extractors that saw everything."""
     results, seeds = lab.results("table"), lab.seeds(lab.profile.runs)
-    kept = results.piece("No and SVM", lambda: from_full_extractors(lab, seeds))
+    kept = results.piece("No and SVM", lambda: measure_with_full_extractors(lab, seeds))
     values: dict[str, dict[str, list[float]]] = {row: {} for row in ROWS}
     for column in COLUMNS:
-        found = results.piece(column, lambda column=column: from_new_extractors(lab, seeds, column))  # type: ignore[misc]
+        found = results.piece(column, lambda column=column: measure_with_new_extractors(lab, seeds, column))  # type: ignore[misc]
         values["No"][column], values["SVM"][column] = kept["No"], kept[column]
         values["FE"][column], values["FE+SVM"][column] = found["FE"], found["FE+SVM"]
     papers = published.table()
@@ -35,7 +35,9 @@ def table(lab: Lab) -> Json:
         "part": "table", "title": "Accuracy after unlearning", "runs": lab.profile.runs, "data": lab.profile.data,
         "cells": {
             row: {
-                column: compared(values[row][column], papers[row][column] if lab.comparable else None).to_json()
+                column: compare(
+                    values[row][column], "accuracy", papers[row][column] if lab.comparable else None
+                ).to_json()
                 for column in COLUMNS
             }
             for row in ROWS
@@ -46,10 +48,10 @@ def table(lab: Lab) -> Json:
 
 def before(values: Sequence[float], papers: Sequence[float]) -> Cell:
     """The row 'No' is one number: ours once, and the mean of the paper's, which measured it for each column anew."""
-    return compared(values, fmean(papers), times=len(papers)) if papers else compared(values)
+    return compare(values, "accuracy", fmean(papers) if papers else None, max(1, len(papers)))
 
 
-def forgotten(lab: Lab, column: str, runs: int) -> list[NDArray[Any]]:
+def draw_forgotten(lab: Lab, column: str, runs: int) -> list[NDArray[Any]]:
     """The ids that each run unlearns. Random ones differ between runs."""
     k = lab.profile.large if "20k" in column else lab.profile.small
     top = lab.top(k)
@@ -70,24 +72,24 @@ def masks_without(lab: Lab, forgotten: Sequence[NDArray[Any]]) -> list[Bools]:
     return masks
 
 
-def from_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
+def measure_with_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
     """The rows 'No' and 'SVM': extractors see everything."""
-    features = lab.embedded(lab.extractors(seeds, lab.training, piece="full"))
+    features = lab.embed(lab.train(seeds, lab.training, piece="full"))
     masks: list[Bools | None] = [None] * len(seeds)
     for column in COLUMNS:
-        masks += masks_without(lab, forgotten(lab, column, len(seeds)))
-    accuracies = lab.accuracies(features * (1 + len(COLUMNS)), masks)
+        masks += masks_without(lab, draw_forgotten(lab, column, len(seeds)))
+    accuracies = lab.fit_and_test(features * (1 + len(COLUMNS)), masks)
     return {name: accuracies[at * len(seeds) :][: len(seeds)] for at, name in enumerate(("No", *COLUMNS))}
 
 
-def from_new_extractors(lab: Lab, seeds: Sequence[int], column: str) -> Json:
+def measure_with_new_extractors(lab: Lab, seeds: Sequence[int], column: str) -> Json:
     """The rows 'FE' and 'FE+SVM': extractors are trained without the records."""
-    return unlearned(lab, seeds, forgotten(lab, column, len(seeds)), column)
+    return train_without(lab, seeds, draw_forgotten(lab, column, len(seeds)), column)
 
 
-def unlearned(lab: Lab, seeds: Sequence[int], gone: Sequence[NDArray[Any]], piece: str) -> Json:
+def train_without(lab: Lab, seeds: Sequence[int], gone: Sequence[NDArray[Any]], piece: str) -> Json:
     """Extractors trained without these ids, in each run its own, under heads with and without them."""
-    features = lab.embedded(lab.extractors(seeds, lab.training, without=gone, piece=piece))
+    features = lab.embed(lab.train(seeds, lab.training, without=gone, piece=piece))
     everything: list[Bools | None] = [None] * len(seeds)
-    accuracies = lab.accuracies([*features, *features], [*everything, *masks_without(lab, gone)])
+    accuracies = lab.fit_and_test([*features, *features], [*everything, *masks_without(lab, gone)])
     return {"FE": accuracies[: len(seeds)], "FE+SVM": accuracies[len(seeds) :]}

@@ -4,7 +4,7 @@ from functools import partial
 
 from markupsafe import Markup
 
-from maxrr.audit import AuditReport, verdicts
+from maxrr.audit import AuditReport, findings
 from maxrr.report.charts import bar, strip
 from maxrr.report.curves import Trace, chance_key, roc_chart, trace_key
 from maxrr.report.page import render
@@ -32,14 +32,14 @@ def audit_page(report: AuditReport) -> str:
     str
         The page. It needs no other file and loads nothing from the network.
     """
-    decisive = report.findings[report.verdict.attack]
+    decisive = report.attacks[report.finding.attack]
     curves = {model: curve for model in TRACES if (curve := decisive[model].curve)}
     order = sorted(curves, key=lambda model: model == "after")  # the curve that the page is about lies on top
     return render(
         __package__,
         "audit.html.jinja",
         report=report,
-        rules=verdicts,
+        rules=findings,
         day=date(report),
         traces=TRACES,
         curves=curves,

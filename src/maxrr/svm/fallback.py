@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from maxrr.svm.arrays import Floats, Ints
+from maxrr.svm.deciding import all_margins, bias, certify, finish, margin_error
 from maxrr.svm.enclosure import TINY, UP
 from maxrr.svm.fixed_point import ROWS_PER_SUM, Fixed, Integers, Slices, integers
 from maxrr.svm.interior import follow
 from maxrr.svm.problem import Head, Samples, Trial
-from maxrr.svm.proving import all_margins, bias, certify, finish, margin_error
 
 BITS = 52  # of the multipliers
 FEW = 200

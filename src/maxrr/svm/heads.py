@@ -9,9 +9,9 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Threads, cores
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
+from maxrr.svm.deciding import TOUCHING, margin_error, with_longest
 from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
-from maxrr.svm.proving import TOUCHING, margin_error, with_longest
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
 

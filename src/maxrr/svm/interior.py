@@ -7,7 +7,7 @@ It follows the central path of
 with multipliers aᵢ of the first bound and gᵢ of the second, aᵢ + gᵢ = 1 in units of C, by Mehrotra's predictor and
 corrector. Ties, dead columns and weights of zero are nothing special on that path, and it needs a few dozen steps
 whatever the data: each costs one product of the samples with themselves, and one small positive definite system. It
-ends near the solution, in the middle of the multipliers that fit; `proving.py` goes the rest of the way.
+ends near the solution, in the middle of the multipliers that fit; `deciding.py` goes the rest of the way.
 """
 
 from dataclasses import dataclass

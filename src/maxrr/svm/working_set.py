@@ -16,9 +16,9 @@ from maxrr.parallel import Engine, InProcess, single_threaded_blas
 from maxrr.svm import newton
 from maxrr.svm.active_set import settle
 from maxrr.svm.arrays import AnyArray, Floats, Ints, like, to_numpy
+from maxrr.svm.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.fallback import solve_surely
 from maxrr.svm.problem import Head, Samples, Trial
-from maxrr.svm.proving import Candidate, confirm, finish, propose
 
 T = TypeVar("T")
 R = TypeVar("R")

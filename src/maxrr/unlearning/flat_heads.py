@@ -33,7 +33,7 @@ def warn(classes: Sequence[str], stacklevel: int) -> None:
 
 
 def counted(heads: int) -> str:
-    """How many heads are flat, without the names of their classes, which may be people: receipts keep this sentence.
+    """How many heads are flat, without naming their classes: plans and receipts keep it, and a class may be a person.
 
     >>> counted(1)
     '1 head has weights of zero, so that every record is influential in it'

@@ -211,9 +211,9 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
     about = (
         "nothing was forgotten yet"
         if not counts.forgotten
-        else f"three HMACs for each of {counts.forgotten:,} forgotten or replaced records (of its id, of the record, "
-        "of its values) under the key of this workspace: they recognise a request for what is gone, and data that "
-        "brings it back, and tell nothing to those who do not hold the record"
+        else f"a tombstone for each of {counts.forgotten:,} forgotten or replaced records: three HMACs (of its id, of "
+        "the record, of its values) under the key of this workspace. They recognise a request for what is gone, and "
+        "data that brings it back, and tell nothing to those who do not hold the record"
     )
     return Status(
         folder=str(folder), records=counts.records, core=counts.core, influential=counts.influential,

@@ -1,4 +1,4 @@
-"""Figures of a reproduction, drawn from its result files: ours and the paper's in one axes, and one file a figure."""
+"""Figures of a reproduction, drawn from its result files: ours and the paper's in one axes, and one file per figure."""
 
 from maxrr.paper.figures.files import draw
 

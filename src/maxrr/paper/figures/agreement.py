@@ -1,15 +1,16 @@
-"""How often MaxRR and perfect retraining get one verdict: a panel a request."""
+"""How often MaxRR and perfect retraining get one verdict: one panel per request."""
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from maxrr.paper.figures.look import OURS, PAPERS, SERIES, handle, headed, sheet
-from maxrr.paper.figures.names import Json, readable
+from maxrr.paper.figures.look import OURS, PAPERS, SERIES, add_heading, handle, sheet
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 COUNTS = SERIES[1]
 
 
-def agreement(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """The share of records whose verdicts are the same in at least so many runs; and of those that are claimed
     unlearned about as often, which the paper's curve may be."""
     figure = sheet(6.0)
@@ -32,5 +33,5 @@ def agreement(content: Json) -> Figure:
     ]
     if any(curve["paper"] is not None for curve in curves.values()):
         handles.append(handle("the paper's", PAPERS))
-    headed(figure, content, handles, columns=2)
+    add_heading(figure, content, handles, columns=2)
     return figure

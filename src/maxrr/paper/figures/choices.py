@@ -1,12 +1,13 @@
-"""What the paper leaves open, read one way and another: a panel a quantity, a row a reading."""
+"""What the paper leaves open, read one way and another: one panel per quantity, one row per reading."""
 
 from math import ceil
 from textwrap import fill
 
 from matplotlib.figure import Figure
 
-from maxrr.paper.figures.look import OURS, PAPERS, few_ticks, handle, headed, interval, rows, sheet
-from maxrr.paper.figures.names import Json, readable
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, draw_interval, few_ticks, handle, name_rows, sheet
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 ACROSS = 4  # panels beside each other
 NAME = 24  # letters in a line
@@ -15,7 +16,7 @@ TICKS = {1: 6, 2: 4, 3: 3, 4: 3}  # below it, the same
 LINE = 0.18  # inches
 
 
-def choices(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """Our mean for each reading, and the paper's number as a line across them."""
     cells = content["cells"]
     quantities = list(dict.fromkeys(quantity for row in cells.values() for quantity in row))
@@ -28,10 +29,10 @@ def choices(content: Json) -> Figure:
     grid = figure.subplots(down, across, sharey=True, squeeze=False)
     has_paper = False
     for axes, quantity, title in zip(grid.flat, quantities, titles, strict=False):
-        rows(axes, names)
+        name_rows(axes, names)
         for place, row in enumerate(cells.values()):
             if quantity in row:
-                interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place, OURS)
+                draw_interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place, OURS)
         papers = [row[quantity]["paper"] for row in cells.values() if quantity in row]
         for paper in sorted({paper for paper in papers if paper is not None}):
             axes.axvline(paper, **{**PAPERS, "marker": None})
@@ -43,5 +44,5 @@ def choices(content: Json) -> Figure:
         axes.set_visible(False)
     handles = [handle("ours, ± 2 standard errors", OURS, linestyle="none")]
     handles += [handle("the paper's", PAPERS, marker=None)] if has_paper else []
-    headed(figure, content, handles)
+    add_heading(figure, content, handles)
     return figure

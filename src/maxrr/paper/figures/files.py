@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.files import write_atomically
+from maxrr.paper.parts import part_of
 
 DPI = 160
 METADATA: dict[str, dict[str, str | None]] = {  # nothing that changes from day to day
@@ -29,17 +30,16 @@ def draw(results: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     """
     try:
         from maxrr.paper.figures.look import look
-        from maxrr.paper.figures.parts import DRAWINGS
     except ModuleNotFoundError as error:
         raise ImportError(f"drawing figures needs {error.name}: pip install 'maxrr[plots]'") from None
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, content in results.items():
-        drawing = DRAWINGS.get(str(content.get("part")))
-        if drawing is None:
+        part = part_of(content)
+        if part.drawing is None:
             continue
         with look():
-            figure = drawing(content)
+            figure = part.draw(content)
             figure.draw_without_rendering()
             figure.set_layout_engine(None)  # all is in its place, for both files
             for suffix, metadata in METADATA.items():

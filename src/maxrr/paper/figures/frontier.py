@@ -6,15 +6,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from maxrr.paper.figures.labels import place
-from maxrr.paper.figures.look import SERIES, error_bar, few_ticks, handle, headed, sheet, wider
-from maxrr.paper.figures.names import Json, short
+from maxrr.paper.figures.look import SERIES, add_heading, error_bar, few_ticks, handle, shade, sheet
+from maxrr.paper.names import short
+from maxrr.paper.parts import Json
 
 PAPERS = "frequency"  # the paper's choice
 WIDTHS = (1.0, 4.0)  # of the axes for what lies far to the left, and of those for the rest
 FAR = 1.5  # lengths of the box below it, as in a box plot
 
 
-def frontier(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """Up and to the right is better. A selector has the same mark for every size, and its name beside it."""
     points = content["points"]
     sizes, selectors = (list(dict.fromkeys(point[key] for point in points)) for key in ("k", "selector"))
@@ -38,7 +39,7 @@ def frontier(content: Json) -> Figure:
         scale(column, edge if is_far else None)
     handles = [error_bar("± 2 standard errors of the accuracy")]
     handles += [handle(f"{PAPERS}: the paper's choice", styles[PAPERS], linestyle="none")] if PAPERS in styles else []
-    headed(figure, content, handles)
+    add_heading(figure, content, handles)
     for axes, here in panels.items():
         place(figure, axes, {point["selector"]: (point["free"], point["accuracy"]) for point in here})
     return figure
@@ -49,7 +50,7 @@ def scale(column: list[Axes], edge: float | None) -> None:
     if edge is not None:
         column[0].set_xlim(-0.06 * edge, 1.06 * edge)
         for axes in column:
-            wider(axes)
+            shade(axes)
     few_ticks(column[-1], 6 if edge is None else 3)
     column[-1].xaxis.set_major_formatter(PercentFormatter(1.0, 0, " %"))
     column[-1].set_xlabel("share of the records that are forgotten for free" if edge is None else "on a wider scale")

@@ -7,26 +7,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from maxrr.paper.figures.look import OURS, PAPERS, handle, headed, remark, sheet
-from maxrr.paper.figures.names import Json
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, handle, remark, sheet
+from maxrr.paper.parts import Json
 
 LINE = {**OURS, "marker": None}
 DASHES = {**PAPERS, "marker": None, "linestyle": (0, (3, 1)), "zorder": 4}
 
 
-def histogram(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """A step a number of runs; the paper's, too, if it had as many runs."""
     runs = np.arange(1, len(content["count_by_number_of_runs"]) + 1)
     ours = [content["count_by_number_of_runs"][str(number)] for number in runs]
     figure = sheet(4.4)
     axes = figure.subplots()
-    steps(axes, ours, LINE)
+    draw_steps(axes, ours, LINE)
     handles = [handle(f"ours: {ends(ours)}", LINE)]
     paper = content["paper"]
     theirs: list[int] = []
     if paper is not None and len(paper) == len(ours):
         theirs = [paper[str(number)] for number in runs]
-        steps(axes, theirs, DASHES)
+        draw_steps(axes, theirs, DASHES)
         handles.append(handle(f"the paper's: {ends(theirs)}", DASHES))
     elif paper is not None:
         handles.append(remark(f"The paper's is over {len(paper)} runs, and not drawn."))
@@ -38,11 +38,11 @@ def histogram(content: Json) -> Figure:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.minorticks_off()
-    headed(figure, content, handles, columns=1)
+    add_heading(figure, content, handles, columns=1)
     return figure
 
 
-def steps(axes: Axes, counts: list[int], style: dict[str, Any]) -> None:
+def draw_steps(axes: Axes, counts: list[int], style: dict[str, Any]) -> None:
     """A line with a step for each count, around its number; without an area, which a log scale would cut anywhere."""
     axes.plot(np.arange(len(counts) + 1) + 0.5, [*counts, counts[-1]], drawstyle="steps-post", **style)
 

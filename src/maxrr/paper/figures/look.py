@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from maxrr.paper.figures.names import Json, heading
+from maxrr.paper.names import heading
+from maxrr.paper.parts import Json
 
 LARGE = 1000.0  # from here on a number on an axis is a count
 WIDTH = 8.0  # inches: at 800 pixels a point of type is 1.4 pixels
@@ -81,7 +82,7 @@ def sheet(height: float) -> Figure:
     return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
-def headed(figure: Figure, content: Json, handles: Sequence[Artist] = (), columns: int = 3) -> None:
+def add_heading(figure: Figure, content: Json, handles: Sequence[Artist] = (), columns: int = 3) -> None:
     """The heading and below it what the marks mean, above all axes: covers nothing."""
     figure.legend(
         handles=handles, loc="outside upper left", title=heading(content), title_fontproperties={"weight": "bold"},
@@ -104,13 +105,13 @@ def error_bar(label: str) -> Line2D:
     return handle(label, {"color": QUIET, "marker": "|", "markersize": 11, "linestyle": "none"})
 
 
-def interval(axes: Axes, mean: float, stderr: float | None, row: float, style: dict[str, Any]) -> None:
+def draw_interval(axes: Axes, mean: float, stderr: float | None, row: float, style: dict[str, Any]) -> None:
     """A mean with two standard errors to either side, on a row; a single run has none."""
     reach = None if stderr is None else 2.0 * stderr
     axes.errorbar([mean], [row], xerr=reach, capsize=2.5, **{**style, "linestyle": "none"})
 
 
-def rows(axes: Axes, labels: Sequence[str]) -> None:
+def name_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Named rows, the first on top, with a faint line along each."""
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
@@ -119,7 +120,7 @@ def rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.grid(axis="y")
 
 
-def wider(axes: Axes) -> None:
+def shade(axes: Axes) -> None:
     """Another background, for a scale that is not the neighbours'."""
     axes.set_facecolor(SHADE)
     axes.tick_params(grid_color="white")

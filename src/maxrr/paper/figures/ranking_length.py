@@ -3,11 +3,12 @@
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from maxrr.paper.figures.look import SERIES, error_bar, handle, headed, sheet
-from maxrr.paper.figures.names import Json, profile, short
+from maxrr.paper.figures.look import SERIES, add_heading, error_bar, handle, sheet
+from maxrr.paper.names import profile, short
+from maxrr.paper.parts import Json
 
 
-def ranking_length(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """Both against the number of runs, whose doublings are equally far apart."""
     lines = sorted(content["lines"], key=lambda line: int(line["runs"]))
     runs = [line["runs"] for line in lines]
@@ -30,5 +31,5 @@ def ranking_length(content: Json) -> Figure:
         axes.grid(axis="y")
         axes.set_xlabel("runs of the ranking, log scale")
     handles = [handle(f"core of {short(size)}", style) for size, style in styles.items()]
-    headed(figure, content, [*handles, error_bar("± 2 standard errors")])
+    add_heading(figure, content, [*handles, error_bar("± 2 standard errors")])
     return figure

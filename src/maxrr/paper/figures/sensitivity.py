@@ -5,8 +5,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from maxrr.paper.figures.labels import apart
-from maxrr.paper.figures.look import INK, PAPERS, QUIET, SERIES, error_bar, handle, headed, sheet
-from maxrr.paper.figures.names import Json, readable
+from maxrr.paper.figures.look import INK, PAPERS, QUIET, SERIES, add_heading, error_bar, handle, sheet
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 LEVEL = "No"  # unlearns nothing: no share to depend on
 GAP = 0.062  # between labels, of the height of the axes
@@ -14,7 +15,7 @@ AROUND = 0.06  # the shares, of all support vectors
 SHIFT = 0.006  # between lines, so that their error bars stay apart
 
 
-def sensitivity(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """A line for what the records are unlearned from, and the paper's numbers as levels."""
     cells = content["cells"]
     shares = [float(name.rstrip("%")) / 100.0 for name in cells[LEVEL]]
@@ -38,15 +39,15 @@ def sensitivity(content: Json) -> Figure:
     axes.set_xlim(min(shares) - AROUND, max(shares) + AROUND)
     axes.margins(y=0.08)
     papers = {row: next(iter(by_share.values()))["paper"] for row, by_share in cells.items()}
-    levels(axes, {readable(row, content): paper for row, paper in papers.items() if paper is not None})
+    draw_levels(axes, {readable(row, content): paper for row, paper in papers.items() if paper is not None})
     if any(paper is not None for paper in papers.values()):
         handles.append(handle("the paper's (share unknown)", PAPERS, marker=None))
     handles.append(error_bar("± 2 standard errors"))
-    headed(figure, content, handles)
+    add_heading(figure, content, handles)
     return figure
 
 
-def levels(axes: Axes, papers: dict[str, float]) -> None:
+def draw_levels(axes: Axes, papers: dict[str, float]) -> None:
     """Dashed lines with their names at the right edge, which stay apart however near the lines are."""
     for value in papers.values():
         axes.axhline(value, **{**PAPERS, "marker": None})

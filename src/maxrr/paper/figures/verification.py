@@ -1,15 +1,16 @@
-"""In how many runs a forgotten record is claimed unlearned: a row a request, a column a method."""
+"""In how many runs a forgotten record is claimed unlearned: one row per request, one column per method."""
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from maxrr.paper.figures.look import OURS, PAPERS, handle, headed, remark, sheet
-from maxrr.paper.figures.names import Json, readable
+from maxrr.paper.figures.look import OURS, PAPERS, add_heading, handle, remark, sheet
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Json
 
 REQUESTS = ("core20k", "noncore20k")  # the paper draws these
 
 
-def verification(content: Json) -> Figure:
+def draw(content: Json) -> Figure:
     """Logarithmic: most records are at one end, and what is between is a hundredth of them."""
     curves = content["share_by_runs_claimed_unlearned"]
     methods = list(curves[REQUESTS[0]])
@@ -41,5 +42,5 @@ def verification(content: Json) -> Figure:
     handles = [handle("ours", OURS)]
     handles += [handle("the paper's", PAPERS)] if drawn else []
     handles += [remark(f"The paper's is over {left_out} runs, and not drawn.")] if left_out else []
-    headed(figure, content, handles)
+    add_heading(figure, content, handles)
     return figure

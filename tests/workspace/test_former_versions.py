@@ -1,10 +1,13 @@
-"""Workspaces and receipts from when the policy `keep-extractor` was called `head`.
+"""Workspaces of version 3, receipts of version 4 and bundles of version 1 are read, and their evidence holds.
+
+They have other words: the policy `keep-extractor` was called `head`, tombstones were marks, commitments manifests.
 
 tests/fixtures/policy_head was written by commit 42e050b: records of `tests.unlearning.problems.table`, a workspace that
 forgot a free and an influential record, two core ones under `head`, replaced one under `head`, retrained without one,
 and forgot another under `head`; and the bundle of its model.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,7 @@ from tests.cli.shell import Shell
 from tests.workspace.problems import NEW, copied, kinds, with_replaced
 
 from maxrr.data import Dataset
-from maxrr.unlearning import Bundle
+from maxrr.unlearning import Bundle, Receipt
 from maxrr.unlearning.consistency import contradictions, is_latest, lies, not_of
 from maxrr.workspace import Workspace
 
@@ -53,6 +56,37 @@ def test_old_receipts_hold(folder):
     shell = Shell()
     assert shell("receipt", "verify", file, "--workspace", folder, "--json").json["holds"] is True
     assert "approximate-refit" in shell("receipt", "show", file).out
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURE / "workspace" / "receipts").iterdir()), ids=lambda path: path.stem)
+def test_an_old_receipt_keeps_the_text_it_was_handed_out_with(path):
+    text = path.read_text(encoding="utf-8")
+    receipt = Receipt.from_json(text)
+    assert (receipt.version, receipt.to_json()) == (4, text)
+    assert receipt.tombstones == json.loads(text)["record_marks"]
+    assert receipt.commitment_after == json.loads(text)["manifest_after"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("record_marks", "tombstones"), ("neither", "free")])
+def test_versions_are_not_mixed(old, new):
+    said = json.loads((FIXTURE / "workspace" / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    for version, name, other in ((4, old, new), (5, old, old)):
+        mixed = {other if key == name else key: value for key, value in said.items()} | {"version": version}
+        with pytest.raises(ValueError, match="not a receipt"):
+            Receipt.from_json(json.dumps(mixed))
+
+
+def test_an_old_workspace_is_written_in_new_words_by_its_next_request(folder):
+    token = json.loads((folder / "workspace.json").read_text())["token"]
+    with Workspace.open(folder) as workspace:
+        before = workspace.model_hash_, workspace.content_hash_
+    assert (folder / "workspace.json").read_bytes() == (FIXTURE / "workspace" / "workspace.json").read_bytes()
+    with Workspace.open(folder) as workspace:
+        assert (workspace.model_hash_, workspace.content_hash_) == before
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    assert json.loads((folder / "workspace.json").read_text())["version"] == 4
+    parts = {path.name.split("-")[0] for path in folder.iterdir() if token in path.name}
+    assert parts == {"extractor", "heads", "rows", "secrets", "tombstones"}  # what they were called is gone
 
 
 def test_an_old_workspace_goes_on_forgetting(folder, records):

@@ -1,4 +1,4 @@
-"""The rule that gives the verdict. Nothing in it is chosen after looking at the audited model.
+"""The rule by which an audit comes to its finding. Nothing in it is chosen after looking at the audited model.
 
 1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model one number, larger
    if it finds more of the records.
@@ -60,13 +60,13 @@ class Power:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What an audit says, in words a privacy team can use. Never that something is proven deleted.
+class Finding:
+    """What an audit found, in words a privacy team can use. It never says that something is proven deleted.
 
     Attributes
     ----------
     words : str
-        The verdict itself: `INDISTINGUISHABLE`, `FOUND` or `NOT_ENOUGH`.
+        The finding in words: `INDISTINGUISHABLE`, `FOUND` or `NOT_ENOUGH`.
     attack : str
         The attack that decides.
     p_value : float
@@ -123,7 +123,7 @@ class Verdict:
 
 
 class Rank(NamedTuple):
-    """Where the first of some models stands among the others: its p, as `Verdict` has these."""
+    """Where the first of some models stands among the others: its p, as `Finding` has these."""
 
     p: float
     other_side: float
@@ -152,8 +152,8 @@ def is_found(statistics: Floats) -> bool:
     return rank_of_first(statistics).p <= ALPHA + 1e-12
 
 
-def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Verdict:
-    """The verdict on a model.
+def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
+    """The finding about a model.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: 
         words = FOUND
     elif count < FEWEST or power.rate < WORTH:
         words = NOT_ENOUGH
-    return Verdict(
+    return Finding(
         words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.too_little, rank.other_side,
         count >= BOTH_SIDES, power, at_most,
     )  # fmt: skip

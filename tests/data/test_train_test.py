@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data.sources import KEYS, drawn, keys
 
-from maxrr.data.sides import is_test
+from maxrr.data.train_test import is_test
 
 
 @drawn

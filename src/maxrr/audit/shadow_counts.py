@@ -12,7 +12,7 @@ SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 other
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ShadowCounts:
     """Shadow models by kind, and all networks that are trained: theirs, and those made again with the recorded seed."""
 
     with_records: int
@@ -20,7 +20,7 @@ class Numbers:
     networks: int
 
     @classmethod
-    def of(cls, shadows: int, core_touched: bool) -> "Numbers":
+    def of(cls, shadows: int, core_touched: bool) -> "ShadowCounts":
         with_records = max(HALF, round(SHARE * shadows))
         again = 3 if core_touched else 2  # before the request, without the records, and on all others
         return cls(with_records, shadows - with_records, shadows + again)

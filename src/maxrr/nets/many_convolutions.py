@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from maxrr.nets import convolution
+from maxrr.nets import convolution_kernels
 
 WIDEST = 64  # channels; with more, a grouped convolution has enough to do, and a tile of ours would be too large
 
@@ -76,14 +76,14 @@ class Convolution(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, padding: int) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.padding, ctx.biased = padding, bias is not None
-        return convolution.output(x, weight, bias, padding)
+        return convolution_kernels.output(x, weight, bias, padding)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         gradient = gradient.contiguous()
-        to_x = convolution.input_gradient(gradient, weight, ctx.padding) if ctx.needs_input_grad[0] else None
+        to_x = convolution_kernels.input_gradient(gradient, weight, ctx.padding) if ctx.needs_input_grad[0] else None
         to_weight = to_bias = None
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
-            to_weight, to_bias = convolution.weight_gradient(x, gradient, weight.shape[3], ctx.padding)
+            to_weight, to_bias = convolution_kernels.weight_gradient(x, gradient, weight.shape[3], ctx.padding)
         return to_x, to_weight, to_bias if ctx.biased else None, None

@@ -1,4 +1,4 @@
-"""From a nearly solved head to a proved one.
+"""From a nearly solved head to a decided one.
 
 The samples with margins near 1 are polished (`exact_multipliers.py`), the solution is enclosed (`enclosure.py`) and
 published (`rounding.py`), and one pass over all samples with the published weights shows that every other sample is

@@ -1,4 +1,4 @@
-"""The rule that gives the verdict: what it says of which models, how often it is wrong, and when it does not say."""
+"""The rule that gives the finding: what it says of which models, how often it is wrong, and when it does not say."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from maxrr.audit.lira import lira_leave_one_out
-from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.roc import interval
-from maxrr.audit.verdicts import (
+from maxrr.audit.findings import (
     ALPHA,
     BOTH_SIDES,
     FEWEST,
@@ -23,6 +20,9 @@ from maxrr.audit.verdicts import (
     is_found,
     rank_of_first,
 )  # fmt: skip
+from maxrr.audit.lira import lira_leave_one_out
+from maxrr.audit.ranks import rank_p_value
+from maxrr.audit.roc import interval
 
 cases = settings(deadline=None, derandomize=True, max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
@@ -33,26 +33,26 @@ def statistics(place, models=39, seed=0):
     return np.concatenate([[place], np.random.default_rng(seed).normal(size=models)])
 
 
-def verdict(place, models=39, seed=0, kept=6.0, of=20):
+def finding(place, models=39, seed=0, kept=6.0, of=20):
     """Where models that kept the records lie so far away."""
     known = [statistics(kept, models, seed)] * of
     return decide("lira", statistics(place, models, seed), known, known)
 
 
 def test_a_model_that_remembers_is_found():
-    found = verdict(6.0)
+    found = finding(6.0)
     assert (found.words, found.attack, found.p_value, found.as_odd) == (FOUND, "lira", 1 / 40, 0)
     assert str(found) == "residual influence found"
 
 
 def test_a_model_in_the_middle_is_not():
-    found = verdict(0.0)
+    found = finding(0.0)
     assert found.words == INDISTINGUISHABLE == str(found)
     assert found.p_value > ALPHA
 
 
 def test_nothing_found_by_a_test_that_finds_nothing_is_not_enough():
-    found = verdict(0.0, kept=0.5)
+    found = finding(0.0, kept=0.5)
     assert (found.words, found.power.rate) == (NOT_ENOUGH, 0.0)
     assert str(found) == (
         "not enough evidence (nothing found, but the same test finds 0 of 20 models that kept the records)"
@@ -60,7 +60,7 @@ def test_nothing_found_by_a_test_that_finds_nothing_is_not_enough():
 
 
 def test_the_power_that_counts_is_that_of_the_question_asked():
-    """A model whose extractor kept the records below a head fitted again is harder to find than one that kept all."""
+    """A model whose extractor kept the records below heads fitted again is harder to find than one that kept all."""
     asked, before = [statistics(0.0)] * 5 + [statistics(9.0)] * 5, [statistics(9.0)] * 10
     found = decide("lira", statistics(0.0), asked, before)
     assert (found.power, found.at_most) == (Power.of(5, 10), Power.of(10, 10))
@@ -71,20 +71,20 @@ def test_the_power_that_counts_is_that_of_the_question_asked():
 def test_too_few_models_say_so_unless_nothing_can_be_odder():
     assert 1 / (1 + FEWEST) <= ALPHA < 1 / FEWEST
     for place in (0.0, 1e6, -1e6):
-        found = verdict(place, FEWEST - 1, kept=1e7)
+        found = finding(place, FEWEST - 1, kept=1e7)
         assert found.words == NOT_ENOUGH
         assert found.reason == "18 retrained models can never show anything, 19 are the fewest that can"
-    assert verdict(1e6, FEWEST).words == FOUND
+    assert finding(1e6, FEWEST).words == FOUND
 
 
 def test_the_other_side_counts_from_as_many_models_as_can_show_it():
     assert 1 / (1 + BOTH_SIDES) / (1 - TRACES) <= ALPHA + 1e-12 < 1 / BOTH_SIDES / (1 - TRACES)
-    found, few = verdict(-6.0, BOTH_SIDES), verdict(-6.0, BOTH_SIDES - 1)
+    found, few = finding(-6.0, BOTH_SIDES), finding(-6.0, BOTH_SIDES - 1)
     assert (found.words, found.both_sides, found.too_little) == (FOUND, True, True)
     assert found.rank == "0 of 99 models retrained without the records look at least as little as if they remembered"
-    assert not verdict(6.0, BOTH_SIDES).too_little
+    assert not finding(6.0, BOTH_SIDES).too_little
     assert (few.words, few.both_sides, few.p_value) == (INDISTINGUISHABLE, False, 1.0)
-    assert few.other_side == 1 / BOTH_SIDES  # it is told, and not part of the verdict
+    assert few.other_side == 1 / BOTH_SIDES  # it is told, and not part of the finding
 
 
 @cases
@@ -104,7 +104,7 @@ def test_p_is_the_plain_rank(models, place, seed):
 @given(st.integers(2, 200), st.floats(-4, 4), seeds)
 def test_the_interval_is_that_of_the_number_printed_beside_it(models, place, seed):
     """The share of retrained models that look as odd, and what so few of them leave open of it."""
-    found = verdict(place, models, seed)
+    found = finding(place, models, seed)
     assert found.chance == interval(found.as_odd, models)
     assert found.chance[0] <= found.as_odd / models <= found.chance[1]
     if not found.both_sides:
@@ -114,7 +114,7 @@ def test_the_interval_is_that_of_the_number_printed_beside_it(models, place, see
 @cases
 @given(st.integers(2, 200), st.floats(-4, 4), seeds, st.floats(-1, 8))
 def test_the_words_follow_from_p_the_number_of_models_and_power(models, place, seed, kept):
-    found = verdict(place, models, seed, kept)
+    found = finding(place, models, seed, kept)
     if found.p_value <= ALPHA + 1e-12:
         assert found.words == FOUND
     elif models < FEWEST or found.power.rate < WORTH:
@@ -158,7 +158,7 @@ def test_units_and_order_do_not_matter(seed, models, place, scale, shift):
 
 
 def test_more_odd_is_never_less_found():
-    p = [verdict(place).p_value for place in np.linspace(0.0, 8.0, 40)]
+    p = [finding(place).p_value for place in np.linspace(0.0, 8.0, 40)]
     assert p == sorted(p, reverse=True)
 
 
@@ -170,7 +170,7 @@ def test_models_that_are_the_same_up_to_rounding_are_the_same(difference):
     assert not is_found(same)
 
 
-def test_no_verdict_says_that_something_is_proven():
+def test_no_finding_says_that_something_is_proven():
     words = {INDISTINGUISHABLE, FOUND, NOT_ENOUGH}
     assert not any(word in text for text in words for word in ("proven", "deleted", "safe", "erased"))
     assert "at this power" in INDISTINGUISHABLE
