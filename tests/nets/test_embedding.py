@@ -1,4 +1,4 @@
-"""A record's features are the same bytes in whatever company it is embedded."""
+"""A record's features are the same bytes whichever others it is embedded with."""
 
 import copy
 import errno

@@ -88,7 +88,7 @@ def test_a_replacement_is_planned_as_it_is_done(workspace):
 
 
 def test_a_workspace_is_created_or_opened_and_not_constructed():
-    with pytest.raises(TypeError, match=r"Workspace.create .* Workspace.open"):
+    with pytest.raises(TypeError, match=r"Workspace\.create .* Workspace\.open"):
         Workspace()
 
 
