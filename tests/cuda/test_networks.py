@@ -33,7 +33,7 @@ class Residual(nn.Module):
         self.norm = nn.BatchNorm2d(12)
         self.second = nn.Conv2d(12, 12, 3, padding=1)
         self.down = nn.Conv2d(12, 20, 3, stride=2, padding=1)
-        self.heads = nn.Linear(20, 10)
+        self.head = nn.Linear(20, 10)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         inner = torch.relu(self.norm(self.first(images)))
