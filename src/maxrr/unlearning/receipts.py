@@ -257,7 +257,7 @@ class Receipt:
         try:
             fields = parse_json(text)
             if fields["version"] not in (FORMER, VERSION):
-                raise ValueError(f"it is of version {fields['version']}, and this program knows {VERSION}")
+                raise ValueError(f"it is of version {fields['version']}, and this program knows {FORMER} and {VERSION}")
             heads = fields["heads"]
             if fields["version"] == FORMER:
                 now = {then: name for name, then in FORMERLY.items()}

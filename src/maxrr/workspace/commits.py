@@ -74,7 +74,7 @@ class Root:
             raise damaged(path, "it does not describe a workspace")
         version = body.pop("version", None)
         if version not in (FORMER, VERSION) or type(version) is not int:
-            raise unfamiliar(path, f"is of version {version}", f"knows version {VERSION}")
+            raise unfamiliar(path, f"is of version {version}", f"knows versions {FORMER} and {VERSION}")
         named_hash = body.pop("sha256", None)
         if named_hash != digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
