@@ -249,7 +249,8 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if said.get("version") == FORMER:
         said = {FORMERLY.get(name, name): value for name, value in said.items()} | {"version": VERSION}
     if said.get("version") != VERSION:
-        raise ValueError(f"{path} is a bundle of version {said.get('version')}, and this program knows {FORMER} and {VERSION}")
+        version = said.get("version")
+        raise ValueError(f"{path} is a bundle of version {version}, and this program knows {FORMER} and {VERSION}")
     return said, tensors
 
 
