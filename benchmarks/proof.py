@@ -18,7 +18,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import features
-from maxrr.svm import FlatHeadWarning, LinearSVM, finish, working_set
+from maxrr.svm import FlatHeadWarning, LinearSVM, deciding, working_set
 from maxrr.svm.basis import Near
 from maxrr.svm.deciding import BITS
 from maxrr.svm.enclosure import enclose, publish
@@ -35,7 +35,7 @@ def share_of_a_fit() -> dict[str, float]:
     X, y = features.load(None, None)
     X, y = X[y != 6], y[y != 6]  # without the class whose head has no weights
     spent = 0.0
-    original = finish.propose
+    original = deciding.propose
 
     def timed(*given: Any) -> Any:
         nonlocal spent
@@ -45,14 +45,14 @@ def share_of_a_fit() -> dict[str, float]:
         finally:
             spent += time.perf_counter() - started
 
-    finish.propose = working_set.propose = timed  # type: ignore[assignment]
+    deciding.propose = working_set.propose = timed  # type: ignore[assignment]
     try:
         with threadpool_limits(1):
             started = time.perf_counter()
             LinearSVM().fit(X, y)
             total = time.perf_counter() - started
     finally:
-        finish.propose = working_set.propose = original  # type: ignore[assignment]
+        deciding.propose = working_set.propose = original  # type: ignore[assignment]
     return {"fit": total, "proofs": spent, "share": spent / total}
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.svm.problems import assert_equal, make, snapshot
 
-from maxrr.svm import LinearSVM, finish, newton
+from maxrr.svm import LinearSVM, deciding, newton
 from maxrr.svm.problem import Samples
 
 
@@ -190,7 +190,7 @@ def interrupt(monkeypatch, owner, name, at):
     return calls
 
 
-PLACES = [(newton, "minimise"), (finish, "decide"), (Samples, "scores")]
+PLACES = [(newton, "minimise"), (deciding, "decide"), (Samples, "scores")]
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

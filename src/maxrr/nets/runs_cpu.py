@@ -7,7 +7,7 @@ cannot step together.
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 
 import torch
@@ -30,7 +30,7 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 def run_side_by_side(
     task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, tally: Tally
-) -> Iterator[Run]:  # fmt: skip
+) -> Generator[Run]:  # fmt: skip
     """The runs in the order of the seeds, `workers` at a time. When the generator is closed, all of them stop.
 
     Networks that draw random numbers take them from a source that this whole process shares: there is one worker

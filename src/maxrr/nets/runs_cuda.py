@@ -1,6 +1,6 @@
 """Runs that step together on CUDA, as many at a time as its memory holds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -15,7 +15,7 @@ from maxrr.nets.task import Tally, Task
 AT_ONCE = 100  # more bring no more speed
 
 
-def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> Iterator[Run]:
+def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
     """The runs in the order of the seeds. Where memory runs out, fewer at a time."""
     at_once, first = AT_ONCE, 0
     while first < len(seeds):

@@ -7,7 +7,8 @@ already are not repeated.
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -172,17 +173,18 @@ def run_all(task: Task, seeds: Sequence[int], workers: int, progress: Progress |
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
     tally = Tally(progress, task.recipe.epochs * task.count, len(seeds), len(seeds) - len(missing))
     tally.show()
-    fresh = run_missing(task, missing, workers, tally) if missing else iter(())
+    fresh = run_missing(task, missing, workers, tally) if missing else (run for run in list[Run]())
     computed = set(missing)
-    for seed in seeds:
-        if seed in computed:
-            yield next(fresh)
-        else:
-            assert task.runs is not None
-            yield task.runs.get(seed, begin(task.network, seed))
+    with closing(fresh):  # its threads end when the caller wants no more, and not when it is collected
+        for seed in seeds:
+            if seed in computed:
+                yield next(fresh)
+            else:
+                assert task.runs is not None
+                yield task.runs.get(seed, begin(task.network, seed))
 
 
-def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Iterator[Run]:
+def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Generator[Run]:
     """The runs that are not on the disk yet."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
