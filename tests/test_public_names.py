@@ -40,11 +40,13 @@ PUBLIC = {
     "maxrr.files": {
         "Lock",
         "enter",
+        "fits",
         "flush_folder",
         "open_regular",
         "overwrite",
         "parse_json",
         "read_regular",
+        "renamed",
         "sha256_of",
         "write_atomically",
     },

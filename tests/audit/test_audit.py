@@ -180,6 +180,20 @@ def test_a_report_of_version_3_is_read_under_its_new_names():
     assert AuditReport.from_json(found.to_json()) == found
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"records": "many"}, {"seconds": None}, {"by_class": {"a": "b"}}, {"assumed": "nothing"}, {"core_touched": 1},
+        {"finding": {}},
+    ],
+)  # fmt: skip
+def test_a_report_with_something_else_in_it_is_damaged(changes):
+    """One of version 3 that has a name of version 4, too, is no report of either."""
+    stored = json.loads((Path(__file__).parent / "stored" / "report-version-3.json").read_text(encoding="utf-8"))
+    with pytest.raises(ValueError, match="damaged"):
+        AuditReport.from_json(json.dumps(stored | changes))
+
+
 def test_the_same_again_is_the_same_report(plain):
     now, found = plain
     assert contents(audit(*now, attacks=ATTACKS, shadows=FEW)) == contents(found)

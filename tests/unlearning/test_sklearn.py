@@ -110,6 +110,16 @@ def test_of_a_dataset_class_names_are_predicted(classes):
     assert np.array_equal(on_numbers.predict(data), on_numbers.predict(data.inputs).astype(str))
 
 
+@pytest.mark.parametrize(
+    "wrong", [lambda y: None, lambda y: y[:, None], lambda y: y[:1]], ids=["none", "column", "one"]
+)
+def test_arrays_are_scored_with_one_label_per_record(wrong):
+    data = table()
+    model = table_model()
+    with pytest.raises(ValueError, match="one label per record"):
+        model.score(data.inputs, wrong(data.labels))
+
+
 def test_a_dataset_is_scored_by_the_names_of_its_classes():
     """Another Dataset may list its classes in another order."""
     data, model = table(), table_model()

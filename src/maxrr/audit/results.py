@@ -2,19 +2,15 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import Finding, Power
-from maxrr.files import parse_json
+from maxrr.files import fits, parse_json, renamed
 
 VERSION = 4
-RENAMED = {
-    "verdict": "finding",
-    "findings": "attacks",
-    "head_distance": "heads_distance",
-    "mark": "tombstone",
-}  # fmt: skip (since version 3)
+FORMER = 3  # can still be read: some names were others
+FORMERLY = {"verdict": "finding", "findings": "attacks", "head_distance": "heads_distance"}
 
 Pair = tuple[float, float]
 
@@ -249,12 +245,16 @@ class AuditReport:
             The text is no report of an audit, or one of another version, or it is damaged.
         """
         facts = parse_json(text)
-        if not isinstance(facts, dict) or facts.get("version") not in (3, VERSION):
-            raise ValueError(f"this is no report of an audit, or one of another version than 3 or {VERSION}")
+        if not isinstance(facts, dict) or facts.get("version") not in (FORMER, VERSION):
+            raise ValueError(f"this is no report of an audit, or one of another version than {FORMER} or {VERSION}")
         facts.pop("words", None)
         try:
-            facts = renamed(facts) if facts["version"] == 3 else facts
-            return cls(**facts | read_parts(facts))
+            facts = in_present_words(facts) if facts["version"] == FORMER else facts
+            found = cls(**facts | read_parts(facts))
+            wrong = [name for name, kind in get_type_hints(cls).items() if not fits(getattr(found, name), kind)]
+            if wrong:
+                raise ValueError(f"{', '.join(wrong)} has the wrong type")
+            return found
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise ValueError(
                 f"the report is damaged: something in it is missing or not as written ({error})"
@@ -269,11 +269,10 @@ class AuditReport:
         )
 
 
-def renamed(facts: dict[str, Any]) -> dict[str, Any]:
-    """A report of version 3 in the words of this one."""
-    exposed = [{RENAMED.get(name, name): value for name, value in one.items()} for one in facts.get("exposed") or []]
-    now = {RENAMED.get(name, name): value for name, value in facts.items()}
-    return now | {"version": VERSION, "exposed": exposed}
+def in_present_words(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a report of the former version says, as one of this version would."""
+    exposed = [renamed(one, {"mark": "tombstone"}) for one in facts["exposed"]]
+    return renamed(facts, FORMERLY) | {"version": VERSION, "exposed": exposed}
 
 
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:

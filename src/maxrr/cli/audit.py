@@ -209,13 +209,13 @@ def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
 
 
 def write(result: AuditReport, page: Path) -> None:
-    """The page for people, and the same for programs beside it."""
+    """The report for programs, and the page for people beside it."""
     from maxrr.files import write_atomically
     from maxrr.report import audit_page
 
     page.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(page.with_suffix(".json"), result.to_json().encode())  # first: the page can be made of it again
     write_atomically(page, audit_page(result).encode())
-    write_atomically(page.with_suffix(".json"), result.to_json().encode())
 
 
 def tell(result: AuditReport, page: Path) -> None:

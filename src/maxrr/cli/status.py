@@ -55,6 +55,7 @@ def tell(status: Status) -> None:
         exact = f"no: {'; '.join(status.conditions or alone)}"
     elif status.conditions:
         exact = f"on {count(len(status.conditions), 'condition')}: {'; '.join(status.conditions)}"
+    gone = count(status.forgotten, "record")
     show.facts(
         [
             ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),
@@ -63,7 +64,7 @@ def tell(status: Status) -> None:
             ("model", f"{status.model_hash[:12]}…"),
             ("exact", exact),
             ("bytes claimed", f"{status.bytes_claim}; {status.decided} of {count(status.heads, 'head')} decided"),
-            ("forgotten", f"{count(status.forgotten, 'record')} in {count(status.requests, 'request')}"),
+            ("forgotten", f"{gone}, or old values of them, in {count(status.requests, 'request')}"),
             ("kept of these", status.held_about_forgotten),
             *(("let in", f"{entry['time'][:10]}: {count(entry['records'], 'record')} with values of forgotten ones: "
                          f"{entry['reason']}") for entry in status.overrides),

@@ -1,6 +1,7 @@
 """Files that are whole or absent, and what is in them. Knows nothing about learning."""
 
 from maxrr.files.atomic import flush_folder, write_atomically
+from maxrr.files.checked import fits, renamed
 from maxrr.files.erasing import overwrite
 from maxrr.files.hashes import sha256_of
 from maxrr.files.locking import Lock, enter
@@ -10,11 +11,13 @@ from maxrr.files.strict_json import parse_json
 __all__ = [
     "Lock",
     "enter",
+    "fits",
     "flush_folder",
     "open_regular",
     "overwrite",
     "parse_json",
     "read_regular",
+    "renamed",
     "sha256_of",
     "write_atomically",
 ]

@@ -95,8 +95,10 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None
     ValueError
         A package is missing, the network cannot be written as a graph, or the graph computes something else.
     """
-    fitted = model._fitted
     check_installed()
+    with model._lock:  # the records must stay for as long as probabilities are fitted on them
+        fitted = model._fitted
+        fitted.platt()
     shape, dtype = fitted.records.shape, fitted.records.dtype
     probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
     content, opset = written(fitted)

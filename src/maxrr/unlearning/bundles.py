@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maxrr.core import Choice
-from maxrr.files import write_atomically
+from maxrr.files import renamed, write_atomically
 from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
@@ -247,11 +247,19 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ValueError(f"{path} is not a bundle")
     if said.get("version") == FORMER:
-        said = {FORMERLY.get(name, name): value for name, value in said.items()} | {"version": VERSION}
+        said = in_present_words(path, said)
     if said.get("version") != VERSION:
         version = said.get("version")
         raise ValueError(f"{path} is a bundle of version {version}, and this program knows {FORMER} and {VERSION}")
     return said, tensors
+
+
+def in_present_words(path: str | Path, said: dict[str, Any]) -> dict[str, Any]:
+    """What a bundle of the former version says, as one of this version would."""
+    try:
+        return renamed(said, FORMERLY) | {"version": VERSION}
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
 
 
 SIMPLE = {

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.files import fits
 from maxrr.nets import Environment, Recipe, split
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.svm import Certificate
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.receipts import fits
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
 

@@ -271,8 +271,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             From 0 to 1.
         """
         truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else np.asarray(y)
+        found = self.predict(X)
+        if truth.shape != found.shape:
+            raise DataError(f"y has shape {truth.shape}, and there are {len(found)} records: give one label per record")
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(self.predict(X) == truth, weights=weights))
+        return float(np.average(found == truth, weights=weights))
 
     # What a fitted model shows
 
@@ -305,8 +308,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array
             The ids, sorted. (`heads_` counts rows in an order of its own, which cannot be used to index your records.)
         """
-        fitted = self._fitted
-        return np.sort(fitted.records.ids[fitted.heads.support_])
+        with self._lock:  # a request overwrites the ids of what it forgets
+            fitted = self._fitted
+            return np.sort(fitted.records.ids[fitted.heads.support_])
 
     @property
     def model_hash_(self) -> str:
@@ -316,7 +320,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def content_hash_(self) -> str:
         """The SHA-256 over the retained records: that of a `Dataset` with just these."""
-        return self._fitted.records.content_hash
+        with self._lock:  # a request overwrites the hashes of what it forgets
+            return self._fitted.records.content_hash
 
     def bundle(self) -> Bundle:
         """What `maxrr.unlearning.replay` needs to train this model again and compare.

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from maxrr.files import parse_json
+from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
 
 VERSION = 5  # 4 has conditions, the receipt before, and HMACs for all hashes; 5 says the same in other words
@@ -271,32 +271,6 @@ class Receipt:
             return receipt
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
-
-
-def renamed(said: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The same, in the same order, with other names for some. A name that is not of this version is refused.
-
-    >>> renamed({"a": 1, "b": 2}, {"b": "c"})
-    {'a': 1, 'c': 2}
-    """
-    strange = said.keys() & set(names.values())
-    if strange:
-        raise ValueError(f"{', '.join(sorted(strange))} is not a name of this version")
-    return {names.get(name, name): value for name, value in said.items()}
-
-
-def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type that receipts use. A bool is no number; an int may stand where a float is due."""
-    if is_dataclass(kind):
-        types = typing.get_type_hints(kind)
-        return isinstance(value, kind) and all(fits(getattr(value, name), types[name]) for name in types)  # type: ignore[arg-type]
-    if typing.get_origin(kind) is list:
-        return isinstance(value, list) and all(fits(item, typing.get_args(kind)[0]) for item in value)
-    if typing.get_origin(kind) is dict:
-        return isinstance(value, dict)
-    if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def schema() -> dict[str, Any]:

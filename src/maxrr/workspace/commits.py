@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import write_atomically
+from maxrr.files import renamed, write_atomically
 from maxrr.svm import FORM
 from maxrr.workspace import names
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
@@ -83,7 +83,7 @@ class Root:
             raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
         try:
             if version == FORMER:
-                body["facts"] = {FORMERLY.get(name, name): value for name, value in body["facts"].items()}
+                body["facts"] = renamed(body["facts"], FORMERLY)
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])
             rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
