@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import core_of, fresh, parts_of, table, table_model
+from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 from tests.unlearning.search import holds_bytes
 
 from maxrr.core import FrequencyCore, FullCore, HashCore
+from maxrr.errors import DataError
+from maxrr.unlearning import replay
 
 CORE = HashCore(0.5, key="house")
 
@@ -90,3 +92,40 @@ def test_the_name_of_a_class_that_is_gone_is_gone(as_array, policy):
     assert holds_bytes(receipt, wanted) == []
     earlier = model.unlearn(data.ids[data.labels == 0][:1], core_policy="keep-extractor")
     assert holds_bytes(earlier, wanted) == []
+
+
+def test_a_correction_that_the_extractor_has_not_seen_can_be_asked_for_again():
+    """First quickly, then exactly: the old version leaves the extractor, and it is a fit of the corrected data."""
+    model = table_model()
+    core = core_of(model)[0].item()
+    new = np.full(5, 0.25, dtype=np.float32)
+    first = model.replace(core, new, core_policy="keep-extractor")
+    assert (first.guarantee, first.core_left_in_extractor) == ("approximate-refit", 1)
+    with pytest.raises(DataError, match="just so already"):
+        model.replace(core, new, core_policy="keep-extractor")
+    receipt = model.replace(core, new, core_policy="retrain")
+    assert (receipt.guarantee, receipt.core_left_in_extractor) == ("exact-retrain", 0)
+    inputs = table().inputs.copy()
+    inputs[table().rows([core])] = new
+    assert model.model_hash_ == fresh(CORE, table()).fit(replace(table(), inputs=inputs)).model_hash_
+    with pytest.raises(DataError, match="just so already"):
+        model.replace(core, new, core_policy="retrain")
+
+
+def test_a_request_that_finds_nothing_to_do_supersedes_nothing(here):
+    model = table_model()
+    gone = kinds(model, table())[1][:1]
+    receipt = model.unlearn(gone)
+    model.unlearn(gone)
+    assert replay(receipt, model.bundle(), table().without(gone)).outcome == "identical"
+
+
+def test_a_mixed_request_says_what_is_left_in_the_extractor():
+    model = table_model()
+    core, _, free = kinds(model, table())
+    model.unlearn(core[:1], core_policy="keep-extractor")
+    plan = model.plan([core[0], free[0]], core_policy="keep-extractor")
+    assert plan.guarantee == "approximate-refit"
+    assert plan.reason.startswith(
+        "the extractor keeps what it learned from 1 of the records asked for, forgotten before"
+    )

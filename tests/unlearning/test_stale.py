@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from tests.unlearning.problems import core_of, everything, fresh, kinds, table, 
 
 from maxrr.core import HashCore
 from maxrr.errors import MaxRRError, NotHere, Refused, Stale
+from maxrr.unlearning import Action, Guarantee
 
 NEW = np.random.default_rng(3).normal(size=5).astype(np.float32)
 
@@ -125,3 +127,23 @@ def test_errors_say_what_can_be_done_and_survive_a_pickle(model):
     assert [plan.request.policy for plan in caught.value.plans] == ["retrain", "keep-extractor"]
     again = pickle.loads(pickle.dumps(Refused("words", ("plan",))))
     assert (str(again), again.plans) == ("words", ("plan",))
+
+
+FORGED = {
+    "another action": {"action": Action.erase}, "another guarantee": {"guarantee": Guarantee.refit},
+    "another count": {"core": 0}, "other conditions": {"conditions": ["none"]}, "another reason": {"reason": "none"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+def test_a_plan_that_was_changed_is_not_carried_out(change, policy, model):
+    plan = model.plan(core_of(model)[:1], core_policy=policy)
+    before = model.model_hash_, model.content_hash_
+    with pytest.raises(Stale, match="it was changed"):
+        model.execute(replace(plan, **change))
+    other = model.plan(core_of(model)[1:2], core_policy=policy)
+    with pytest.raises(Stale):
+        model.execute(replace(plan, request=other.request))
+    assert (model.model_hash_, model.content_hash_) == before
+    assert model.execute(replace(plan, seconds=0.0)).guarantee == plan.guarantee  # an estimate binds nobody

@@ -245,7 +245,8 @@ class AuditReport:
             The text is no report of an audit, or one of another version, or it is damaged.
         """
         facts = parse_json(text)
-        if not isinstance(facts, dict) or facts.get("version") not in (FORMER, VERSION):
+        version = facts.get("version") if isinstance(facts, dict) else None
+        if version not in (FORMER, VERSION) or type(version) is not int:
             raise ValueError(f"this is no report of an audit, or one of another version than {FORMER} or {VERSION}")
         facts.pop("words", None)
         try:

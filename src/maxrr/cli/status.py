@@ -73,7 +73,11 @@ def tell(status: Status) -> None:
     tell_kinds(status)
     if status.core_left_in_extractor:
         left = count(status.core_left_in_extractor, "forgotten core record")
-        show.say(f"An audit is due: the extractor keeps what it learned from {left}.")
+        audit = f"maxrr audit {show.near(status.folder)} NUMBER"
+        show.say(
+            f"An audit is due: the extractor keeps what it learned from {left}. `{audit}` attacks the model; "
+            "asking for the records again with --policy retrain rids it of them."
+        )
 
 
 def tell_kinds(status: Status) -> None:

@@ -246,9 +246,9 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ValueError(f"{path} is not a bundle: {type(error).__name__}: {error}") from error
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ValueError(f"{path} is not a bundle")
-    if said.get("version") == FORMER:
+    if said.get("version") == FORMER and type(said["version"]) is int:
         said = in_present_words(path, said)
-    if said.get("version") != VERSION:
+    if said.get("version") != VERSION or type(said["version"]) is not int:
         version = said.get("version")
         raise ValueError(f"{path} is a bundle of version {version}, and this program knows {FORMER} and {VERSION}")
     return said, tensors

@@ -9,7 +9,7 @@ from maxrr.errors import Stale
 from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.unlearning import flat_heads, state
-from maxrr.unlearning.plans import Plan
+from maxrr.unlearning.plans import Plan, seal
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
@@ -26,11 +26,13 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     that are let in, are warned about in the name of the caller's caller.
     """
     started = time.perf_counter()
+    if not isinstance(plan, Plan):
+        raise TypeError(f"execute takes a plan, as plan(…) gives it, not {plan!r:.80}")
     request = plan.request
-    if plan.state != before.token:
+    if plan.state != seal(before, plan):
         raise Stale(
             "this plan is for another state of the model: something was forgotten, replaced or fitted since, or it is "
-            "another model's. Nothing was changed: plan again"
+            "another model's, or it was changed. Nothing was changed: plan again"
         )
     if plan.refusal:
         raise plan._refused()

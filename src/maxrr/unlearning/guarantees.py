@@ -34,7 +34,8 @@ class Guarantee(StrEnum):
 MEANING = {
     Guarantee.untouched: "none of the records shaped the model: it stays as it is, and they are erased",
     Guarantee.refit: (
-        "the heads are those that a fit on the retained records gives; the extractor was not trained on the others"
+        "the heads are those that a fit on the retained records gives; the extractor was not trained on the forgotten "
+        "ones"
     ),
     Guarantee.approximate: (
         "the heads are fitted without the records, but the model is not the one that training without them gives: "

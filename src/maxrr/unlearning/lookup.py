@@ -10,7 +10,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, listed
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
-from maxrr.unlearning.requests import RETAINED, Request, Technique, check_policy
+from maxrr.unlearning.requests import RETAINED, RETRAIN, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in_place
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
@@ -46,12 +46,13 @@ def look_up_for_replacing(
     """The request to forget one record, with the one that takes its place; without that if there is no such record."""
     request = look_up(fitted, [id_], None, core_policy, RETAINED)
     if request.already_forgotten:
-        raise NotHere(f"the record {id_!r} was forgotten: there is nothing to replace")
+        raise NotHere(f"the record {np.asarray(id_).item()!r} was forgotten: there is nothing to replace")
     if not len(request.rows):
         return request
     added = rectified(fitted, request, inputs, label)
-    if np.array_equal(added.record_hashes(), fitted.records.hashes[request.rows]):
-        raise DataError(f"the record {id_!r} is just so already: there is nothing to replace")
+    same = np.array_equal(added.record_hashes(), fitted.records.hashes[request.rows])
+    if same and not (request.left_in_extractor and request.policy == RETRAIN):  # which rids it of the old version
+        raise DataError(f"the record {np.asarray(id_).item()!r} is just so already: there is nothing to replace")
     copies = copies_in_place(fitted, added, allow_copies)
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
@@ -73,6 +74,8 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
     if label is not None:
         present = records.present
         found = present[fitted.labels[present] == label] if np.ndim(label) == 0 else present[:0]
+        if not len(found) and isinstance(label, str):  # by its name, as `predict` gives it for a Dataset
+            found = present[np.array(records.class_names)[present] == label]
         if not len(found):
             known = ", ".join(map(repr, fitted.labels[present].tolist()))
             raise DataError(f"there is no class {label!r}; the classes are {known}")

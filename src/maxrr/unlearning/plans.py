@@ -1,5 +1,6 @@
 """What a request will do, to which guarantee, at what cost: decided before anything is touched."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -15,6 +16,7 @@ from maxrr.unlearning.guarantees import MEANING, Guarantee
 from maxrr.unlearning.records import Bools
 from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import commitment
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,12 @@ class Plan:
 
 
 NOBODY = np.empty(0, dtype=np.int64)
+NOT_SEALED = {
+    "seconds",
+    "alternatives",
+    "state",
+    "request",
+}  # an estimate; plans of their own; and what is sealed otherwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +180,7 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         guarantee = promise(action, case)
         reason = why(action, guarantee, request, found, fitted)
     heads, trains, embeds = work_of(action, request, found, len(core_left))
-    return Plan(
+    plan = Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=len(request.core_rows), influential=found.influential,
@@ -180,8 +188,24 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         unknown=len(request.unknown), already_forgotten=request.already_forgotten, duplicates_left=found.twins,
         heads=heads, trains=trains, embeds=embeds,
         seconds=fitted.durations.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
-        alternatives=others, state=fitted.token, request=request,
+        alternatives=others, state="", request=request,
     )  # fmt: skip
+    return replace(plan, state=seal(fitted, plan))
+
+
+def seal(fitted: Fitted, plan: Plan) -> str:
+    """Binds all that a plan says and asks for to one state: a plan that was changed does not fit its seal.
+
+    Tells nothing without the model's key.
+    """
+    request = plan.request
+    said = [getattr(plan, part.name) for part in fields(plan) if part.name not in NOT_SEALED]
+    asked = [
+        request.rows.tolist(), request.core_rows.tolist(), [hmac.hex() for hmac in request.forgotten_before],
+        request.left_in_extractor, request.policy, request.refit, request.copies, request.allow_copies,
+        None if request.added is None else request.added.content_hash(),
+    ]  # fmt: skip
+    return commitment(fitted.key, b"plan", json.dumps([fitted.token, said, asked]))
 
 
 def work_of(action: Action, request: Request, found: Found, core_left: int) -> tuple[int, int, int]:
@@ -239,6 +263,8 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
         said = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
     elif core:
         said = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
+    elif left and guarantee is Guarantee.approximate:
+        said = f"the extractor keeps what it learned from {left:,} of the records asked for, forgotten before"
     elif fitted.on_influential and request.refit == RETAINED:
         said = "the heads stood on influential records alone, and are fitted on all retained ones again"
     else:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from maxrr.data import Dataset
@@ -318,7 +318,9 @@ class Workspace:
         """
         return self._snapshot().decision_function(X)
 
-    def score(self, X: Dataset | Inputs, y: Labels | None = None) -> float:
+    def score(
+        self, X: Dataset | Inputs, y: Labels | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:  # fmt: skip
         """The share of records that are classified rightly. See `MaxRR.score`.
 
         Parameters
@@ -327,13 +329,15 @@ class Workspace:
             Records of the kind that the model was fitted on.
         y : array, optional
             The true class of each record. Needed with an array.
+        sample_weight : array, optional
+            How much each record counts; all count the same by default.
 
         Returns
         -------
         float
             From 0 to 1.
         """
-        return self._snapshot().score(X, y)
+        return self._snapshot().score(X, y, sample_weight)
 
     # Forgetting
 
