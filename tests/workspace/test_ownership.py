@@ -6,6 +6,7 @@ import stat
 from unittest import mock
 
 import pytest
+from sklearn.base import clone
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import HASHED, NEW, cases, contents, copied, kinds, reopened
 
@@ -208,3 +209,11 @@ def test_another_owner_is_warned_about(folder, monkeypatch):
 
 def test_the_cases_have_tokens_of_their_own(template):
     assert len({Marker.read(template(case)).token for case in list(cases())[:2]}) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"lr": float("nan")}, {"C": -1.0}, {"threads": 0}, {"core": 0.3}])
+def test_a_model_that_cannot_be_fitted_leaves_no_folder(wrong, tmp_path):
+    records, model = cases()["hash"]
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Workspace.create(tmp_path / "ws", clone(model).set_params(**wrong), records)
+    assert not (tmp_path / "ws").exists()

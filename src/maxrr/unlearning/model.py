@@ -149,16 +149,24 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:
             return self._fit(*as_dataset(X, y, ids, subjects), allow_copies, folder, progress)
 
+    def _check(self) -> Recipe:
+        """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
+        penalty(self.C), checked(self.seed), chosen_device(self.device)
+        if not callable(getattr(self.core, "choose", None)):
+            raise DataError(f"core says which records are core, as HashCore(0.3, key=…) does; it is {self.core!r:.80}")
+        if self.threads < 1:
+            raise DataError(f"threads is a whole number from 1 on; it is {self.threads!r:.80}")
+        return Recipe(self.epochs, self.batch_size, self.lr)
+
     def _fit(
         self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
         progress: Progress | None,
     ) -> Self:  # fmt: skip
-        penalty(self.C), checked(self.seed)  # which would be found wrong only after long work
+        recipe = self._check()
         before: Fitted | None = vars(self).get("_state")
         key = secrets.token_bytes(32) if before is None else before.key
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
-        recipe = Recipe(self.epochs, self.batch_size, self.lr)
         blueprint = Blueprint(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
             self.threads, Environment.here(chosen_device(self.device), self.threads),

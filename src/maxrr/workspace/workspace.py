@@ -121,6 +121,7 @@ class Workspace:
             The folder holds something else, or another process works in it.
         """
         place = Path(folder)
+        model._check()  # before anything is written
         ownership.check_new(place)
         ownership.make_private(place)
         workspace = cls._on(Store(place), None)
