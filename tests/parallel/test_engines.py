@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from tests.parallel import work
 
 from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
+from maxrr.parallel.processes import without_the_script
 
 ENGINES = [InProcess(), Threads(1), Threads(3), Threads(1, ahead=0), Processes(1), Processes(2, ahead=1)]
 
@@ -229,6 +231,22 @@ def test_no_process_outlives_the_caller(how):
     finally:
         if caller.poll() is None:
             os.killpg(caller.pid, signal.SIGKILL)
+
+
+def test_threads_that_start_processes_leave_the_script_in_its_place():
+    script, both = sys.modules["__main__"], threading.Barrier(2)
+
+    def start():
+        both.wait()
+        for _ in range(200):
+            with without_the_script():
+                assert sys.modules["__main__"] is not script
+                time.sleep(1e-5)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(start) for _ in range(2)]:
+            done.result()
+    assert sys.modules["__main__"] is script
 
 
 def test_cores():

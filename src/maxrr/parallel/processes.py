@@ -19,6 +19,7 @@ from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
 from maxrr.parallel.threads import BLAS
 
 BETWEEN = 0.05  # seconds between two interruptions
+STARTING = threading.Lock()  # held while processes start: which script they import is decided for all threads at once
 
 
 class WorkerLostError(RuntimeError):
@@ -119,14 +120,16 @@ class Spawn(SpawnContext):
 def without_the_script() -> Iterator[None]:
     """Keep processes that start meanwhile from importing the calling script, as Python would have them do.
 
-    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end.
+    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end. One thread
+    at a time is in here: for the start of a process, not for its work.
     """
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = script
+    with STARTING:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
 
 
 # In the worker processes

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
@@ -31,7 +30,7 @@ from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.records import chosen_device
 from maxrr.nets.run_store import as_array
-from maxrr.parallel.processes import end_with_the_parent, without_the_script
+from maxrr.parallel.processes import STARTING, end_with_the_parent, without_the_script
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
@@ -220,17 +219,18 @@ def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparabl
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
     given = None if rebuilds else facts.extractor_of(blueprint, bundle.layers, dict(bundle.extractor))
     stored = None if comparable else bundle.features
-    with without_the_script() if importable else nullcontext():
-        pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
-        try:
-            return pool.submit(rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored).result()
-        except BrokenProcessPool as error:
-            raise ValueError(
-                "the fresh process ended before it began. If your script defines the network, it is run again there: "
-                "put what it does under `if __name__ == '__main__':`, or define the network in a module"
-            ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)
+    pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
+    try:
+        with without_the_script() if importable else STARTING:
+            future = pool.submit(rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored)
+        return future.result()
+    except BrokenProcessPool as error:
+        raise ValueError(
+            "the fresh process ended before it began. If your script defines the network, it is run again there: "
+            "put what it does under `if __name__ == '__main__':`, or define the network in a module"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def as_stored(apart: float) -> str:
