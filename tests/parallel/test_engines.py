@@ -133,6 +133,15 @@ def test_long_work_is_asked_to_stop(how):
     assert left_behind() == []
 
 
+def test_an_engine_that_can_be_asked_to_stop_is_for_one_map():
+    """A second one would be told to stop at once."""
+    stop = threading.Event()
+    tried = Threads(1, stop=stop)
+    assert list(tried.map(lambda _: stop.is_set(), range(2))) == [False, False]
+    with pytest.raises(ValueError, match="another event"):
+        list(tried.map(lambda _: stop.is_set(), range(2)))
+
+
 def test_the_interpreter_does_not_wait_for_long_work():
     code = (
         "import threading\n"
