@@ -213,12 +213,22 @@ next(results)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_outlives_the_caller(how):
-    """Ctrl-C reaches all of them; a caller that is killed cannot tell its workers, and they see it."""
+CALLER_OF_ONE = """
+from tests.parallel import work
+from maxrr.parallel.processes import call_in_fresh_process
+
+print(call_in_fresh_process(work.scaled, 1, 0), flush=True)
+call_in_fresh_process(work.sleep_but_first, 1)
+"""
+
+
+@pytest.mark.parametrize("code", [CALLER, CALLER_OF_ONE], ids=["many", "one"])
+@pytest.mark.parametrize("how", ["Ctrl-C", "interrupted alone", "killed"])
+def test_no_process_outlives_the_caller(how, code):
+    """Ctrl-C reaches all of them, another interruption the caller alone; one that is killed cannot tell its workers."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a pytest in the background ignores it
     caller = subprocess.Popen(
-        [sys.executable, "-c", CALLER],
+        [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -228,13 +238,13 @@ def test_no_process_outlives_the_caller(how):
     try:
         assert caller.stdout.readline() == "0\n", caller.stderr.read()
         time.sleep(0.3)
-        if how == signal.SIGINT:
-            os.killpg(caller.pid, how)
+        if how == "Ctrl-C":
+            os.killpg(caller.pid, signal.SIGINT)
         else:
-            caller.send_signal(how)
+            caller.send_signal(signal.SIGKILL if how == "killed" else signal.SIGINT)
         _, error = caller.communicate(timeout=60)  # ends when all that hold its pipes have
         assert caller.returncode != 0
-        if how == signal.SIGINT:
+        if how != "killed":
             assert error.rstrip().endswith("KeyboardInterrupt")
             assert error.count("Traceback") == 1
     finally:

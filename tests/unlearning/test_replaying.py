@@ -7,12 +7,11 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from tests.small_networks import Here
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
-from maxrr.unlearning import replay
+from maxrr.unlearning import replay, replaying
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.receipts import HeadCertificate, claim_of
@@ -376,12 +375,11 @@ def test_the_rebuilding_process_gets_no_weights(monkeypatch):
     receipt, bundle, retained = retrained()
     sent = []
 
-    class Pool(Here):
-        def submit(self, function, *arguments):
-            sent.append(arguments)
-            raise InterruptedError
+    def send(function, *arguments, **_):
+        sent.append(arguments)
+        raise InterruptedError
 
-    monkeypatch.setattr("maxrr.unlearning.replaying.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(replaying, "call_in_fresh_process", send)
     with pytest.raises(InterruptedError):
         replay(receipt, bundle, retained)
     ((blueprint, choice, dataset, fitted_on, extractor, stored),) = sent

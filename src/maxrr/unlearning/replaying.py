@@ -12,10 +12,7 @@ Beside the bytes, everything that the receipt says is compared with what was fou
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -30,7 +27,8 @@ from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.records import chosen_device
 from maxrr.nets.run_store import as_array
-from maxrr.parallel.processes import STARTING, end_with_the_parent, without_the_script
+from maxrr.parallel import WorkerLostError
+from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
@@ -136,7 +134,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     blueprint = bundle.blueprint
     comparable = Environment.here(chosen_device(blueprint.device), blueprint.threads) == blueprint.environment
     rebuilds = comparable and not blueprint.frozen and not bundle.left and not bundle.technique
-    made = in_fresh_process(bundle, dataset, rebuilds, comparable)
+    made = make_again(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
     if rebuilds:
         expected |= arrays(bundle.extractor)
@@ -211,26 +209,24 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         yield "the heads were not fitted on all retained records"
 
 
-def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
+def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
-    importable = getattr(home, "__module__", None) != "__main__"
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
     given = None if rebuilds else facts.extractor_of(blueprint, bundle.layers, dict(bundle.extractor))
     stored = None if comparable else bundle.features
-    pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
     try:
-        with without_the_script() if importable else STARTING:
-            future = pool.submit(rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored)
-        return future.result()
-    except BrokenProcessPool as error:
+        return call_in_fresh_process(
+            rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored,
+            with_the_script=getattr(home, "__module__", None) == "__main__",
+        )  # fmt: skip
+    except WorkerLostError as error:
         raise ValueError(
-            "the fresh process ended before it began. If your script defines the network, it is run again there: "
-            "put what it does under `if __name__ == '__main__':`, or define the network in a module"
+            "the fresh process ended before it was done. If your script defines the network, it is run again there: "
+            "put what it does under `if __name__ == '__main__':`, or define the network in a module. Otherwise it may "
+            "have run out of memory"
         ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def as_stored(apart: float) -> str:
