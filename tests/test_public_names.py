@@ -79,6 +79,7 @@ PUBLIC = {
         "Inputs",
         "Labels",
         "MaxRR",
+        "Outcome",
         "Plan",
         "Receipt",
         "Replay",
