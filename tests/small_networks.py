@@ -1,12 +1,11 @@
 """For tests of networks as small as ours: imported by the conftest of each room that trains some."""
 
-from concurrent.futures import Future
-
 import pytest
 import torch
 
 from maxrr.parallel import InProcess
 from maxrr.svm import influence
+from maxrr.unlearning import replaying
 
 
 @pytest.fixture(autouse=True)
@@ -24,20 +23,7 @@ def solved_here(monkeypatch):
     monkeypatch.setattr(influence, "Processes", InProcess)
 
 
-class Here:
-    """In place of a pool of processes: does what it is given at once, in this one."""
-
-    def __init__(self, *_, **__): ...
-
-    def submit(self, function, *arguments):
-        done = Future()
-        done.set_result(function(*arguments))
-        return done
-
-    def shutdown(self, **_): ...
-
-
 @pytest.fixture
 def here(monkeypatch):
     """Replays without a fresh process, which takes seconds to start; in each room one or two tests have one."""
-    monkeypatch.setattr("maxrr.unlearning.replaying.ProcessPoolExecutor", Here)
+    monkeypatch.setattr(replaying, "call_in_fresh_process", lambda function, *arguments, **_: function(*arguments))

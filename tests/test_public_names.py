@@ -81,6 +81,7 @@ PUBLIC = {
         "Inputs",
         "Labels",
         "MaxRR",
+        "Outcome",
         "Plan",
         "Receipt",
         "Replay",

@@ -11,8 +11,10 @@ from tests.cli.terminal import maxrr
 from tests.cli.tree import LEAVES, ROOT, options, parse
 
 from maxrr.cli.run import MEANING
+from maxrr.unlearning import Outcome
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "cli.md").read_text(encoding="utf-8")
 
 each_command = pytest.mark.parametrize("name", LEAVES)
 
@@ -55,6 +57,13 @@ def test_exit_codes() -> None:
     assert {int(code): meaning for code, meaning in written} == MEANING
     shown = " ".join(maxrr("--help").stdout.split())
     assert [meaning for meaning in MEANING.values() if meaning not in shown] == []
+
+
+@pytest.mark.parametrize("page", ["cli.md", "concepts.md"])
+def test_every_outcome_of_a_replay_is_in_the_tables(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    tables = " ".join(line for line in text.splitlines() if line.startswith("| `"))
+    assert [outcome for outcome in Outcome if not re.search(rf"`{outcome}( [^`]+)?`", tables)] == []
 
 
 def examples(text: str) -> list[str]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from tests.parallel import work
 
 from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
+from maxrr.parallel.processes import without_the_script
 
 ENGINES = [InProcess(), Threads(1), Threads(3), Threads(1, ahead=0), Processes(1), Processes(2, ahead=1)]
 
@@ -131,6 +133,15 @@ def test_long_work_is_asked_to_stop(how):
     assert left_behind() == []
 
 
+def test_an_engine_that_can_be_asked_to_stop_is_for_one_map():
+    """A second one would be told to stop at once."""
+    stop = threading.Event()
+    tried = Threads(1, stop=stop)
+    assert list(tried.map(lambda _: stop.is_set(), range(2))) == [False, False]
+    with pytest.raises(ValueError, match="another event"):
+        list(tried.map(lambda _: stop.is_set(), range(2)))
+
+
 def test_the_interpreter_does_not_wait_for_long_work():
     code = (
         "import threading\n"
@@ -202,12 +213,22 @@ next(results)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_outlives_the_caller(how):
-    """Ctrl-C reaches all of them; a caller that is killed cannot tell its workers, and they see it."""
+CALLER_OF_ONE = """
+from tests.parallel import work
+from maxrr.parallel.processes import call_in_fresh_process
+
+print(call_in_fresh_process(work.scaled, 1, 0), flush=True)
+call_in_fresh_process(work.sleep_but_first, 1)
+"""
+
+
+@pytest.mark.parametrize("code", [CALLER, CALLER_OF_ONE], ids=["many", "one"])
+@pytest.mark.parametrize("how", ["Ctrl-C", "interrupted alone", "killed"])
+def test_no_process_outlives_the_caller(how, code):
+    """Ctrl-C reaches all of them, another interruption the caller alone; one that is killed cannot tell its workers."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a pytest in the background ignores it
     caller = subprocess.Popen(
-        [sys.executable, "-c", CALLER],
+        [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -217,18 +238,34 @@ def test_no_process_outlives_the_caller(how):
     try:
         assert caller.stdout.readline() == "0\n", caller.stderr.read()
         time.sleep(0.3)
-        if how == signal.SIGINT:
-            os.killpg(caller.pid, how)
+        if how == "Ctrl-C":
+            os.killpg(caller.pid, signal.SIGINT)
         else:
-            caller.send_signal(how)
+            caller.send_signal(signal.SIGKILL if how == "killed" else signal.SIGINT)
         _, error = caller.communicate(timeout=60)  # ends when all that hold its pipes have
         assert caller.returncode != 0
-        if how == signal.SIGINT:
+        if how != "killed":
             assert error.rstrip().endswith("KeyboardInterrupt")
             assert error.count("Traceback") == 1
     finally:
         if caller.poll() is None:
             os.killpg(caller.pid, signal.SIGKILL)
+
+
+def test_threads_that_start_processes_leave_the_script_in_its_place():
+    script, both = sys.modules["__main__"], threading.Barrier(2)
+
+    def start():
+        both.wait()
+        for _ in range(200):
+            with without_the_script():
+                assert sys.modules["__main__"] is not script
+                time.sleep(1e-5)
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(start) for _ in range(2)]:
+            done.result()
+    assert sys.modules["__main__"] is script
 
 
 def test_cores():

@@ -7,16 +7,15 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from tests.small_networks import Here
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
-from maxrr.unlearning import replay
+from maxrr.unlearning import Outcome, replay, replaying
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.receipts import HeadCertificate, claim_of
-from maxrr.unlearning.replaying import FALSE, INTERCEPTS, WEIGHTS, compared
+from maxrr.unlearning.replaying import INTERCEPTS, WEIGHTS, compared
 from maxrr.unlearning.tombstones import class_hmac, commitment
 
 
@@ -338,7 +337,7 @@ def test_bytes_of_another_form_are_not_compared(here):
     with pytest.raises(ValueError, match=rf"canonical form 1, and this program makes form {FORM}.* not compared"):
         replay(receipt, replace(bundle, form=1), retained)
     replayed = replay_handed_in(receipt, bundle, retained, form=1)
-    assert (replayed.outcome, replayed.contradictions) == (FALSE, ["form on the receipt is not what was found"])
+    assert (replayed.outcome, replayed.contradictions) == (Outcome.false, ["form on the receipt is not what was found"])
 
 
 def test_a_function_of_the_script(tmp_path):
@@ -376,12 +375,11 @@ def test_the_rebuilding_process_gets_no_weights(monkeypatch):
     receipt, bundle, retained = retrained()
     sent = []
 
-    class Pool(Here):
-        def submit(self, function, *arguments):
-            sent.append(arguments)
-            raise InterruptedError
+    def send(function, *arguments, **_):
+        sent.append(arguments)
+        raise InterruptedError
 
-    monkeypatch.setattr("maxrr.unlearning.replaying.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(replaying, "call_in_fresh_process", send)
     with pytest.raises(InterruptedError):
         replay(receipt, bundle, retained)
     ((blueprint, choice, dataset, fitted_on, extractor, stored),) = sent
@@ -419,6 +417,14 @@ def test_the_rule_of_equality(other, result, largest):
         assert found == result
         assert where == ("" if result == "identical" else "a")
         assert difference == pytest.approx(largest, rel=1e-4)
+
+
+def test_every_outcome_has_a_meaning():
+    """Also the one that goes on with a number; and nothing else is one."""
+    assert all(outcome.meaning for outcome in Outcome)
+    assert Outcome("within 3.2e-12") is Outcome.within
+    with pytest.raises(ValueError, match="withinness"):
+        Outcome("withinness")
 
 
 def test_signs_of_zero_and_other_layers():

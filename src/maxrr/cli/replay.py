@@ -31,19 +31,6 @@ if TYPE_CHECKING:
     from maxrr.workspace import Workspace
 
 BUNDLE = "model.bundle"  # in a folder
-DIFFERENT, FALSE = "different", "the receipt is false"
-MEANING = {
-    "identical": "made again from the retained records, it has the same bytes, and what the receipt says is so",
-    "identical in part": "what was made again from the retained records has the same bytes; not all of the model can "
-    "be made from them",
-    "the receipt is false": "something that it says is not so",
-    "within": "made again from the retained records, weights and bias of every head are as near as its certificates "
-    "say, and that is no further than this; they do not settle the last bytes",
-    "different": "made again from the retained records, it is another one",
-    "superseded": "later requests or fits changed the model since: what was replayed is its present state",
-    "not comparable here": "this machine, its versions or threads are not those that the model was made with, so that "
-    "training again cannot give its bytes: the heads were solved again, from the stored features",
-}
 WITHOUT_WORKSPACE = (
     "give all of --receipt, --bundle and --data: maxrr replay --receipt receipt.json --bundle model.bundle --data "
     "records.npz"
@@ -102,6 +89,8 @@ def replay(
         maxrr replay ws/ ws/receipts/000001.json --data /backup/records.npz
         maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
     """
+    from maxrr.unlearning import Outcome
+
     columns = {"label": label, "id": id, "subject": subject, "ids_from": ids_from}
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or data is None:
@@ -115,7 +104,7 @@ def replay(
     else:
         tell(handed, replayed)
     if not replayed:
-        raise Stop(REFUTED if replayed.outcome in (DIFFERENT, FALSE) else UNDECIDED)
+        raise Stop(REFUTED if replayed.outcome in (Outcome.different, Outcome.false) else UNDECIDED)
 
 
 def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | None, columns: dict[str, Any]) -> None:
@@ -228,18 +217,14 @@ def receipt_of(workspace: Workspace, named: str) -> Receipt:
     return given
 
 
-def meaning(outcome: str) -> str:
-    """What an outcome says, in a sentence. One of them goes on with a number."""
-    return MEANING["within" if outcome.startswith("within ") else outcome]
-
-
 def tell(receipt: Receipt, replayed: Replay) -> None:
     """The outcome for people."""
     from maxrr.report.words import duration
+    from maxrr.unlearning import Outcome
 
     said = replayed.outcome if replayed else show.Bad(replayed.outcome)
     pairs = [("receipt", f"{receipt.number}, {receipt.guarantee}"), ("outcome", said)]
-    pairs.append(("that is", meaning(replayed.outcome)))
+    pairs.append(("that is", Outcome(replayed.outcome).meaning))
     pairs.append(("made again", f"{replayed.made_again}: {replayed.comparison}"))
     if replayed.differs_most:
         pairs.append(("differs most", f"{replayed.differs_most}, by {replayed.largest_difference:.1e}"))

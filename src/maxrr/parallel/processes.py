@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
@@ -19,6 +19,8 @@ from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
 from maxrr.parallel.threads import BLAS
 
 BETWEEN = 0.05  # seconds between two interruptions
+LOST = "a worker process ended early; it may have run out of memory"
+STARTING = threading.Lock()  # held while processes start: which script they import is decided for all threads at once
 
 
 class WorkerLostError(RuntimeError):
@@ -52,13 +54,13 @@ class Processes:
             A worker ended early; raised in the place of a result.
         """
         packed, context, under_way = parcels.pack(shared), Spawn(), list[Future[R]]()
-        pool = ProcessPoolExecutor(self.count, context, initializer=settle_in)
+        pool = ProcessPoolExecutor(self.count, context, initializer=settle_in_with_one_thread)
 
         def submit(item: T) -> Future[R]:
             sent = parcels.pack(item)
             try:
                 with without_the_script(), context.uninterrupted():
-                    future: Future[R] = pool.submit(call, function, sent, packed)
+                    future: Future[R] = pool.submit(call, unpack_and_call, function, sent, packed)
             except BaseException:
                 parcels.close(sent)
                 raise
@@ -69,16 +71,50 @@ class Processes:
         try:
             yield from in_order(submit, items, self.count + self.ahead)
         except BrokenProcessPool as error:
-            raise WorkerLostError("a worker process ended early; it may have run out of memory") from error
+            raise WorkerLostError(LOST) from error
         except BaseException:  # closed, interrupted, or an item failed: nobody waits for the others
-            for future in under_way:
-                future.cancel()
-            while wait(under_way, BETWEEN).not_done:  # those that were queued start when those before them end
-                context.interrupt()
+            context.interrupt_until_done(under_way)
             raise
         finally:
             pool.shutdown(cancel_futures=True)
             parcels.close(packed)
+
+
+def call_in_fresh_process(
+    function: Callable[[*Shared], R], *arguments: *Shared, with_the_script: bool = False
+) -> R:  # fmt: skip
+    """Call an importable function in a process of its own, with as many threads as it likes.
+
+    Parameters
+    ----------
+    function, *arguments
+    with_the_script
+        Whether the process imports the calling script first, as it must where something is defined there.
+
+    Raises
+    ------
+    WorkerLostError
+        The process ended early.
+    """
+    context = Spawn()
+    pool = ProcessPoolExecutor(1, context, initializer=settle_in)
+    under_way = list[Future[R]]()
+    try:
+        with ExitStack() as start:
+            if with_the_script:  # which may work for long while it is imported: an interruption ends it then
+                start.enter_context(STARTING)
+            else:
+                start.enter_context(without_the_script())
+                start.enter_context(context.uninterrupted())
+            under_way.append(pool.submit(call, function, *arguments))
+        return under_way[0].result()
+    except BrokenProcessPool as error:
+        raise WorkerLostError(LOST) from error
+    except BaseException:
+        context.interrupt_until_done(under_way)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class Spawn(SpawnContext):
@@ -114,40 +150,59 @@ class Spawn(SpawnContext):
             if process.is_alive() and process.pid is not None:
                 os.kill(process.pid, signal.SIGINT)
 
+    def interrupt_until_done(self, under_way: Iterable[Future[Any]]) -> None:
+        """Interrupt all work that is under way, and wait for its end."""
+        for future in under_way:
+            future.cancel()
+        while wait(under_way, BETWEEN).not_done:  # those that were queued start when those before them end
+            self.interrupt()
+
 
 @contextmanager
 def without_the_script() -> Iterator[None]:
     """Keep processes that start meanwhile from importing the calling script, as Python would have them do.
 
-    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end.
+    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end. One thread
+    at a time is in here: for the start of a process, not for its work.
     """
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = script
+    with STARTING:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
 
 
 # In the worker processes
 
 
 def settle_in() -> None:
-    """Prepare a worker: it uses one thread, ends when its parent is killed, and ignores Ctrl-C except in `call`."""
+    """Prepare a worker: it ends when its parent is killed, and ignores Ctrl-C except in `call`."""
     end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def settle_in_with_one_thread() -> None:
+    """Prepare a worker that others work beside."""
+    settle_in()
     BLAS.limit(limits=1)
 
 
-def call(function: Callable[..., R], item: Any, shared: Any) -> R:
-    """The work on one item, which can be interrupted."""
+def call(function: Callable[..., R], *arguments: Any) -> R:
+    """The work of a worker, which can be interrupted."""
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        return function(parcels.unpack(item), *parcels.unpack(shared))
+        return function(*arguments)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def unpack_and_call(function: Callable[..., R], item: Any, shared: Any) -> R:
+    """The work on one item."""
+    return function(parcels.unpack(item), *parcels.unpack(shared))
 
 
 def end_with_the_parent() -> None:

@@ -54,7 +54,7 @@ class Threads:
         Called in the caller's thread while it waits for a result, five times a second. What it raises ends the map.
     stop
         Set when no more results are wanted. A function that takes long should look at it now and then, and raise:
-        the map waits for its threads.
+        the map waits for its threads. An engine with such an event is for one map.
 
     Examples
     --------
@@ -65,15 +65,25 @@ class Threads:
     count: int = field(default_factory=cores)
     ahead: int | None = None
     meanwhile: Callable[[], None] | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event | None = None
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """As `Engine.map`, in threads."""
-        _stops.add(self.stop)
+        """As `Engine.map`, in threads.
+
+        Raises
+        ------
+        ValueError
+            An earlier map has set `stop`.
+        """
+        if self.stop is not None:
+            if self.stop.is_set():
+                raise ValueError("`stop` is set already, which would stop this map: make an engine with another event")
+            _stops.add(self.stop)
         most = self.count + (self.count if self.ahead is None else self.ahead)
         pool = ThreadPoolExecutor(self.count)
         try:
             yield from in_order(lambda item: pool.submit(function, item, *shared), items, most, self.meanwhile)
         finally:
-            self.stop.set()
+            if self.stop is not None:
+                self.stop.set()
             pool.shutdown(cancel_futures=True)

@@ -13,6 +13,7 @@ __all__ = [
     "Inputs",
     "Labels",
     "MaxRR",
+    "Outcome",
     "Plan",
     "Receipt",
     "Replay",
@@ -29,6 +30,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.consistency import contradictions
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
+    from maxrr.unlearning.outcomes import Outcome
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.receipts import HeadCertificate, Receipt
     from maxrr.unlearning.replaying import Replay, replay
@@ -41,6 +43,7 @@ else:  # receipts can be read without PyTorch
         "consistency": ("contradictions",),
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
+        "outcomes": ("Outcome",),
         "plans": ("Plan",),
         "receipts": ("HeadCertificate", "Receipt"),
         "replaying": ("Replay", "replay"),

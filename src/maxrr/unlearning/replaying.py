@@ -12,11 +12,7 @@ Beside the bytes, everything that the receipt says is compared with what was fou
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -31,18 +27,17 @@ from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.records import chosen_device
 from maxrr.nets.run_store import as_array
-from maxrr.parallel.processes import end_with_the_parent, without_the_script
+from maxrr.parallel import WorkerLostError
+from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.outcomes import Outcome
 from maxrr.unlearning.receipts import Receipt, rounded_up
 from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 
-IDENTICAL, WITHIN, DIFFERENT = "identical", "within", "different"  # the second is followed by how much
-SUPERSEDED, NOT_COMPARABLE, PARTLY = "superseded", "not comparable here", "identical in part"
-FALSE = "the receipt is false"
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
 ROUNDING = 1.0 + 1e-6  # for the length of a record, which is not rounded up
 
@@ -56,18 +51,9 @@ class Replay:
     Attributes
     ----------
     outcome : str
-        One of these:
-
-        - "identical": extractor and heads have the bytes that the fresh process made from the retained records alone,
-          and everything on the receipt that can be compared is so.
-        - "identical in part": what was made again has the same bytes, but not all of the model can be made from these
-          records alone; `not_covered` says why.
-        - "within 3.2e-12", or another number: some head is not decided, and `comparison` is the same.
-        - "different": made again from the retained records, it is another model.
-        - "the receipt is false": `contradictions` says where.
-        - "superseded": later requests or fits changed the model, and `comparison` is of its present state.
-        - "not comparable here": other hardware, versions or threads; `comparison` is of the heads alone, from the
-          stored features.
+        One of `Outcome`, of which "within" is followed by a number, as in "within 3.2e-12". With "within",
+        `comparison` is the same; with "superseded" it is of the present state, and with "not comparable here" of the
+        heads alone, from the stored features.
     made_again : str
         What the fresh process made, to be compared: "extractor and heads", "heads" or "nothing".
     comparison : str
@@ -99,7 +85,7 @@ class Replay:
     seconds: float
 
     def __bool__(self) -> bool:
-        return self.outcome == IDENTICAL
+        return self.outcome == Outcome.identical
 
 
 def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
@@ -130,14 +116,14 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     wrong = list(false_from_the_start(receipt, bundle, dataset))
     if wrong:
         return Replay(
-            FALSE, "nothing", DIFFERENT, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
+            Outcome.false, "nothing", Outcome.different, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
             time.perf_counter() - started,
         )  # fmt: skip
     latest = consistency.is_latest(receipt, bundle)
     blueprint = bundle.blueprint
     comparable = Environment.here(chosen_device(blueprint.device), blueprint.threads) == blueprint.environment
     rebuilds = comparable and not blueprint.frozen and not bundle.left and not bundle.technique
-    made = in_fresh_process(bundle, dataset, rebuilds, comparable)
+    made = make_again(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
     if rebuilds:
         expected |= arrays(bundle.extractor)
@@ -151,16 +137,26 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     if made.layers != bundle.layers:
         wrong.append("the network has other layers than the model's")
     entirely = rebuilds and not blueprint.given and not bundle.on_influential
-    whole = PARTLY if comparison == IDENTICAL and not entirely else comparison
-    outcome = FALSE if wrong else NOT_COMPARABLE if not comparable else whole if latest else SUPERSEDED
-    if comparison == DIFFERENT:
-        outcome = DIFFERENT
+    outcome = outcome_of(comparison, wrong=bool(wrong), comparable=comparable, latest=latest, entirely=entirely)
     missing = list(filter(None, [*not_covered(bundle), "" if comparable else as_stored(made.apart)]))
     made_again = "extractor and heads" if rebuilds else "heads"
     return Replay(
         outcome, made_again, comparison, where, largest, wrong, "; ".join(missing), list(not_compared(bundle, latest)),
         time.perf_counter() - started,
     )  # fmt: skip
+
+
+def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, entirely: bool) -> str:
+    """What a comparison amounts to."""
+    if comparison == Outcome.different:
+        return comparison
+    if wrong:
+        return Outcome.false
+    if not comparable:
+        return Outcome.not_comparable
+    if not latest:
+        return Outcome.superseded
+    return Outcome.in_part if comparison == Outcome.identical and not entirely else comparison
 
 
 def check(bundle: Bundle, dataset: Dataset) -> None:
@@ -212,25 +208,24 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         yield "the heads were not fitted on all retained records"
 
 
-def in_fresh_process(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
+def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
-    importable = getattr(home, "__module__", None) != "__main__"
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
     given = None if rebuilds else facts.extractor_of(blueprint, bundle.layers, dict(bundle.extractor))
     stored = None if comparable else bundle.features
-    with without_the_script() if importable else nullcontext():
-        pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_the_parent)
-        try:
-            return pool.submit(rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored).result()
-        except BrokenProcessPool as error:
-            raise ValueError(
-                "the fresh process ended before it began. If your script defines the network, it is run again there: "
-                "put what it does under `if __name__ == '__main__':`, or define the network in a module"
-            ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)
+    try:
+        return call_in_fresh_process(
+            rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored,
+            with_the_script=getattr(home, "__module__", None) == "__main__",
+        )  # fmt: skip
+    except WorkerLostError as error:
+        raise ValueError(
+            "the fresh process ended before it was done. If your script defines the network, it is run again there: "
+            "put what it does under `if __name__ == '__main__':`, or define the network in a module. Otherwise it may "
+            "have run out of memory"
+        ) from error
 
 
 def as_stored(apart: float) -> str:
@@ -332,13 +327,13 @@ def compared(expected: Arrays, found: Arrays, rooms: Sequence[Room] = ()) -> tup
     exact one has these bytes.
     """
     if expected.keys() != found.keys():
-        return DIFFERENT, "the layers of the extractor", np.inf
+        return Outcome.different, "the layers of the extractor", np.inf
     worst, where, same = 0.0, "", True
     given = {row: space for row, space in enumerate(rooms) if space is not None}
     for name, array in expected.items():
         other = found[name]
         if array.shape != other.shape or array.dtype != other.dtype:
-            return DIFFERENT, name, np.inf
+            return Outcome.different, name, np.inf
         if array.tobytes() == other.tobytes():
             continue
         if name == FEATURES:  # of which only the hashes are here
@@ -357,7 +352,7 @@ def compared(expected: Arrays, found: Arrays, rooms: Sequence[Room] = ()) -> tup
         else:
             same = False
     if not same:
-        return DIFFERENT, where, worst
+        return Outcome.different, where, worst
     if given:
-        return f"{WITHIN} {rounded_up(max(map(max, given.values())))}", where, worst
-    return IDENTICAL, where, worst
+        return f"{Outcome.within} {rounded_up(max(map(max, given.values())))}", where, worst
+    return Outcome.identical, where, worst
