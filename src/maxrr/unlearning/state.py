@@ -69,11 +69,6 @@ class Fitted:
         return len(self.left)
 
     @property
-    def nothing_remains(self) -> bool:
-        """Whether extractor and heads are those of the retained records alone, on whatever conditions."""
-        return not (self.left or self.technique or self.on_influential)
-
-    @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
         return conditions(self.choice, self.blueprint, self.left_in_extractor, self.technique)
