@@ -83,6 +83,17 @@ def test_receipts_that_contradict_themselves(
     assert next(iter(change)) in checks[1]["wrong"]
 
 
+def test_a_number_written_otherwise_is_no_receipt_that_was_handed_out(
+    shell: Shell, answered: Path, tmp_path: Path
+) -> None:
+    text = (answered / "receipts" / "000002.json").read_text(encoding="utf-8")
+    changed = tmp_path / "changed.json"
+    changed.write_text(text.replace('"C": 1.0,', '"C": 1,'), encoding="utf-8")
+    checks = shell("receipt", "verify", changed, "--workspace", answered, "--json", code=4).json["checks"]
+    assert checks[1]["wrong"] == "its receipt 2 has another C"
+    assert "has another C" in shell("replay", answered, changed, code=4).err
+
+
 def test_a_claim_that_is_no_larger_than_the_heads_carry_holds(shell: Shell, answered: Path, tmp_path: Path) -> None:
     fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
     heads = [HEAD, HEAD | {"decided": False, "error": 3.11e-12}]

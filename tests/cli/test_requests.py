@@ -8,6 +8,9 @@ from types import SimpleNamespace
 import pytest
 from tests.cli.shell import Shell, kinds
 
+from maxrr.cli.requests import work
+from maxrr.unlearning import Action
+
 
 @pytest.mark.parametrize(
     "written",
@@ -74,3 +77,18 @@ def test_records_are_named_in_one_way(shell: Shell, fitted_digits: Path, command
 def test_ids_that_are_strings_stay_strings(shell: Shell, fitted_visits: Path) -> None:
     assert shell("plan", fitted_visits, "--ids", "v3,v4", "--policy", "keep-extractor", "--json").json["requested"] == 2
     assert "no record has id '3'" in shell("plan", fitted_visits, "--ids", "3", code=3).out
+
+
+@pytest.mark.parametrize(
+    ("action", "embeds", "said"),
+    [
+        (Action.erase, 0, "none on the model"),
+        (Action.move, 0, "move 2 heads"),
+        (Action.more, 1, "embed 1 record and move 2 heads"),
+        (Action.influential, 0, "fit 2 heads"),
+        (Action.anew, 90, "embed 90 records and fit 2 heads"),
+    ],
+)
+def test_the_work_is_that_of_the_action(action: Action, embeds: int, said: str) -> None:
+    plan = SimpleNamespace(action=action, trains=0, embeds=embeds, heads=0 if action is Action.erase else 2)
+    assert work(plan) == said  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -120,9 +121,12 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
     count = workspace.status().requests
     if not 1 <= receipt.number <= count:
         return f"it has {count or 'no'} receipts, and this is number {receipt.number}"
-    handed, given = asdict(read(workspace.receipt_path(receipt.number))), asdict(receipt)
-    other = [name for name in handed if handed[name] != given[name]]
-    return f"its receipt {receipt.number} has another {', '.join(other)}" if other else ""
+    handed = read(workspace.receipt_path(receipt.number))
+    if handed.digest == receipt.digest:
+        return ""
+    ours, given = asdict(handed), asdict(receipt)
+    other = [name for name in ours if dumps(ours[name]) != dumps(given[name])]  # 1 is not written as 1.0
+    return f"its receipt {receipt.number} has another {', '.join(other)}"
 
 
 def absence(workspace: Workspace, receipt: Receipt, id: str) -> str:

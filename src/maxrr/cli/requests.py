@@ -102,5 +102,5 @@ def work(plan: Plan) -> str:
     if plan.embeds:
         parts.append(f"embed {count(plan.embeds, 'record')}")
     if plan.heads:
-        parts.append(f"{'fit' if plan.trains or plan.embeds else 'move'} {count(plan.heads, 'head')}")
+        parts.append(f"{'move' if plan.action.moves_heads else 'fit'} {count(plan.heads, 'head')}")
     return listed(parts) if parts else "none on the model"

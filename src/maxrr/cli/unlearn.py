@@ -103,13 +103,12 @@ def unlearn(
             plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
-            again = plan.trains > 0 or plan.embeds > 0
-            if again:
+            if plan.action.fits_anew:
                 check_network(found)
             confirm(plan, "Forget these records for good?", yes=yes, json=json)
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                records = raw_records(found, source, progress) if again else None
+                records = raw_records(found, source, progress) if plan.action.fits_anew else None
                 receipt = found.execute(plan, records=records, progress=progress)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
@@ -164,8 +163,7 @@ def replace(
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                again = plan.trains > 0 or plan.embeds > 1  # the new record is embedded in any case
-                records = raw_records(found, source, progress) if again else None
+                records = raw_records(found, source, progress) if plan.action.fits_anew else None
                 receipt = found.execute(plan, records=records, progress=progress)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_

@@ -3,7 +3,9 @@
 Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
+
+Class = TypeVar("Class")
 
 FEW = 100  # requests up to this many samples move margins little, and start from a narrower smoothing
 FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
@@ -52,10 +56,18 @@ def classes_present(codes: Ints, alive: Bools) -> list[int]:
     return [int(code) for code in np.flatnonzero(np.bincount(codes[alive]))]
 
 
+def with_a_head(classes: Sequence[Class]) -> Sequence[Class]:
+    """The classes that get a head of their own: all, or of two the second, because they share one.
+
+    >>> with_a_head(["cat", "dog", "owl"]), with_a_head(["cat", "dog"])
+    (['cat', 'dog', 'owl'], ['dog'])
+    """
+    return classes if len(classes) > 2 else classes[1:]
+
+
 def heads_needed(codes: Ints, alive: Bools) -> list[int]:
-    """The classes that get a head: all that have samples, or of two the second."""
-    present = classes_present(codes, alive)
-    return present if len(present) > 2 else present[1:]
+    """The classes that get a head, of those that have samples."""
+    return list(with_a_head(classes_present(codes, alive)))
 
 
 def solve(samples: Samples, C: float) -> Solution:

@@ -52,6 +52,11 @@ class Action(StrEnum):
         """Whether all retained records are embedded again, and the heads fitted on them from scratch."""
         return self is Action.anew or self.makes_extractor
 
+    @property
+    def moves_heads(self) -> bool:
+        """Whether heads move from where they are to the optimum on other records, and are not fitted from scratch."""
+        return self in (Action.move, Action.more)
+
 
 @dataclass(frozen=True)
 class Case:

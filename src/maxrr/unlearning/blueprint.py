@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice, Core, FullCore, HashCore
+from maxrr.core import Choice, Core, FullCore, HashCore, selection
 from maxrr.data import Dataset
 from maxrr.nets import Environment, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import flat_heads
+from maxrr.unlearning.conditions import DECIDE_EACH
+
+RULES = [getattr(selection, name) for name in DECIDE_EACH]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,7 @@ class Blueprint:
     @property
     def decides_each(self) -> bool:
         """Whether a record is core by itself, whatever others there are: by a rule of ours, to be asked again."""
-        return type(self.core) in (HashCore, FullCore)
+        return type(self.core) in RULES
 
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
         """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen."""

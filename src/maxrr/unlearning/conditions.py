@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
+
 OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
 FORMERLY_OWN_CHOICE = "the core was chosen in a way of the caller's own, on whose word it is that "
 

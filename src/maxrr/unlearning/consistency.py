@@ -8,6 +8,7 @@ from datetime import datetime
 
 from maxrr.data import Dataset
 from maxrr.svm import EXACT
+from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
@@ -154,7 +155,6 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
 def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What a receipt of the present state says that is not so."""
     blueprint, choice = bundle.blueprint, bundle.choice
-    heads = bundle.classes if len(bundle.classes) > 2 else bundle.classes[1:]
     exact = receipt.guarantee.startswith("exact")
     found = bundle.conditions if exact else []
     facts = {
@@ -173,7 +173,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "unconditional": exact and not found,
         "heads": [
             HeadCertificate.of(class_hmac(bundle.key, name), certificate)
-            for name, certificate in zip(heads, bundle.certificates, strict=True)
+            for name, certificate in zip(with_a_head(bundle.classes), bundle.certificates, strict=True)
         ],
     }
     said = replace(receipt, conditions=[in_present_words(condition) for condition in receipt.conditions])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.errors import NotHere, Refused
+from maxrr.svm.heads import with_a_head
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
@@ -214,7 +215,7 @@ def work_of(action: Action, request: Request, found: Found, core_left: int) -> t
         return 0, 0, 0
     heads = 0
     if action.fits_anew or action is Action.more:
-        heads = len(found.labels_left) if len(found.labels_left) > 2 else 1
+        heads = len(with_a_head(found.labels_left.tolist()))
     elif action in (Action.move, Action.influential):
         heads = found.shaped
     arriving = 0 if request.added is None else len(request.added)

@@ -30,6 +30,7 @@ from maxrr.nets.run_store import as_array
 from maxrr.parallel import WorkerLostError
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.svm import EXACT, FORM, Certificate
+from maxrr.svm.heads import with_a_head
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
@@ -173,7 +174,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
             f"the model's heads are in canonical form {bundle.form}, and this program makes form {FORM}: the same head "
             "has other bytes in each, so they are not compared. Use the maxrr that made the model, or fit it again"
         )
-    heads = len(bundle.classes) if len(bundle.classes) > 2 else 1
+    heads = len(with_a_head(bundle.classes))
     if not len(bundle.certificates) == len(bundle.weights) == len(bundle.intercepts) == heads:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
     if len(bundle.features) != len(bundle.fitted_on) or not np.isin(bundle.fitted_on, dataset.ids).all():

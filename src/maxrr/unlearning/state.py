@@ -19,6 +19,7 @@ from maxrr.data import Dataset
 from maxrr.data.once import once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
+from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.conditions import conditions
@@ -69,11 +70,6 @@ class Fitted:
         return len(self.left)
 
     @property
-    def nothing_remains(self) -> bool:
-        """Whether extractor and heads are those of the retained records alone, on whatever conditions."""
-        return not (self.left or self.technique or self.on_influential)
-
-    @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
         return conditions(self.choice, self.blueprint, self.left_in_extractor, self.technique)
@@ -94,7 +90,7 @@ class Fitted:
     @once
     def spoken_for(self) -> tuple[str, ...]:
         """For each head the name of the class that it tells from the rest; two classes share one, the second's."""
-        return self.head_classes if len(self.head_classes) > 2 else self.head_classes[1:]
+        return tuple(with_a_head(self.head_classes))
 
     @property
     def records_commitment(self) -> str:

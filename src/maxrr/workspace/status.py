@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxrr.svm import Certificate
-from maxrr.unlearning.conditions import conditions
+from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of
 from maxrr.workspace.commits import HEADS, NAME, TOMBSTONES, Root, missing
 from maxrr.workspace.errors import damaged
@@ -202,12 +202,12 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
     facts = found.facts
     core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
     said = Chosen(
-        choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in ("HashCore", "FullCore"),
+        choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
         facts["blueprint"]["given"],
     )  # fmt: skip
     depends = conditions(said, said, left, facts["technique"])
     heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
-    nothing_remains = not (left or facts["technique"] or on_influential)
+    retained_alone = not (left or facts["technique"] or on_influential)
     about = (
         "nothing was forgotten yet"
         if not counts.forgotten
@@ -221,7 +221,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         requests=len(found.receipts), forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if nothing_remains else "approximate", heads),
+        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
         bytes=bytes_in(folder),
