@@ -69,7 +69,7 @@ def test_the_second_is_refused_at_once(folder, other):
     assert other.do("open", folder, "working", 0) == "done"
     before = contents(folder)
     for reading in (False, True):
-        with pytest.raises(WorkspaceError, match=r"another process is working in .*workspace") as caught:
+        with pytest.raises(WorkspaceError, match=r"another process works in .*workspace") as caught:
             Workspace.open(folder, read_only=reading)
         assert str(folder) in str(caught.value)
     assert contents(folder) == before
@@ -79,7 +79,7 @@ def test_the_second_is_refused_at_once(folder, other):
 
 def test_the_second_waits_as_long_as_it_was_told(folder, other, records):
     with Workspace.open(folder) as workspace:
-        assert "another process is working in" in other.do("open", folder, "working", 0.1)
+        assert "another process works in" in other.do("open", folder, "working", 0.1)
         other.tell("open", folder, "working", 60)
         gone = kinds(workspace.model)[2][:2]
         workspace.unlearn(gone[:1], core_policy="keep-extractor")

@@ -191,6 +191,13 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
             f"{left_out:,} of the training records in {source} are neither retained nor forgotten by the model: it was "
             "not fitted on this data, or somebody left them out. Without them the replay would be of other data",
         )
+    missing = bundle.ids[~np.isin(bundle.ids, records.ids)]
+    if len(missing):
+        raise Stop(
+            FAILED,
+            f"{len(missing):,} of the {len(bundle.ids):,} records that the model retains are not in {source}, such as "
+            f"{missing[0].item()!r}: bring all of them, with the ids that they were fitted under",
+        )
     return records.select(bundle.ids)
 
 

@@ -112,6 +112,8 @@ def sides(workspace: Workspace, source: str | None, progress: Progress) -> tuple
         raise Stop(
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
+    if source is None and "/" in name and not Path(name).exists():
+        raise Stop(FAILED, f"the records of {workspace.folder} came from {name}, and nothing is there: use --source")
     training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), progress=progress)
     kind = workspace.kind
     return kind.conform(training), kind.conform(test)

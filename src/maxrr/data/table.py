@@ -58,7 +58,9 @@ def read(
         named = ", ".join(map(repr, header)) or "nothing"
         for name, usual in ((label, None), (id, "id"), (subject, "subject")):
             if name not in header and name != usual:
-                raise DataError(f"has no column {name!r}: its first line names {named}")
+                raise DataError(
+                    f"has no column {name!r}: its first line names {named}. Say which is the label, id or subject"
+                )
         check_ids_from(id in header, ids_from, f"the column {id!r}, or another by id=… (--id)")
 
     table = parsed(path, (label, id, subject), check=check)
@@ -125,7 +127,10 @@ def _parsed(
                 values.append(number(cells[place]))
             except ValueError:
                 where = f"line {reader.line_num}, column {header[place]!r}"
-                raise DataError(f"{where}: {cells[place]!r} is not a number") from None
+                raise DataError(
+                    f"{where}: {cells[place]!r} is not a number. If the column says the class, the record or the "
+                    "person, name it as label, id or subject"
+                ) from None
     if not lines:
         raise DataError("has a header, but no records")
     numbers = np.array(values).reshape(len(lines), -1)

@@ -130,7 +130,10 @@ def not_of(receipt: Receipt, bundle: Bundle) -> str:
     """Why a receipt is none that this model handed out; nothing if it is one."""
     count = len(bundle.receipts)
     if not 1 <= receipt.number <= count:
-        return f"the model has handed out {count} receipts, and this is number {receipt.number}"
+        return (
+            f"this bundle knows {count} receipts of its model, and this is number {receipt.number}: a bundle that was "
+            "written after the request would know it, if the model handed it out"
+        )
     if receipt.digest != bundle.receipts[receipt.number - 1]:
         return f"it is not the receipt {receipt.number} that this model handed out: something in it was changed"
     return ""

@@ -65,7 +65,8 @@ class Folder:
             self.lock = enter(self.folder / LOCK, self.folder / TURNSTILE, shared=shared, wait=wait)
         except BlockingIOError:
             raise WorkspaceError(
-                f"another process is working in {self.folder}: wait for it, or stop it. Nothing was changed"
+                f"another process works in {self.folder}, or this one has it open already: wait, or close it. Nothing "
+                "was changed"
             ) from None
         except OSError as error:
             if error.errno not in NO_FILE:
