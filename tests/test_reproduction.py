@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tools.fill_reproduction import (
     LOSSES,
     OWN,
@@ -25,10 +26,13 @@ from tools.fill_reproduction import (
 
 from maxrr.cli.fit import core_of
 from maxrr.core import MiddleCore
-from maxrr.paper import PARTS
+from maxrr.data import Dataset
+from maxrr.paper import PARTS, PROFILES, Lab
 from maxrr.paper.cells import count_verdicts
 from maxrr.paper.comparison import POINTS, RELATIVE, half_interval, spread
 from maxrr.paper.core_choice import SHARES, SIZES, TEN_POINTS, choose, leads, objections
+from maxrr.paper.lab import MEASURED
+from maxrr.paper.profiles import KNOWN
 from maxrr.paper.published import published, table
 from maxrr.paper.sensitivity import ROWS
 
@@ -48,6 +52,18 @@ def test_the_tables_are_those_of_the_result_files() -> None:
     assert fill(page) == page, "run: python tools/fill_reproduction.py"
     kinds = ("grid", "lines", "validation", "differences")
     assert page.count("<!-- end -->\n") == sum(page.count(f"<!-- {kind} ") for kind in kinds) + len(OWN)
+
+
+def test_measuring_would_go_on_in_every_stored_file() -> None:
+    """Their settings are those of today's profiles; that of Adult, a file, because its records are known."""
+    for path in (ROOT / "results").glob("*/*.json"):
+        stored = json.loads(path.read_text(encoding="utf-8"))["setting"]
+        profile = stored["profile"]
+        today = PROFILES[profile["name"]].on(profile["data"])
+        records = Dataset(np.zeros((1, 1)), np.zeros(1, dtype=int), ("one",), np.arange(1))
+        lab = Lab(today, stored["seed"], records, records, torch.device("cpu"), path.parent, None)
+        assert lab.setting == stored, path
+        assert profile["data"] in (*KNOWN, *MEASURED)
 
 
 def test_every_figure_is_there_twice() -> None:

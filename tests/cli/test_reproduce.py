@@ -164,7 +164,7 @@ def test_a_folder_of_another_seed_is_refused_and_untouched(
 ) -> None:  # fmt: skip
     before = files(undisturbed)
     ended = shell(*command, "--profile", "smoke", "--out", undisturbed, "--seed", 1, code=1)
-    assert "another profile or seed: choose another --out" in ended.err
+    assert "another profile, seed or data: choose another --out" in ended.err
     assert (ended.out, files(undisturbed)) == ("", before)
 
 

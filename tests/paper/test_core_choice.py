@@ -24,6 +24,7 @@ from maxrr.paper.core_choice import (
     middle_name,
     objections,
 )
+from maxrr.paper.lab import MEASURED
 from maxrr.paper.profiles import PAPER
 
 SMALL, LARGE = SIZES
@@ -151,19 +152,42 @@ def test_other_data_report_what_was_chosen_at_home(lab, measured, tmp_path):
     assert found["cells"].keys() == measured["core-choice"]["cells"].keys()
 
 
-def test_a_table_has_an_mlp_and_is_called_as_its_file(tmp_path):
-    rng = np.random.default_rng(0)
-    path = tmp_path / "people.npz"
+def write_table(path, seed=0):
+    rng = np.random.default_rng(seed)
     labels = np.arange(60) % 2
     features = rng.normal(size=(60, 5)).astype(np.float32) + labels[:, None]
     sides = {"x_train": features[:40], "y_train": labels[:40], "x_test": features[40:], "y_test": labels[40:]}
+    path.parent.mkdir(exist_ok=True)
     np.savez(path, ids_train=np.arange(40), ids_test=np.arange(40, 60), **sides)
+    return path
+
+
+def test_a_table_has_an_mlp_and_is_called_as_its_file(tmp_path):
+    path = write_table(tmp_path / "people.npz")
     profile = PAPER.on(str(path))
     assert (profile.data, profile.runs, profile.ranked) == ("people", PAPER.few, PAPER.few)
     lab = Lab.of(profile, tmp_path, source=str(path), device="cpu")
     assert isinstance(lab.network, MLP)
     assert lab.results("core-choice").path.name == "core-choice-people.json"
     assert PROFILES["paper"] is PAPER
+
+
+def test_two_files_of_one_name_do_not_share_their_results(tmp_path, monkeypatch):
+    paths = [write_table(tmp_path / str(seed) / "people.npz", seed) for seed in range(2)]
+    ours, others = (Lab.of(PAPER.on(str(path)), tmp_path, source=str(path), device="cpu") for path in paths)
+    ours.results("frontier").piece("one", dict)
+    assert ours.results("frontier").read()["pieces"] == {"one": {}}
+    with pytest.raises(ValueError, match="another profile, seed or data"):
+        others.results("frontier").read()
+    monkeypatch.setitem(MEASURED, "people", ours.records)  # as if there were older results of that file
+    assert "records" not in Lab.of(ours.profile, tmp_path, source=str(paths[0]), device="cpu").setting
+    assert "records" in Lab.of(ours.profile, tmp_path, source=str(paths[1]), device="cpu").setting
+
+
+@pytest.mark.parametrize("name", ["fashion-mnist.csv", "mnist.npz", "digits.npz"])
+def test_a_file_is_not_taken_for_a_data_set(name):
+    with pytest.raises(ValueError, match="another name"):
+        PAPER.on(f"x/{name}")
 
 
 # The rule

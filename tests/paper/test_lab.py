@@ -174,7 +174,7 @@ def test_the_stored_ranking_is_the_measured_one(pairwise, monkeypatch):
 def test_a_ranking_of_another_setting_is_refused_and_untouched(pairwise, change):
     path = pairwise.out / "ranking-digits.npz"
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"ranking-digits\.npz is of another profile or seed: choose another --out"):
+    with pytest.raises(ValueError, match=r"ranking-digits\.npz is of another profile, seed or data: choose"):
         _ = tiny_lab(pairwise.out, **{"heads": "one-vs-one", "ranked": 2, **change}).ranking
     assert path.read_bytes() == before
 

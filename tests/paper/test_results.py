@@ -78,7 +78,7 @@ def test_a_file_of_another_profile_or_seed_is_refused_and_untouched(results, oth
     before = results.path.read_bytes()
     stranger = Results(results.path, other, CPU)
     for ask in (lambda: stranger.piece("two", never), lambda: stranger.finish({}), stranger.read):
-        with pytest.raises(ValueError, match=r"part\.json was made with another profile or seed: choose another --out"):
+        with pytest.raises(ValueError, match=r"part\.json was made with another profile, seed or data: choose"):
             ask()
     assert results.path.read_bytes() == before
 

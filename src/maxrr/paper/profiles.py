@@ -4,8 +4,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from maxrr.data.known import PUBLISHED
 from maxrr.nets import Recipe
 from maxrr.paper.heads import Scheme
+
+KNOWN = ("digits", *PUBLISHED)  # data that have a name; all others are files
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,20 @@ class Profile:
 
         Data that are not known by name are a path, and are called as its file is.
         """
-        data = Path(data).stem
-        if data == self.data:
-            return self
-        if "digits" in (data, self.data):
+        name = Path(data).stem
+        if name in KNOWN and name != data:
             raise ValueError(
-                f"the sizes of the profile {self.name} are meant for {self.data}, not for {data}: digits go with "
+                f"{data} is called as the data set {name}, and its results would be taken for those of {name}: give "
+                "the file another name"
+            )
+        if name == self.data:
+            return self
+        if "digits" in (name, self.data):
+            raise ValueError(
+                f"the sizes of the profile {self.name} are meant for {self.data}, not for {name}: digits go with "
                 "smoke, fashion-mnist and mnist with the others"
             )
-        return replace(self, data=data, ranked=self.few, runs=self.few)
+        return replace(self, data=name, ranked=self.few, runs=self.few)
 
     def to_json(self) -> dict[str, Any]:
         """For a result file."""

@@ -1,7 +1,7 @@
 """Results in a folder: one JSON file per part, written after every piece of it, so that an interrupted one goes on.
 
-A file belongs to one profile and seed. Pieces that are there are not measured again; to measure them again, delete the
-file.
+A file belongs to one profile, one seed and the same records. Pieces that are there are not measured again; to measure
+them again, delete the file.
 """
 
 import importlib
@@ -31,7 +31,8 @@ class Results:
     ----------
     path
     setting
-        What the numbers follow from: profile and seed. A file with another one is refused.
+        What the numbers follow from: profile, seed, and the records if they have no name. A file with another one is
+        refused.
     device
         Where the work is done; noted beside each piece.
     written
@@ -81,7 +82,8 @@ class Results:
             ) from error
         if setting != self.setting:
             raise ValueError(
-                f"{self.path} was made with another profile or seed: choose another --out, or delete it to start anew"
+                f"{self.path} was made with another profile, seed or data: choose another --out, or delete it to start "
+                "anew"
             )
         return found
 
