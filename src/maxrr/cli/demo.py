@@ -13,6 +13,7 @@ from typer import Option
 from maxrr.cli import show
 from maxrr.cli.options import Json
 from maxrr.cli.show import is_ours
+from maxrr.cli.status import tell_counts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,6 @@ CORE = 0.3  # of the records: leaves many of every kind
 EPOCHS, LEARNING_RATE = 60, 3e-3
 EACH = 12  # records of each kind to forget
 SOURCE = {"name": "digits", "demo": "yes"}  # what its workspace says of itself
-COST = {"free": "nothing", "influential": "a move of heads", "core": "what the policy says"}
 
 Result = TypeVar("Result")
 
@@ -194,11 +194,7 @@ def tell(story: Story) -> None:
         f"Fitted {len(story.labels):,} digits in {duration(story.fit_seconds)}; "
         f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}."
     )
-    sizes = {kind: int(members.sum()) for kind, members in story.kinds.items()}
-    rows = [
-        (kind, f"{size:,}", percent(size / len(story.labels)), COST[kind]) for kind, size in sizes.items()
-    ]  # fmt: skip
-    show.table(("kind", "records", "share", "forgetting costs"), rows, numbers=("records", "share"))
+    tell_counts({kind: int(members.sum()) for kind, members in story.kinds.items()})
     numbers = ("forgetting", "again", "accuracy")
     answers = [
         (

@@ -27,7 +27,7 @@ from maxrr.nets.records import as_tensor, ready
 from maxrr.nets.splitting import Extractor
 from maxrr.svm.calibration import LARGEST_SCORE
 from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.model import MaxRR
+from maxrr.unlearning.model import MaxRR, unlabelled
 from maxrr.unlearning.state import Fitted
 
 INPUT, OUTPUTS = "records", ("scores", "probabilities", "label")
@@ -250,11 +250,6 @@ def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype
             f"(records, {', '.join(map(str, shape))}), one or more"
         )
     return array
-
-
-def unlabelled(records: NDArray[Any]) -> Dataset:
-    """Records that only have row numbers."""
-    return Dataset(records, np.zeros(len(records), dtype=np.int64), ("unknown",), np.arange(len(records)))
 
 
 def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
