@@ -12,6 +12,7 @@ from typer import Option
 
 from maxrr.cli import show
 from maxrr.cli.options import Json
+from maxrr.cli.run import REFUTED, Stop
 from maxrr.cli.show import is_ours
 from maxrr.cli.status import tell_counts
 
@@ -43,7 +44,10 @@ def demo(
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
+    """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at.
+
+    Exits with 4 if the bytes are not those of training again.
+    """
     check_free(out)
     with show.progress() as progress:
         story = happen(out / "ws", progress)
@@ -55,7 +59,7 @@ def demo(
         show.say(f"The model is in {out / 'ws'}: maxrr status {out / 'ws'}")
         show.say(f"The report: {out / 'report.html'}")
     if not story.same_bytes:
-        raise SystemExit(1)
+        raise Stop(REFUTED)
 
 
 # What happens
