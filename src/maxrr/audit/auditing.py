@@ -369,7 +369,7 @@ def assumptions(case: Case) -> list[str]:
 def caveats(case: Case) -> list[str]:
     """What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten."""
     fitted, found = case.fitted, []
-    others = len({stone.hex() for stone in fitted.left} - set(case.receipt.core_tombstones))
+    others = len({id_hmac.hex() for id_hmac in fitted.left} - set(case.receipt.core_tombstones))
     if others:
         found.append(
             f"the extractor also saw {others:,} core {'record' if others == 1 else 'records'} forgotten by other "

@@ -132,7 +132,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "durations": asdict(fitted.durations),
         "layouts": fitted.layouts,
         "on_influential": fitted.on_influential,
-        "left": sorted(stone.hex() for stone in fitted.left),
+        "left": sorted(id_hmac.hex() for id_hmac in fitted.left),
         "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
