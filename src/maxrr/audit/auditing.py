@@ -312,12 +312,12 @@ def heads_distance_of(case: Case) -> float | None:
     """Between the audited heads and those fitted from scratch on the retained records; 0 if they are the same."""
     if case.touches_core:
         return None
-    blueprint, head = case.fitted.blueprint, case.fitted.heads
+    blueprint, heads = case.fitted.blueprint, case.fitted.heads
     with flat_heads.quietly():
         scratch = blueprint.fit_heads(blueprint.embed(case.fitted.extractor, case.retained), case.retained)
-    if not np.array_equal(scratch.classes_, head.classes_):  # heads on influential records may lack a class
+    if not np.array_equal(scratch.classes_, heads.classes_):  # heads on influential records may lack a class
         return None
-    return distances.heads_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
+    return distances.heads_distance(heads.coef_, heads.intercept_, scratch.coef_, scratch.intercept_)
 
 
 def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:

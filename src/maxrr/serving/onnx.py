@@ -1,4 +1,4 @@
-"""A model as one ONNX file: extractor, head and probabilities in one graph, for programs without Python.
+"""A model as one ONNX file: extractor, heads and probabilities in one graph, for programs without Python.
 
 The graph takes records as `fit` had them, any number at a time, and pixels in bytes are scaled inside. Before the file
 is written, onnxruntime computes it on some records, and what comes out is compared with the model.
@@ -126,7 +126,7 @@ def check_installed() -> None:
 
 
 class Classifier(nn.Module):
-    """Extractor, head and probabilities: records in; scores, probabilities and labels out.
+    """Extractor, heads and probabilities: records in; scores, probabilities and labels out.
 
     The numbers of the last two are tensors, since the exporter takes plain ones for float32.
     """
@@ -268,10 +268,10 @@ def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
 def compared(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
     """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
     scores, probabilities, label = outputs
-    head, platt = fitted.heads, fitted.platt()
-    ours = head.decision_function(features)
+    heads, platt = fitted.heads, fitted.platt()
+    ours = heads.decision_function(features)
     off = largest(scores - ours)
-    allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(head.coef_.T) + np.abs(head.intercept_))
+    allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(heads.coef_.T) + np.abs(heads.intercept_))
     if not off <= allowed:
         raise ValueError(f"the graph's scores differ from the model's by {off:.3g}, and {allowed:.3g} is rounding")
     own = largest(probabilities - platt.probabilities(scores))

@@ -165,7 +165,7 @@ def loaded(
         blueprint = replace(blueprint, network=extractor)
     records = records_of(facts["records"], table)
     held = (table["is"] & HELD) > 0
-    head = restored(
+    heads = restored(
         blueprint.C, np.ascontiguousarray(table["features"], dtype=np.float64), records.labels, held,
         heads_of(facts["heads"], parts[HEADS]),
     )  # fmt: skip
@@ -176,7 +176,7 @@ def loaded(
         for at in range(0, len(forgotten), 96)
     )
     fitted = Fitted(
-        blueprint, extractor, head, records, choice_of(facts["choice"], core_ids),
+        blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
         np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
         Tombstones(tombstones), Durations(**facts["durations"]), on_influential=facts["on_influential"],
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
