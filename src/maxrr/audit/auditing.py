@@ -108,7 +108,7 @@ def audit(
         views = counts.make(maker, progress)
         targets = {"after": maker.own(model), **maker.rebuilt()}
         counts.tell(progress, counts.networks)
-        found = judged(case, views, targets, chosen)
+        found = judge(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
@@ -184,7 +184,7 @@ def labels_of(case: Case) -> Labels:
     return Labels(case.forgotten.labels, case.retained.labels[case.sample], case.test.labels)
 
 
-def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
+def judge(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
     """All that a report says of the attacks."""
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}

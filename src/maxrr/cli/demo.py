@@ -89,7 +89,7 @@ def happen(folder: Path, progress: Progress) -> Story:
             rows = np.sort(draw(np.flatnonzero(members), EACH, replace=False))
             ids = training.ids[rows]
             retained = retained.without(ids)
-            requests.append(answered(workspace, kind, rows, ids, training, retained, test, progress))
+            requests.append(answer(workspace, kind, rows, ids, training, retained, test, progress))
         progress("replaying in a fresh process", 0, 1)
         replayed = workspace.replay(requests[-1].receipt, training)
         progress("replaying in a fresh process", 1, 1)
@@ -122,7 +122,7 @@ def shapers(
     return core, influential, margins
 
 
-def answered(
+def answer(
     workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], training: Dataset, retained: Dataset,
     test: Dataset, progress: Progress,
 ) -> RequestStory:  # fmt: skip

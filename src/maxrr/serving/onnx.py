@@ -99,7 +99,7 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None
     check_installed()
     shape, dtype = fitted.records.shape, fitted.records.dtype
     probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
-    content, opset = written(fitted)
+    content, opset = write_graph(fitted)
     try:
         features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
     except Exception as error:
@@ -108,7 +108,7 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None
         raise ValueError(
             f"the extractor does not take made-up records ({reason(error)}): pass some of your own, records=…"
         ) from error
-    scores, probabilities = compared(fitted, features, computed(content, probes))
+    scores, probabilities = compare(fitted, features, compute(content, probes))
     write_atomically(path, content)
     return Exported(Path(path), len(content), opset, fitted.model_hash, len(probes), scores, probabilities)
 
@@ -181,7 +181,7 @@ def traceable(extractor: nn.Module) -> nn.Module:
     return copied
 
 
-def written(fitted: Fitted) -> tuple[bytes, int]:
+def write_graph(fitted: Fitted) -> tuple[bytes, int]:
     """The ONNX file's bytes, and the version of its operators."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
@@ -252,7 +252,7 @@ def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype
     return array
 
 
-def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
+def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     """The graph's outputs by onnxruntime: first one record alone, then many at a time."""
     import onnxruntime
 
@@ -265,7 +265,7 @@ def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def compared(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
+def compare(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
     """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
     scores, probabilities, label = outputs
     heads, platt = fitted.heads, fitted.platt()

@@ -37,7 +37,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
         raise plan._refused()
     overrides = let_in(request.copies, request.allow_copies)
     with flat_heads.quietly():
-        after = state.carried_out(before, plan.action, request, progress)
+        after = state.carry_out(before, plan.action, request, progress)
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)

@@ -155,7 +155,7 @@ class Fitted:
         return rows[np.any(shaped, axis=0)], sum(bool(head.any()) for head in shaped)
 
 
-def carried_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
+def carry_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
     """The model after an action. What it holds of the records that leave is not erased yet."""
     then = less(now, request)
     if action is Action.nothing:

@@ -140,7 +140,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def loaded(
+def load(
     facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], receipts: Sequence[str],
     network: Network | None,
 ) -> Fitted:  # fmt: skip
