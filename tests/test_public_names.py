@@ -139,6 +139,18 @@ def test_all_names_exist_and_no_others_do(name: str) -> None:
     assert exposed(module) - set(module.__all__) == set()
 
 
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_listed(name: str) -> None:
+    assert PUBLIC[name] - set(dir(importlib.import_module(name))) == set()
+
+
+def test_rooms_need_no_import_of_their_own() -> None:
+    rooms = sorted(name.partition(".")[2] for name in PUBLIC if name != "maxrr")
+    code = f"import maxrr; print(*(room for room in {rooms} if room in dir(maxrr) and getattr(maxrr, room).__all__))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == rooms
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'LinearSVN'"):
         importlib.import_module("maxrr").LinearSVN  # noqa: B018

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
 from maxrr.audit import signals
-from maxrr.audit.auditing import attack_result, distances_of, in_their_place, judged, most_exposed, others, targeted
+from maxrr.audit.auditing import attack_result, distances_of, in_their_place, judge, most_exposed, others, targeted
 from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
 from maxrr.audit.findings import ALPHA, FOUND, INDISTINGUISHABLE
 from maxrr.audit.lira import lira_offline, lira_online
@@ -228,7 +228,7 @@ def about(after, attacks=ATTACKS):
         "all": audited_view(0.0, 7),
     }
     made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 4.0), RETRAINED: views(24, seed=2)}
-    return judged(CASE, made, targets, list(attacks))
+    return judge(CASE, made, targets, list(attacks))
 
 
 @pytest.mark.parametrize(("sure", "words"), [(0.0, INDISTINGUISHABLE), (4.0, FOUND)])
@@ -264,7 +264,7 @@ def test_power_is_of_the_models_that_the_question_is_about():
     """Extractors that saw core records, below heads fitted again; beside it the most that can be hoped for."""
     targets = {name: audited_view(0.0, seed) for seed, name in enumerate(("before", "after", "retrained", "all"), 5)}
     made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 0.0, 4), RETRAINED: views(24, seed=2)}
-    found = judged(CASE, made, targets, ["loss"])["finding"]
+    found = judge(CASE, made, targets, ["loss"])["finding"]
     assert found.power.rate < 0.3
     assert found.at_most.rate > 0.9
 

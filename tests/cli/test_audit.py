@@ -178,7 +178,7 @@ def test_an_interrupted_audit_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(auditing, "judged", interrupt)
+        patched.setattr(auditing, "judge", interrupt)
         said = shell("audit", answered, 1, *FEW, code=130).err
     assert "the same command goes on with the models that it has made" in said
     kept = list(temporary.rglob("*.npz"))

@@ -164,7 +164,7 @@ def test_other_bytes_are_an_error(
     other = replace(story, requests=(story.requests[0], differing, story.requests[2]))
     monkeypatch.setattr(demo, "happen", lambda folder, progress: other)
     code, shown = ask("--out", str(tmp_path), *how)
-    assert code == 1
+    assert code == 4
     if how:
         facts = json.loads(shown)
         assert [request["same_bytes"] for request in facts["requests"]] == [True, False, True]
@@ -179,7 +179,7 @@ def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: p
     replayed = replace(story.replay, outcome="different")
     monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, replay=replayed))
     code, shown = ask("--out", str(tmp_path))
-    assert code == 1
+    assert code == 4
     assert "says of the last: different." in shown
 
 

@@ -144,5 +144,5 @@ def test_a_receipt_says_what_is_left(story: Story) -> None:
     request = replace(story.requests[0], receipt=receipt)
     text = read(demo_page(replace(story, requests=(request, *story.requests[1:])))).text
     assert "2 exact duplicates under other ids stay" in text
-    assert "trained on 1 forgotten record, and an audit is due" in text
+    assert "An audit is due: the extractor keeps what it learned from 1 forgotten core record." in text
     assert "The answer is not exact" in text

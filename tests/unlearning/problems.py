@@ -12,8 +12,7 @@ from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.hashes import model_hash
-from maxrr.unlearning.tombstones import commitment
+from maxrr.unlearning.hashes import keyed_hash, model_hash
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
@@ -160,7 +159,7 @@ def as_on_receipts(model):
 def commitments(model, model_hash_, content_hash):
     """The same, from hashes that were found in another way."""
     key = model._fitted.key
-    return commitment(key, b"model", model_hash_), commitment(key, b"records", content_hash)
+    return keyed_hash(key, b"model", model_hash_), keyed_hash(key, b"records", content_hash)
 
 
 def probe(count=40):

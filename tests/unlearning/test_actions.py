@@ -25,7 +25,7 @@ from tests.unlearning.problems import (
 from maxrr.errors import NotHere, Refused
 from maxrr.svm import heads
 from maxrr.unlearning import Action, Guarantee
-from maxrr.unlearning import blueprint as setting_module
+from maxrr.unlearning import blueprint as blueprint_module
 
 POLICIES = ("refuse", "retrain", "keep-extractor", "technique")
 REFITS = ("retained", "influential")
@@ -112,7 +112,7 @@ class Counted:
     def __init__(self, patch):
         self.did = Counter()
         for name, count in (("train", lambda network, core, *_: len(core)), ("embed", lambda net, given: len(given))):
-            self.count(patch, setting_module, name, f"{name}s", count)
+            self.count(patch, blueprint_module, name, f"{name}s", count)
         self.count(patch, heads, "resume", "moved", lambda *_: 1)
         self.count(patch, heads, "from_scratch", "scratch", lambda samples, C, classes, engine: len(classes))
 

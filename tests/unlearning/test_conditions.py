@@ -97,7 +97,7 @@ def test_an_approximate_answer_claims_nothing_of_bytes():
     assert (receipt.guarantee, receipt.bytes_claim, receipt.unconditional) == ("approximate-refit", "nothing", False)
     assert receipt.conditions == []
     said = " ".join(in_words(receipt))
-    assert "not exact: an audit is due" in said
+    assert "The answer is not exact." in said
     assert "No bytes are claimed" in said
     assert "depends on its id" not in said
     forged = replace(receipt, bytes_claim="identical")

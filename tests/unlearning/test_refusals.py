@@ -25,8 +25,8 @@ from maxrr.data import DataError, Dataset
 from maxrr.errors import Refused
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR, forgetting, state
-from maxrr.unlearning import blueprint as setting_module
-from maxrr.unlearning.tombstones import class_hmac
+from maxrr.unlearning import blueprint as blueprint_module
+from maxrr.unlearning.hashes import class_hmac
 
 IDS = np.sort(table().ids)
 
@@ -208,9 +208,9 @@ def test_predicting_other_shapes_is_refused(model):
 # Interruptions
 
 PLACES = {
-    "training": (setting_module, "train"),
-    "embedding": (setting_module, "embed"),
-    "the head": (setting_module, "LinearSVM"),
+    "training": (blueprint_module, "train"),
+    "embedding": (blueprint_module, "embed"),
+    "the head": (blueprint_module, "LinearSVM"),
     "the receipt": (forgetting, "Receipt"),
     "the state": (state, "with_extractor"),
 }

@@ -13,10 +13,9 @@ from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
 from maxrr.unlearning import Outcome, replay, replaying
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.hashes import class_hmac, keyed_hash, model_hash
 from maxrr.unlearning.receipts import HeadCertificate, claim_of
 from maxrr.unlearning.replaying import INTERCEPTS, WEIGHTS, compared
-from maxrr.unlearning.tombstones import class_hmac, commitment
 
 
 @functools.cache
@@ -38,7 +37,7 @@ def handed_in(receipt, bundle, **changes):
     """A receipt that says of the model what the bundle does, and a bundle that says it was handed out: by a forger."""
     heads = bundle.classes if len(bundle.classes) > 2 else bundle.classes[1:]
     said = {
-        "model_after": commitment(bundle.key, b"model", bundle.model_hash),
+        "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
         "heads": [
             HeadCertificate.of(class_hmac(bundle.key, name), certificate)
             for name, certificate in zip(heads, bundle.certificates, strict=True)

@@ -108,7 +108,7 @@ def audit(
         views = counts.make(maker, progress)
         targets = {"after": maker.own(model), **maker.rebuilt()}
         counts.tell(progress, counts.networks)
-        found = judged(case, views, targets, chosen)
+        found = judge(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
@@ -184,7 +184,7 @@ def labels_of(case: Case) -> Labels:
     return Labels(case.forgotten.labels, case.retained.labels[case.sample], case.test.labels)
 
 
-def judged(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
+def judge(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
     """All that a report says of the attacks."""
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
@@ -312,12 +312,12 @@ def heads_distance_of(case: Case) -> float | None:
     """Between the audited heads and those fitted from scratch on the retained records; 0 if they are the same."""
     if case.touches_core:
         return None
-    blueprint, head = case.fitted.blueprint, case.fitted.heads
+    blueprint, heads = case.fitted.blueprint, case.fitted.heads
     with flat_heads.quietly():
         scratch = blueprint.fit_heads(blueprint.embed(case.fitted.extractor, case.retained), case.retained)
-    if not np.array_equal(scratch.classes_, head.classes_):  # heads on influential records may lack a class
+    if not np.array_equal(scratch.classes_, heads.classes_):  # heads on influential records may lack a class
         return None
-    return distances.heads_distance(head.coef_, head.intercept_, scratch.coef_, scratch.intercept_)
+    return distances.heads_distance(heads.coef_, heads.intercept_, scratch.coef_, scratch.intercept_)
 
 
 def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:
@@ -369,7 +369,7 @@ def assumptions(case: Case) -> list[str]:
 def caveats(case: Case) -> list[str]:
     """What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten."""
     fitted, found = case.fitted, []
-    others = len({stone.hex() for stone in fitted.left} - set(case.receipt.core_tombstones))
+    others = len({id_hmac.hex() for id_hmac in fitted.left} - set(case.receipt.core_tombstones))
     if others:
         found.append(
             f"the extractor also saw {others:,} core {'record' if others == 1 else 'records'} forgotten by other "

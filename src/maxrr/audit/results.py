@@ -74,7 +74,7 @@ class Exposed:
     Attributes
     ----------
     tombstone
-        Its tombstone on the receipt.
+        The HMAC of its id, by which the receipt names it.
     class_name
         Its class.
     score

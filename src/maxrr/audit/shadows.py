@@ -113,9 +113,9 @@ class Shadows:
         without_them = [kind for kind in kinds if kind not in with_them]
         for group, core in ((with_them, self.case.core_before), (without_them, self.case.core_after)):
             for first in range(0, len(seeds) if group else 0, AT_ONCE):
-                yield from self.made(group, core, seeds[first : first + AT_ONCE])
+                yield from self.make(group, core, seeds[first : first + AT_ONCE])
 
-    def made(
+    def make(
         self, kinds: Sequence[str], core: NDArray[Any], seeds: Sequence[int]
     ) -> Iterator[tuple[int, str, View]]:  # fmt: skip
         """The same for one core: from the disk, or from training."""
@@ -156,7 +156,7 @@ class Shadows:
         gone, rows = everything.rows(self.case.forgotten.ids), np.arange(len(everything))
         kept = np.setdiff1d(rows, gone)
         whole = self.fit(features, everything, rows) if BEFORE in kinds or self.case.touches_core else None
-        probed = self.probed(whole, features, test)
+        probed = self.probe(whole, features, test)
         if BEFORE in kinds:
             assert whole is not None
             yield BEFORE, replace(self.view(whole, features, everything, rows, test), **probed)
@@ -166,7 +166,7 @@ class Shadows:
             view = replace(self.view(svm, features, everything, kept, test), **probed)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
 
-    def probed(self, whole: LinearSVM | None, features: Any, test: Any) -> dict[str, Floats]:
+    def probe(self, whole: LinearSVM | None, features: Any, test: Any) -> dict[str, Floats]:
         """What features give away of the forgotten records, if the extractor may have seen these."""
         case = self.case
         if whole is None or not case.touches_core:
@@ -235,14 +235,14 @@ class Shadows:
 
     def own(self, model: MaxRR) -> View:
         """What the audited model says."""
-        return replace(self.said(model), **self.probed_own())
+        return replace(self.said(model), **self.probe_own())
 
-    def probed_own(self) -> dict[str, Floats]:
+    def probe_own(self) -> dict[str, Floats]:
         if not self.case.touches_core:
             return {}
         everything, extractor = self.case.everything, self.case.fitted.extractor
         features, test = self.features(extractor, everything), self.features(extractor, self.tested)
-        return self.probed(self.fit(features, everything, np.arange(len(everything))), features, test)
+        return self.probe(self.fit(features, everything, np.arange(len(everything))), features, test)
 
     def said(self, model: MaxRR) -> View:
         """Its probabilities."""

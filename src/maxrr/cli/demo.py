@@ -12,7 +12,9 @@ from typer import Option
 
 from maxrr.cli import show
 from maxrr.cli.options import Json
+from maxrr.cli.run import REFUTED, Stop
 from maxrr.cli.show import is_ours
+from maxrr.cli.status import tell_counts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +30,6 @@ CORE = 0.3  # of the records: leaves many of every kind
 EPOCHS, LEARNING_RATE = 60, 3e-3
 EACH = 12  # records of each kind to forget
 SOURCE = {"name": "digits", "demo": "yes"}  # what its workspace says of itself
-COST = {"free": "nothing", "influential": "a move of heads", "core": "what the policy says"}
 
 Result = TypeVar("Result")
 
@@ -43,7 +44,10 @@ def demo(
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at."""
+    """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at.
+
+    Exits with 4 if the bytes are not those of training again.
+    """
     check_free(out)
     with show.progress() as progress:
         story = happen(out / "ws", progress)
@@ -55,7 +59,7 @@ def demo(
         show.say(f"The model is in {out / 'ws'}: maxrr status {out / 'ws'}")
         show.say(f"The report: {out / 'report.html'}")
     if not story.same_bytes:
-        raise SystemExit(1)
+        raise Stop(REFUTED)
 
 
 # What happens
@@ -85,7 +89,7 @@ def happen(folder: Path, progress: Progress) -> Story:
             rows = np.sort(draw(np.flatnonzero(members), EACH, replace=False))
             ids = training.ids[rows]
             retained = retained.without(ids)
-            requests.append(answered(workspace, kind, rows, ids, training, retained, test, progress))
+            requests.append(answer(workspace, kind, rows, ids, training, retained, test, progress))
         progress("replaying in a fresh process", 0, 1)
         replayed = workspace.replay(requests[-1].receipt, training)
         progress("replaying in a fresh process", 1, 1)
@@ -118,7 +122,7 @@ def shapers(
     return core, influential, margins
 
 
-def answered(
+def answer(
     workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], training: Dataset, retained: Dataset,
     test: Dataset, progress: Progress,
 ) -> RequestStory:  # fmt: skip
@@ -194,11 +198,7 @@ def tell(story: Story) -> None:
         f"Fitted {len(story.labels):,} digits in {duration(story.fit_seconds)}; "
         f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}."
     )
-    sizes = {kind: int(members.sum()) for kind, members in story.kinds.items()}
-    rows = [
-        (kind, f"{size:,}", percent(size / len(story.labels)), COST[kind]) for kind, size in sizes.items()
-    ]  # fmt: skip
-    show.table(("kind", "records", "share", "forgetting costs"), rows, numbers=("records", "share"))
+    tell_counts({kind: int(members.sum()) for kind, members in story.kinds.items()})
     numbers = ("forgetting", "again", "accuracy")
     answers = [
         (

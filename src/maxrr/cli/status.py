@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -46,15 +47,16 @@ def entry(receipt: Receipt) -> dict[str, Any]:
 
 def tell(status: Status) -> None:
     """The workspace for people."""
+    from maxrr.report.receipts import depending, left_in_extractor
     from maxrr.report.words import count
 
     source = status.source.get("name", "not known")
-    exact = f"without conditions: {status.core_depended_on}"
+    exact = f"{depending([])}: {status.core_depended_on}"
     if status.bytes_claim == "nothing":
         alone = [] if status.core_left_in_extractor else ["the heads stand on influential records alone"]
         exact = f"no: {'; '.join(status.conditions or alone)}"
     elif status.conditions:
-        exact = f"on {count(len(status.conditions), 'condition')}: {'; '.join(status.conditions)}"
+        exact = depending(status.conditions)
     gone = count(status.forgotten, "record")
     show.facts(
         [
@@ -72,22 +74,24 @@ def tell(status: Status) -> None:
     )  # fmt: skip
     tell_kinds(status)
     if status.core_left_in_extractor:
-        left = count(status.core_left_in_extractor, "forgotten core record")
         audit = f"maxrr audit {show.near(status.folder)} NUMBER"
         show.say(
-            f"An audit is due: the extractor keeps what it learned from {left}. `{audit}` attacks the model; "
-            "asking for the records again with --policy retrain rids it of them."
+            f"{left_in_extractor(status.core_left_in_extractor)} `{audit}` attacks the model; asking for the records "
+            "again with --policy retrain rids it of them."
         )
 
 
 def tell_kinds(status: Status) -> None:
-    """How many records there are of each kind."""
+    """How many records of each kind there are in a workspace."""
+    tell_counts({"core": status.core, "influential": status.influential, "free": status.free})
+
+
+def tell_counts(kinds: Mapping[str, int]) -> None:
+    """How many records there are of each kind, and what forgetting them costs."""
     from maxrr.report.words import percent
 
-    kinds = {"core": status.core, "influential": status.influential, "free": status.free}
-    rows = [
-        (kind, f"{number:,}", percent(number / max(status.records, 1)), COST[kind]) for kind, number in kinds.items()
-    ]
+    records = max(sum(kinds.values()), 1)
+    rows = [(kind, f"{number:,}", percent(number / records), COST[kind]) for kind, number in kinds.items()]
     numbers = ("records", "share")
     show.table(("kind", *numbers, "forgetting costs"), rows, numbers=numbers)
 

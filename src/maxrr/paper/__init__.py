@@ -14,7 +14,7 @@ if typing.TYPE_CHECKING:
     from maxrr.paper.parts import PARTS, STUDIES
     from maxrr.paper.profiles import PROFILES, Profile
 else:  # to draw stored results again needs no PyTorch
-    __getattr__ = lazily.names_from(__name__, {
+    __getattr__, __dir__ = lazily.names_from(__name__, {
         "cells": ("cell_text",),
         "figures": ("draw",),
         "lab": ("Lab",),

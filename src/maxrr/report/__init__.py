@@ -19,7 +19,7 @@ if typing.TYPE_CHECKING:
     from maxrr.report.page import is_report
     from maxrr.report.story import RequestStory, Story, kinds_of
 else:  # numbers and receipts in words need no figures
-    __getattr__ = lazily.names_from(__name__, {
+    __getattr__, __dir__ = lazily.names_from(__name__, {
         "audit": ("audit_page",),
         "demo": ("demo_page",),
         "page": ("is_report",),

@@ -20,14 +20,13 @@ def in_words(receipt: Receipt) -> list[str]:
         f"{receipt.free} free{before}. The model had {receipt.records_before:,} and has "
         f"{receipt.records_after:,}.",
         f"{sentence(receipt.reason)}",
-        exactness(receipt),
+        f"The answer is {exactness(receipt)}{why_unconditional(receipt)}.",
         claim(receipt),
     ]
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
-    if receipt.core_left_in_extractor:
-        left = count(receipt.core_left_in_extractor, "forgotten record")
-        sentences.append(f"The extractor was trained on {left}, and an audit is due.")
+    if due := audit_due(receipt):
+        sentences.append(due)
     return sentences
 
 
@@ -49,11 +48,34 @@ def claim(receipt: Receipt) -> str:
 
 def exactness(receipt: Receipt) -> str:
     """Whether the answer is exact, and what that depends on."""
+    return f"exact {depending(receipt.conditions)}" if Guarantee(receipt.guarantee).exact else "not exact"
+
+
+def depending(conditions: list[str]) -> str:
+    """On what exactness depends.
+
+    >>> depending([]), depending(["the sun shines"])
+    ('without conditions', 'on 1 condition: the sun shines')
+    """
+    return f"on {count(len(conditions), 'condition')}: {'; '.join(conditions)}" if conditions else "without conditions"
+
+
+def why_unconditional(receipt: Receipt) -> str:
+    return f": {receipt.core_depended_on}" if receipt.unconditional else ""
+
+
+def audit_due(receipt: Receipt) -> str:
+    """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
+    if receipt.core_left_in_extractor:
+        return left_in_extractor(receipt.core_left_in_extractor)
     if not Guarantee(receipt.guarantee).exact:
-        return "The answer is not exact: an audit is due."
-    if receipt.unconditional:
-        return f"The answer is exact without conditions: {receipt.core_depended_on}."
-    return f"The answer is exact on {count(len(receipt.conditions), 'condition')}: {'; '.join(receipt.conditions)}."
+        return "An audit is due: the model is not the one that training without the records gives."
+    return ""
+
+
+def left_in_extractor(records: int) -> str:
+    """What is due where the extractor was trained on forgotten core records."""
+    return f"An audit is due: the extractor keeps what it learned from {count(records, 'forgotten core record')}."
 
 
 def sentence(words: str) -> str:

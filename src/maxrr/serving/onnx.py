@@ -1,4 +1,4 @@
-"""A model as one ONNX file: extractor, head and probabilities in one graph, for programs without Python.
+"""A model as one ONNX file: extractor, heads and probabilities in one graph, for programs without Python.
 
 The graph takes records as `fit` had them, any number at a time, and pixels in bytes are scaled inside. Before the file
 is written, onnxruntime computes it on some records, and what comes out is compared with the model.
@@ -27,7 +27,7 @@ from maxrr.nets.records import as_tensor, ready
 from maxrr.nets.splitting import Extractor
 from maxrr.svm.calibration import LARGEST_SCORE
 from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.model import MaxRR
+from maxrr.unlearning.model import MaxRR, unlabelled
 from maxrr.unlearning.state import Fitted
 
 INPUT, OUTPUTS = "records", ("scores", "probabilities", "label")
@@ -101,7 +101,7 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None
         fitted.platt()
     shape, dtype = fitted.records.shape, fitted.records.dtype
     probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
-    content, opset = written(fitted)
+    content, opset = write_graph(fitted)
     try:
         features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
     except Exception as error:
@@ -110,7 +110,7 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None
         raise ValueError(
             f"the extractor does not take made-up records ({reason(error)}): pass some of your own, records=…"
         ) from error
-    scores, probabilities = compared(fitted, features, computed(content, probes))
+    scores, probabilities = compare(fitted, features, compute(content, probes))
     write_atomically(path, content)
     return Exported(Path(path), len(content), opset, fitted.model_hash, len(probes), scores, probabilities)
 
@@ -128,7 +128,7 @@ def check_installed() -> None:
 
 
 class Classifier(nn.Module):
-    """Extractor, head and probabilities: records in; scores, probabilities and labels out.
+    """Extractor, heads and probabilities: records in; scores, probabilities and labels out.
 
     The numbers of the last two are tensors, since the exporter takes plain ones for float32.
     """
@@ -183,7 +183,7 @@ def traceable(extractor: nn.Module) -> nn.Module:
     return copied
 
 
-def written(fitted: Fitted) -> tuple[bytes, int]:
+def write_graph(fitted: Fitted) -> tuple[bytes, int]:
     """The ONNX file's bytes, and the version of its operators."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
@@ -254,12 +254,7 @@ def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype
     return array
 
 
-def unlabelled(records: NDArray[Any]) -> Dataset:
-    """Records that only have row numbers."""
-    return Dataset(records, np.zeros(len(records), dtype=np.int64), ("unknown",), np.arange(len(records)))
-
-
-def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
+def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     """The graph's outputs by onnxruntime: first one record alone, then many at a time."""
     import onnxruntime
 
@@ -272,13 +267,13 @@ def computed(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def compared(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
+def compare(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
     """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
     scores, probabilities, label = outputs
-    head, platt = fitted.heads, fitted.platt()
-    ours = head.decision_function(features)
+    heads, platt = fitted.heads, fitted.platt()
+    ours = heads.decision_function(features)
     off = largest(scores - ours)
-    allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(head.coef_.T) + np.abs(head.intercept_))
+    allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(heads.coef_.T) + np.abs(heads.intercept_))
     if not off <= allowed:
         raise ValueError(f"the graph's scores differ from the model's by {off:.3g}, and {allowed:.3g} is rounding")
     own = largest(probabilities - platt.probabilities(scores))

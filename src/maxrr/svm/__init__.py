@@ -27,7 +27,7 @@ if typing.TYPE_CHECKING:
     from maxrr.svm.heads import Work
     from maxrr.svm.influence import Influence, influential_in
 else:  # a certificate or the form of bytes needs no solver
-    __getattr__ = lazily.names_from(__name__, {
+    __getattr__, __dir__ = lazily.names_from(__name__, {
         "arrays": ("Array",),
         "calibration": ("PlattScaling", "fit_platt"),
         "certificate": ("EXACT", "Certificate", "FORM"),

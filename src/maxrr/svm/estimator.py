@@ -40,7 +40,7 @@ class ConvergenceError(ArithmeticError):
 
 
 class FlatHeadWarning(UserWarning):
-    """All weights of a head are zero: it scores every record alike, and nearly every record is influential in it."""
+    """All weights of a head are zero: it scores every record alike, and every record is influential in it."""
 
 
 @dataclass(frozen=True)
@@ -407,7 +407,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             elif not head.w.any():
                 warnings.warn(
                     f"the head of class {label!r} has weights of zero: under the hinge loss no linear function of "
-                    "these features is better than a constant, whatever C, and nearly every record is influential in "
+                    "these features is better than a constant, whatever C, and every record is influential in "
                     "it. Features that tell the class apart better would help",
                     FlatHeadWarning,
                     stacklevel=3,

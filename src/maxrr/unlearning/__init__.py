@@ -36,7 +36,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.replaying import Replay, replay
     from maxrr.unlearning.requests import Technique
 else:  # receipts can be read without PyTorch
-    __getattr__ = lazily.names_from(__name__, {
+    __getattr__, __dir__ = lazily.names_from(__name__, {
         "actions": ("Action",),
         "aliases": ("Ids", "Inputs", "Labels"),
         "bundles": ("Bundle", "network_in"),

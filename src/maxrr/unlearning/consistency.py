@@ -12,9 +12,9 @@ from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
+from maxrr.unlearning.hashes import class_hmac, keyed_hash
 from maxrr.unlearning.receipts import FORMER, NOTHING, VERSION, HeadCertificate, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
-from maxrr.unlearning.tombstones import class_hmac, commitment
 
 HASH = re.compile("[0-9a-f]{64}")
 
@@ -141,14 +141,14 @@ def not_of(receipt: Receipt, bundle: Bundle) -> str:
 
 def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
     """Whether the state that a receipt tells of is the present one."""
-    after = commitment(bundle.key, b"records", bundle.content_hash), commitment(bundle.key, b"model", bundle.model_hash)
+    after = keyed_hash(bundle.key, b"records", bundle.content_hash), keyed_hash(bundle.key, b"model", bundle.model_hash)
     return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
 
 
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
     """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
     known = {stone.id.hex() for stone in bundle.tombstones}
-    unknown = sum(stone not in known for stone in (*receipt.tombstones, *receipt.earlier_tombstones))
+    unknown = sum(id_hmac not in known for id_hmac in (*receipt.tombstones, *receipt.earlier_tombstones))
     if unknown:
         yield f"{unknown} of its records were not forgotten by this model"
     if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):
@@ -162,8 +162,8 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
     found = bundle.conditions if exact else []
     facts = {
         "records_after": len(dataset),
-        "commitment_after": commitment(bundle.key, b"records", dataset.content_hash()),
-        "model_after": commitment(bundle.key, b"model", bundle.model_hash),
+        "commitment_after": keyed_hash(bundle.key, b"records", dataset.content_hash()),
+        "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
         "form": bundle.form,
         "seed": blueprint.seed,
         "recipe": asdict(blueprint.recipe),

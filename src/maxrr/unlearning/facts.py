@@ -24,7 +24,7 @@ from maxrr.unlearning.blueprint import Blueprint
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
 
 
-SETTING = {
+BLUEPRINT = {
     "frozen": bool, "seed": int, "recipe": dict, "C": float, "device": str | None, "threads": int, "environment": dict,
     "given": dict,
 }  # fmt: skip
@@ -52,7 +52,7 @@ def blueprint_facts(blueprint: Blueprint) -> dict[str, Any]:
 
 def blueprint_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Blueprint:
     """The blueprint that was stored."""
-    known = checked(facts, SETTING)
+    known = checked(facts, BLUEPRINT)
     recipe, environment = Recipe(**known["recipe"]), Environment(**known["environment"])
     if asdict(recipe) != known["recipe"] or not fits(recipe, Recipe) or not fits(environment, Environment):
         raise ValueError("the recipe or the environment is none")

@@ -9,11 +9,12 @@ from maxrr.errors import Stale
 from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.unlearning import flat_heads, state
+from maxrr.unlearning.hashes import class_hmac
 from maxrr.unlearning.plans import Plan, seal
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, class_hmac, id_hmac
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, id_hmac
 
 Commit = Callable[[Fitted, Receipt], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
@@ -38,7 +39,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
         raise plan._refused()
     overrides = let_in(request.copies, request.allow_copies)
     with flat_heads.quietly():
-        after = state.carried_out(before, plan.action, request, progress)
+        after = state.carry_out(before, plan.action, request, progress)
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)
@@ -65,7 +66,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
     request, heads = plan.request, heads_of(after)
     blueprint, exact = before.blueprint, plan.guarantee.exact
     purpose = FORGOTTEN if request.added is None else REPLACED
-    tombstones, core_tombstones = (
+    id_hmacs, core_id_hmacs = (
         [id_hmac(before.key, id_, purpose) for id_ in before.records.ids[rows].tolist()]
         for rows in (request.rows, request.core_rows)
     )
@@ -78,9 +79,9 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        tombstones=sorted(stone.hex() for stone in tombstones),
-        core_tombstones=sorted(stone.hex() for stone in core_tombstones),
-        earlier_tombstones=sorted(stone.hex() for stone in request.forgotten_before),
+        tombstones=sorted(each.hex() for each in id_hmacs),
+        core_tombstones=sorted(each.hex() for each in core_id_hmacs),
+        earlier_tombstones=sorted(each.hex() for each in request.forgotten_before),
         records_before=int(before.records.alive.sum()), records_after=int(after.records.alive.sum()),
         commitment_before=before.records_commitment, commitment_after=after.records_commitment,
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,

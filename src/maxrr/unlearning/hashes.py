@@ -1,6 +1,7 @@
-"""The hash of a model: extractor and heads, nothing else."""
+"""The hash of a model, of extractor and heads alone; and hashes under its key, for what is handed out."""
 
 import hashlib
+import hmac
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,3 +26,13 @@ def model_hash(
 def described(array: NDArray[Any]) -> bytes:
     """An array's type, shape and bytes."""
     return framed(array.dtype.str.encode(), str(array.shape).encode(), np.ascontiguousarray(array).tobytes())
+
+
+def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:
+    """A hash under the key, which can be handed out: without the key nobody can try out what it is of."""
+    return hmac.digest(key, framed(purpose, text.encode("utf-8", "surrogatepass")), "sha256").hex()
+
+
+def class_hmac(key: bytes, name: str) -> str:
+    """The HMAC of the name of a class, which may be that of a person."""
+    return keyed_hash(key, b"class", name)

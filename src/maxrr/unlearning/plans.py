@@ -14,10 +14,10 @@ from maxrr.unlearning import flat_heads
 from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import MEANING, Guarantee
+from maxrr.unlearning.hashes import keyed_hash
 from maxrr.unlearning.records import Bools
 from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import commitment
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def seal(fitted: Fitted, plan: Plan) -> str:
         request.left_in_extractor, request.policy, request.refit, request.copies, request.allow_copies,
         None if request.added is None else request.added.content_hash(),
     ]  # fmt: skip
-    return commitment(fitted.key, b"plan", json.dumps([fitted.token, said, asked]))
+    return keyed_hash(fitted.key, b"plan", json.dumps([fitted.token, said, asked]))
 
 
 def work_of(action: Action, request: Request, found: Found, core_left: int) -> tuple[int, int, int]:

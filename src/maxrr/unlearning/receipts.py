@@ -111,6 +111,9 @@ def rounded_up(value: float) -> str:
 class Receipt:
     """What was done about one request: enough to check it, and nothing that tells who asked.
 
+    A model keeps a tombstone of each forgotten record: the HMACs of its id, of the record and of its values. A receipt
+    names the record by the first of them alone.
+
     Attributes
     ----------
     number : int
@@ -149,7 +152,7 @@ class Receipt:
     core_left_in_extractor : int
         How many forgotten core records, of this and earlier requests, the extractor was trained on and still keeps.
     tombstones : list of str
-        HMACs of the ids of the forgotten records.
+        The HMACs of the ids of the forgotten records.
     core_tombstones : list of str
         Those of them that belong to core records.
     earlier_tombstones : list of str

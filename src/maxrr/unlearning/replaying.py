@@ -275,7 +275,7 @@ def rebuild(
 ) -> Made:  # fmt: skip
     """In the fresh process: the weights of extractor and heads, from the records; of the heads alone if one is given.
 
-    With stored features it is fitted on those.
+    With stored features they are fitted on those.
     """
     ordered = dataset.in_order()
     trained = blueprint.train_extractor(ordered, choice) if extractor is None else extractor
@@ -283,15 +283,15 @@ def rebuild(
     features = blueprint.embed(trained, records)
     apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
     used = np.asarray(features if stored is None else stored, dtype=np.float64)
-    head = blueprint.fit_heads(used, records)
-    found: dict[str, NDArray[Any]] = {WEIGHTS: head.coef_, INTERCEPTS: head.intercept_}
+    heads = blueprint.fit_heads(used, records)
+    found: dict[str, NDArray[Any]] = {WEIGHTS: heads.coef_, INTERCEPTS: heads.intercept_}
     if stored is None:
         found[FEATURES] = hash_of(used)
     if extractor is None:
         found |= arrays(facts.weights_of(trained))
     longest = float(np.max(np.linalg.norm(used, axis=1)))
     given = {} if blueprint.frozen else given_weights(blueprint.network)
-    return Made(found, head.certificate_, longest, apart, str(trained), given)
+    return Made(found, heads.certificate_, longest, apart, str(trained), given)
 
 
 def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:

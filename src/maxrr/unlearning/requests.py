@@ -32,7 +32,7 @@ class Request:
     unknown : list
         Ids that no record has or had.
     forgotten_before : tuple of bytes
-        The tombstones of records that were forgotten before.
+        The HMACs of the ids of records that were forgotten before.
     left_in_extractor : int
         How many of the records asked for remain in the extractor, forgotten before or in an earlier version.
     core_policy, refit

@@ -24,11 +24,11 @@ from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.hashes import keyed_hash, model_hash
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Tombstones, commitment, id_hmac, tombstones_of
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Tombstones, id_hmac, tombstones_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class Fitted:
     tombstones: Tombstones
     durations: Durations
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
-    left: frozenset[bytes] = frozenset()  # the tombstones of forgotten core records that the extractor was trained on
+    left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     technique: bool = False  # the extractor is the work of a caller's function
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
@@ -95,12 +95,12 @@ class Fitted:
     @property
     def records_commitment(self) -> str:
         """The records that are there, as receipts name them."""
-        return commitment(self.key, b"records", self.records.content_hash)
+        return keyed_hash(self.key, b"records", self.records.content_hash)
 
     @property
     def model_commitment(self) -> str:
-        """Extractor and head, as receipts name them."""
-        return commitment(self.key, b"model", self.model_hash)
+        """Extractor and heads, as receipts name them."""
+        return keyed_hash(self.key, b"model", self.model_hash)
 
     @once
     def flat(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class Fitted:
         core = hashlib.sha256(np.ascontiguousarray(self.choice.ids).tobytes()).hexdigest()
         last = self.receipts[-1] if self.receipts else ""
         facts = self.requests, last, self.layouts, self.records.content_hash, self.model_hash, core
-        return commitment(self.key, b"state", " ".join(map(str, facts)))
+        return keyed_hash(self.key, b"state", " ".join(map(str, facts)))
 
     def platt(self) -> PlattScaling:
         """Probabilities' parameters, from the retained records."""
@@ -155,7 +155,7 @@ class Fitted:
         return rows[np.any(shaped, axis=0)], sum(bool(head.any()) for head in shaped)
 
 
-def carried_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
+def carry_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
     """The model after an action. What it holds of the records that leave is not erased yet."""
     then = less(now, request)
     if action is Action.nothing:

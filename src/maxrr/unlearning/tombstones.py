@@ -20,7 +20,7 @@ FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not b
 
 
 class Tombstone(NamedTuple):
-    """A forgotten record."""
+    """A forgotten record: the HMACs of its id, of the whole record, and of its values."""
 
     id: bytes
     record: bytes
@@ -49,16 +49,6 @@ def tombstones_of(
 def content_hmac(key: bytes, content: NDArray[np.uint8]) -> bytes:
     """The HMAC of a record's values, from their hash."""
     return hmac.digest(key, framed(b"content", content.tobytes()), "sha256")
-
-
-def commitment(key: bytes, what: bytes, digest: str) -> str:
-    """A hash under the key, which can be handed out: without the key nobody can try out what it is of."""
-    return hmac.digest(key, framed(what, digest.encode("utf-8", "surrogatepass")), "sha256").hex()
-
-
-def class_hmac(key: bytes, name: str) -> str:
-    """The HMAC of the name of a class, which may be that of a person."""
-    return commitment(key, b"class", name)
 
 
 class Returning(NamedTuple):

@@ -26,7 +26,7 @@ if typing.TYPE_CHECKING:
     from maxrr.workspace.status import Overview, Status, overview
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
-    __getattr__ = lazily.names_from(__name__, {
+    __getattr__, __dir__ = lazily.names_from(__name__, {
         "errors": ("NetworkMissing",),
         "records": ("OnReceipt", "RecordKind"),
         "commits": ("Commit",),

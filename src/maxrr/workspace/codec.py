@@ -132,7 +132,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "durations": asdict(fitted.durations),
         "layouts": fitted.layouts,
         "on_influential": fitted.on_influential,
-        "left": sorted(stone.hex() for stone in fitted.left),
+        "left": sorted(id_hmac.hex() for id_hmac in fitted.left),
         "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
@@ -140,7 +140,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def loaded(
+def load(
     facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], receipts: Sequence[str],
     network: Network | None,
 ) -> Fitted:  # fmt: skip
@@ -165,7 +165,7 @@ def loaded(
         blueprint = replace(blueprint, network=extractor)
     records = records_of(facts["records"], table)
     held = (table["is"] & HELD) > 0
-    head = restored(
+    heads = restored(
         blueprint.C, np.ascontiguousarray(table["features"], dtype=np.float64), records.labels, held,
         heads_of(facts["heads"], parts[HEADS]),
     )  # fmt: skip
@@ -176,7 +176,7 @@ def loaded(
         for at in range(0, len(forgotten), 96)
     )
     fitted = Fitted(
-        blueprint, extractor, head, records, choice_of(facts["choice"], core_ids),
+        blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
         np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
         Tombstones(tombstones), Durations(**facts["durations"]), on_influential=facts["on_influential"],
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),

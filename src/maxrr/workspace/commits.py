@@ -27,7 +27,7 @@ FORMER, FORMERLY = (
     3,
     {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"},
 )  # what facts were called
-WIDEST = 1 << 24  # features of a record, and letters of an id
+WIDEST = 1 << 24  # features of a record are fewer
 
 
 @dataclass(frozen=True)

@@ -213,9 +213,9 @@ class OnReceipt(NamedTuple):
 
 
 def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-    """Which of these ids a receipt names: it has their tombstones, which only the key can make."""
+    """Which of these ids a receipt names: it has the HMACs of the ids, which only the key can make."""
     now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
     forgotten, replaced = ([id_hmac(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
     before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
-    masks = [stone in now for stone in forgotten], [stone in now for stone in replaced], before
+    masks = [each in now for each in forgotten], [each in now for each in replaced], before
     return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))

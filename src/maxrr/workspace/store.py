@@ -43,7 +43,7 @@ class Store(Folder):
         assert self.root is not None
         facts = self.root.facts
         try:
-            found = codec.loaded(facts, self.table, self.parts, self.root.receipts, network)
+            found = codec.load(facts, self.table, self.parts, self.root.receipts, network)
             check_kinds(found)
             model_hash, content_hash = found.model_hash, found.records.content_hash
         except WorkspaceError:

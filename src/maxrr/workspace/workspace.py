@@ -639,7 +639,7 @@ class Workspace:
     def on_receipt(self, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
         """Which of some ids a receipt names, and as what.
 
-        Receipts name records by their tombstones, which only the key of this workspace can make.
+        Receipts name records by HMACs of their ids, which only the key of this workspace can make.
 
         Parameters
         ----------
