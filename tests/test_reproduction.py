@@ -29,11 +29,12 @@ from maxrr.core import MiddleCore
 from maxrr.data import Dataset
 from maxrr.paper import PARTS, PROFILES, Lab
 from maxrr.paper.cells import count_verdicts
-from maxrr.paper.comparison import POINTS, RELATIVE, half_interval, spread
+from maxrr.paper.comparison import half_interval, spread
 from maxrr.paper.core_choice import SHARES, SIZES, TEN_POINTS, choose, leads, objections
 from maxrr.paper.lab import MEASURED
 from maxrr.paper.profiles import KNOWN
 from maxrr.paper.published import published, table
+from maxrr.paper.rule import POINTS, RELATIVE
 from maxrr.paper.sensitivity import ROWS
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())

@@ -20,9 +20,9 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from maxrr.paper import published
-from maxrr.paper.cells import MARKS, groups
-from maxrr.paper.markdown import markdown_grid, markdown_lines
-from maxrr.paper.names import PROBABILITIES, readable
+from maxrr.paper.cells import MARKS, MISSING, SIGNS, cell_text, groups
+from maxrr.paper.names import readable
+from maxrr.paper.parts import Kind, kind_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
@@ -31,7 +31,20 @@ TABLE = re.compile(
 )
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
-MISSING = "*Not measured yet.*\n"
+NOT_YET = "*Not measured yet.*\n"
+PROBABILITIES = {  # ways from scores to probabilities, by the scheme of the heads; the first is what the library does
+    "one-vs-rest": {
+        "retained": "one sigmoid per class, fitted to the retained records, divided by their sum",
+        "everything": "the same, fitted to all training records, forgotten ones among them",
+        "test": "the same, fitted to the test records",
+        "unnormalised": "as 'retained', but not divided by their sum",
+        "softmax": "of the scores themselves, without sigmoids",
+    },
+    "one-vs-one": {  # its pairs are coupled, so there is nothing to leave out
+        "retained": "one sigmoid per pair, fitted to the retained records, coupled",
+        "everything": "the same, fitted to all training records, forgotten ones among them",
+    },
+}
 UNSEEN = "as 'retained', fitted to scores of SVMs that did not see the record: five-fold cross-validation"
 WORDS = {"agrees": "agree", "near": "near", "differs": "differ"}
 
@@ -47,7 +60,7 @@ def fill(text: str) -> str:
 def make_table(kind: str, name: str, wanted: str | None) -> str:
     """One table."""
     if not is_there(name):
-        return MISSING
+        return NOT_YET
     content = read(name)
     if kind == "grid":
         return markdown_grid(content) + "\n"
@@ -56,6 +69,51 @@ def make_table(kind: str, name: str, wanted: str | None) -> str:
     if kind == "differences":
         return differences(content)
     return markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
+
+
+def markdown_lines(content: dict[str, Any], *wanted: str) -> str:
+    """One line per number: ours, the paper's, the difference, the verdict. Of some rows only, if they are named."""
+    lines = ["| | ours | the paper's | difference | |", "|---|---:|---:|---:|---|"]
+    for name, row in content["cells"].items():
+        for column, cell in row.items():
+            if wanted and name not in wanted:
+                continue
+            *numbers, verdict = cell_text(cell, kind_of(cell, column, content))
+            what = name if len(row) == 1 else f"{readable(name, content)}: {readable(column, content)}"
+            lines.append(f"| {what} | {' | '.join(numbers)} | {sign_and_word(verdict, cell)} |")
+    return "\n".join(lines)
+
+
+def markdown_grid(content: dict[str, Any]) -> str:
+    """Rows and columns as the part has them; a cell holds ours, below it the paper's, difference, verdict."""
+    cells = content["cells"]
+    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
+    lines = [
+        f"| | {' | '.join(readable(column, content) for column in columns)} |", f"|---|{'---:|' * len(columns)}"
+    ]  # fmt: skip
+    for name, row in cells.items():
+        told = [
+            show_cell(row[column], kind_of(row[column], column, content)) if column in row else MISSING
+            for column in columns
+        ]
+        lines.append(f"| {readable(name, content)} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def show_cell(cell: dict[str, Any], kind: Kind) -> str:
+    """A cell in one or two lines."""
+    ours, paper, difference, verdict = cell_text(cell, kind)
+    return ours if cell["paper"] is None else f"{ours}<br>{paper} ({difference}) {SIGNS[verdict]} {mark(cell)}".rstrip()
+
+
+def sign_and_word(verdict: str, cell: dict[str, Any]) -> str:
+    """A verdict with its sign, and what the equivalence test says."""
+    return f"{SIGNS[verdict]} {verdict} {mark(cell)}".rstrip() if verdict in SIGNS else ""
+
+
+def mark(cell: dict[str, Any]) -> str:
+    """Of the equivalence test; nothing where there was none."""
+    return MARKS.get(str(cell.get("equivalence")), "")
 
 
 def differences(content: dict[str, Any]) -> str:
@@ -113,7 +171,7 @@ def control() -> str:
             f"- {content['setting']['profile']['heads']}, {content['runs']} runs: {told}, of {len(right)}. At best "
             f"{100 * right[best]:.1f} % are told apart ({readable(best, content)})."
         )
-    return "\n".join(lines) + "\n" if lines else MISSING
+    return "\n".join(lines) + "\n" if lines else NOT_YET
 
 
 def readings() -> str:

@@ -188,7 +188,7 @@ def test_without_figures_it_warns_and_writes_the_rest(
     ended = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", tmp_path)
     assert "Warning: no figures were drawn: drawing figures needs matplotlib" in ended.err
     assert "Unlearning random support vectors" in (there / "report.html").read_text(encoding="utf-8")
-    assert sorted(path.name for path in there.iterdir()) == ["report.html", "sensitivity.json"]
+    assert sorted(path.name for path in there.iterdir()) == [".lock", "report.html", "sensitivity.json"]
 
 
 # What can be asked for

@@ -11,7 +11,6 @@ from scipy import stats
 
 from maxrr.paper import published
 from maxrr.paper.comparison import (
-    MARGINS,
     compare,
     equivalence,
     error,
@@ -20,6 +19,7 @@ from maxrr.paper.comparison import (
     spread,
     verdict,
 )
+from maxrr.paper.rule import MARGINS
 
 NO_ROW = list(published.table()["No"].values())
 KINDS = [("accuracy", 0.8971, float(np.std(NO_ROW, ddof=1))), ("count", 20_000.0, 500.0), ("share", 0.5, 0.025)]

@@ -9,9 +9,9 @@ from tests.paper.samples import results
 from tests.report.reading import all_of, read
 
 from maxrr.paper.cells import MARKS, SIGNS, cell_text, groups
-from maxrr.paper.comparison import POINTS, RELATIVE
 from maxrr.paper.page import headline, reproduction_page
 from maxrr.paper.parts import TABLE, Kind, kind_of
+from maxrr.paper.rule import POINTS, RELATIVE
 
 RESULTS = results()
 FIGURE = "<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><text id='a'>one</text></svg>"
@@ -145,10 +145,23 @@ def test_every_part_and_study_is_introduced() -> None:
 def test_the_foot_says_the_rule_the_setting_and_all_that_made_it() -> None:
     foot = all_of(READ, "footer")[0].text.replace("\u00a0", " ")
     assert f"counts by {100 * RELATIVE:g} %, its shares by {100 * POINTS:g} points" in foot
+    assert "if the 90 % interval of our mean" in foot
+    assert "(0.01 of an accuracy, 10 % of a count, 5 points of a share)" in foot
     for words in ("2026-11-14 and 2026-11-15", "NVIDIA H200 and cpu", "torch 2.13.0", "numpy 2.4.6"):
         assert words in foot
     for words in ("profile 'paper'", "data Fashion-MNIST", "data MNIST", "100 runs", "epochs 20", "lr 0.001", "seed 0"):
         assert words in foot
+
+
+def test_the_foot_takes_the_rule_from_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxrr.paper.page.MARGINS", {"accuracy": 0.03, "count": 0.2, "share": 0.07})
+    monkeypatch.setattr("maxrr.paper.page.LEVEL", 0.01)
+    monkeypatch.setattr("maxrr.paper.page.RELATIVE", 0.015)
+    page = reproduction_page({}, {}).replace("&nbsp;", " ")
+    said = " ".join(page.split())
+    assert "(0.03 of an accuracy, 20 % of a count, 7 points of a share)" in said
+    assert "98 % interval" in said
+    assert "its counts by 1.5 %" in said
 
 
 def test_a_part_that_is_not_known_is_shown_all_the_same() -> None:

@@ -1,11 +1,12 @@
 """Result files: a piece is measured once, an interrupted part goes on, and no file is touched that is not ours."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from maxrr.paper.results import Results
+from maxrr.paper.results import LOCK, Results
 
 SETTING = {"profile": {"name": "tiny", "fractions": [0.5]}, "seed": 0}
 CPU = torch.device("cpu")
@@ -103,7 +104,7 @@ def test_nothing_is_half_written(results, monkeypatch):
         with pytest.raises(OSError, match="No space left"):
             results.piece("two", lambda: {"value": 2})
     assert results.path.read_bytes() == before
-    assert list(results.path.parent.iterdir()) == [results.path]
+    assert {path.name for path in results.path.parent.iterdir()} == {results.path.name, LOCK}
 
 
 def test_what_cannot_be_written_leaves_the_file_as_it_was(results):
@@ -112,3 +113,13 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(results):
     with pytest.raises(TypeError):
         results.piece("two", lambda: {"value": object()})
     assert results.path.read_bytes() == before
+
+
+def test_pieces_that_are_written_at_the_same_time(results):
+    def add(worker):
+        for number in range(20):
+            results.piece(f"{worker}, {number}", dict)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(add, range(2)))
+    assert len(results.read()["pieces"]) == 40

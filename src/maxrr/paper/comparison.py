@@ -24,14 +24,10 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from maxrr.paper import published
 from maxrr.paper.parts import Kind
+from maxrr.paper.rule import LEVEL, MARGINS, POINTS, RELATIVE
 
 Verdict = Literal["agrees", "near", "differs"]
 Equivalence = Literal["equivalent", "different", "open"]
-
-RELATIVE = 0.025  # of a count
-POINTS = 0.025  # of a share
-MARGINS: dict[Kind, float] = {"accuracy": 0.01, "count": 0.1, "share": 0.05}  # of a count, a part of it
-LEVEL = 0.05  # of each of the two tests
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from maxrr.svm import PlattScaling, fit_platt
 
 Variant = Literal["retained", "everything", "test", "unnormalised", "softmax"]
 USUAL: Variant = "retained"
-OF_SCHEME: dict[Scheme, tuple[Variant, ...]] = {  # described in `names.PROBABILITIES`
+OF_SCHEME: dict[Scheme, tuple[Variant, ...]] = {  # the first is what the library does
     "one-vs-rest": ("retained", "everything", "test", "unnormalised", "softmax"),
     "one-vs-one": ("retained", "everything"),
 }

@@ -12,11 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from maxrr.paper.comparison import MARGINS, Cell, compare, equivalence, half_interval
+from maxrr.paper.comparison import Cell, compare, equivalence, half_interval
 from maxrr.paper.confidence import USUAL, losses
 from maxrr.paper.heads import Bools, Floats, Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.results import Json
+from maxrr.paper.rule import MARGINS
 from maxrr.paper.verification import (
     METHODS,
     SCENARIOS,

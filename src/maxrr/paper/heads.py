@@ -1,7 +1,7 @@
 """The heads over an extractor's features, by both schemes to tell many classes apart with SVMs for two.
 
 The paper says one-vs-rest. The class that most people take for a linear SVM, scikit-learn's `SVC`, is one-vs-one inside
-(its `decision_function_shape="ovr"` only changes the shape of the answer), so the experiments have both.
+(its `decision_function_shape="ovr"` only changes the shape of the answer), so the studies have both.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ SMALL = 2**18  # numbers in a run's features: up to here heads are solved before
 
 
 class Heads(Protocol):
-    """What experiments ask of the heads over one extractor."""
+    """What studies ask of the heads over one extractor."""
 
     @property
     def classes(self) -> Ints:
@@ -123,7 +123,7 @@ def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> O
 
 
 def fit_svm(features: Array, labels: Ints, C: float) -> LinearSVM:
-    """Fit SVMs without the warning that one has no weights: that is what the experiment found, and counted as such."""
+    """Fit SVMs without the warning that one has no weights: that is what the study found, and counted as such."""
     with quietly():
         return LinearSVM(C=C).fit(features, labels)
 

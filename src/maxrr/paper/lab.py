@@ -1,4 +1,4 @@
-"""What every experiment needs: records, seeds, the ranking, trained extractors, solved heads."""
+"""What every study needs: records, seeds, the ranking, trained extractors, solved heads."""
 
 import hashlib
 import io
@@ -254,7 +254,7 @@ class Lab:
         )
 
     def fit_and_test(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:
-        """On the test records, of heads fitted as in `heads`."""
+        """Accuracies on the test records of heads that are fitted as by `fit_heads`."""
         return self.accuracies(features, self.fit_heads(features, masks))
 
     def accuracies(self, features: Iterable[Features], solved: Iterable[Heads]) -> list[float]:

@@ -6,19 +6,6 @@ from maxrr.paper.parts import Json
 
 DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "adult": "Adult"}
 USUAL = "one-vs-rest"
-PROBABILITIES = {  # ways from scores to probabilities, by the scheme of the heads; the first is what the library does
-    "one-vs-rest": {
-        "retained": "one sigmoid per class, fitted to the retained records, divided by their sum",
-        "everything": "the same, fitted to all training records, forgotten ones among them",
-        "test": "the same, fitted to the test records",
-        "unnormalised": "as 'retained', but not divided by their sum",
-        "softmax": "of the scores themselves, without sigmoids",
-    },
-    "one-vs-one": {  # its pairs are coupled, so there is nothing to leave out
-        "retained": "one sigmoid per pair, fitted to the retained records, coupled",
-        "everything": "the same, fitted to all training records, forgotten ones among them",
-    },
-}
 PAPERS = {"small": 10_000, "large": 20_000, "extra": 10_000, "many": 20_000, "some": 2_000}
 
 

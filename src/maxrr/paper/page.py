@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from maxrr.paper.cells import MARKS, MISSING, SIGNS, cell_text, count_for_headline, count_verdicts, groups
 from maxrr.paper.names import DATA, profile, readable
 from maxrr.paper.parts import TABLE, UNKNOWN, Json, kind_of, part_of
+from maxrr.paper.rule import LEVEL, MARGINS, POINTS, RELATIVE
 from maxrr.report.page import render
 from maxrr.report.words import count, listed
 
@@ -45,6 +46,10 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
         missing=MISSING,
         marks=MARKS,
         signs=SIGNS,
+        relative=RELATIVE,
+        points=POINTS,
+        margins=MARGINS,
+        interval=1.0 - 2.0 * LEVEL,
         cell_text=cell_text,
         columns_of=columns_of,
         kind_of=kind_of,

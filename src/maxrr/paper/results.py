@@ -7,7 +7,8 @@ them again, delete the file.
 import importlib
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,10 +18,12 @@ from typing import Any
 
 import torch
 
-from maxrr.files import write_atomically
+from maxrr.files import Lock, write_atomically
 from maxrr.parallel import cores
 
 Json = dict[str, Any]
+LOCK = ".lock"
+WAIT = 60.0  # seconds for the others, who only write a file
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,12 @@ class Results:
         started = perf_counter()
         value = json.loads(json.dumps(measure()))  # as it will be read: names are strings, tuples are lists
         made = {"seconds": round(perf_counter() - started, 1), **made_here(self.device)}
-        found = self.read()  # again: another process may have added a piece meanwhile
-        self.write({  # without what was finished from fewer pieces
-            "setting": self.setting, "made": {**found["made"], name: made}, "pieces": {**found["pieces"], name: value},
-        })  # fmt: skip
+        with self.alone():
+            found = self.read()  # again: another process may have added a piece meanwhile
+            self.write({  # without what was finished from fewer pieces
+                "setting": self.setting, "made": {**found["made"], name: made},
+                "pieces": {**found["pieces"], name: value},
+            })  # fmt: skip
         self.written()
         return dict(value)
 
@@ -64,10 +69,21 @@ class Results:
 
         A part that is taken from another's pieces says when and where these were made.
         """
-        found = self.read()
-        whole = {**content, "setting": self.setting, "made": made or found["made"], "pieces": found["pieces"]}
-        self.write(whole)
+        with self.alone():
+            found = self.read()
+            whole = {**content, "setting": self.setting, "made": made or found["made"], "pieces": found["pieces"]}
+            self.write(whole)
         return whole
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep others from changing results in this folder between a look at the file and a change of it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = Lock(self.path.parent / LOCK, wait=WAIT)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def read(self) -> Json:
         """The file, or what an empty one would hold."""
@@ -88,7 +104,6 @@ class Results:
         return found
 
     def write(self, content: Json) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path, (json.dumps(content, indent=1) + "\n").encode())
 
 

@@ -1,6 +1,6 @@
 """Networks on different cores in one stack, several of them with the same seed.
 
-In `maxrr.nets.train_by` each network has a seed of its own. Cores are compared seed by seed, so here a seed has a
+In `maxrr.nets.train_many` each network has a seed of its own. Cores are compared seed by seed, so here a seed has a
 network for every core. On a graphics processor a hundred networks step hardly slower than ten: those of all cores step
 together. On a CPU they are trained core by core, to the same weights but for rounding.
 """
