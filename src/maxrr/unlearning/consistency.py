@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -126,13 +126,13 @@ def is_moment(text: str) -> bool:
         return False
 
 
-def not_of(receipt: Receipt, bundle: Bundle) -> str:
-    """Why a receipt is none that this model handed out; nothing if it is one."""
-    count = len(bundle.receipts)
-    if not 1 <= receipt.number <= count:
-        return f"the model has handed out {count} receipts, and this is number {receipt.number}"
-    if receipt.digest != bundle.receipts[receipt.number - 1]:
-        return f"it is not the receipt {receipt.number} that this model handed out: something in it was changed"
+def not_among(receipt: Receipt, handed_out: Sequence[str]) -> str:
+    """Why a receipt is none of those that a model handed out, by their digests; nothing if it is one."""
+    if not 1 <= receipt.number <= len(handed_out):
+        return f"the receipt is number {receipt.number}, and the model has handed out {len(handed_out)}"
+    if receipt.digest != handed_out[receipt.number - 1]:
+        why = "something in it was changed, or it is another model's"
+        return f"it is not the receipt {receipt.number} that this model handed out: {why}"
     return ""
 
 
