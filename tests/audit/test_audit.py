@@ -289,7 +289,7 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
 
 def test_a_receipt_that_was_changed_is_refused(plain):
     now, _ = plain
-    with pytest.raises(DataError, match="not the one that this model handed out under its number"):
+    with pytest.raises(DataError, match="is not the receipt 1 that this model handed out"):
         audit(now.model, replace(now.receipt, guarantee="exact-retrain"), now.forgotten, now.test, shadows=FEW)
 
 

@@ -104,16 +104,16 @@ def test_a_receipt_of_another_model(request_):
     """Of the same data, records and settings: only the key differs."""
     other = fresh(HashCore(0.5, key="house"), TRAINING).fit(TRAINING)
     receipt = other.unlearn(IDS, core_policy="keep-extractor")
-    refused(request_.model, receipt, request_.forgotten, TEST, "it is of another model, or was changed")
+    refused(request_.model, receipt, request_.forgotten, TEST, "or it is another model's")
     other.unlearn(core()[:1], core_policy="keep-extractor")
     later = other.unlearn(core()[1:2], core_policy="keep-extractor")
-    refused(request_.model, later, request_.forgotten, TEST, "number 3, but .* answered 1")
+    refused(request_.model, later, request_.forgotten, TEST, "number 3, and .* handed out 1")
 
 
 def test_a_receipt_that_the_model_has_not_come_to_yet(request_):
     later = copy.deepcopy(request_.model)
     receipt = later.unlearn(core()[:1], core_policy="keep-extractor")
-    refused(request_.model, receipt, TRAINING.select(core()[:1]), TEST, "number 2, but the model has answered 1 req")
+    refused(request_.model, receipt, TRAINING.select(core()[:1]), TEST, "number 2, and the model has handed out 1")
 
 
 def test_a_receipt_without_records(request_):

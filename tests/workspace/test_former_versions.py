@@ -17,7 +17,7 @@ from tests.workspace.problems import NEW, copied, kinds, with_replaced
 
 from maxrr.data import Dataset
 from maxrr.unlearning import Bundle, Receipt
-from maxrr.unlearning.consistency import contradictions, is_latest, lies, not_of
+from maxrr.unlearning.consistency import contradictions, is_latest, lies, not_among
 from maxrr.workspace import Workspace
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "policy_head"
@@ -48,7 +48,7 @@ def test_old_receipts_hold(folder):
         assert [receipt.core_policy for receipt in receipts] == ["head", "head", "head", "head", "retrain", "head"]
         for receipt in receipts:
             assert list(contradictions(receipt)) == []
-            assert (not_of(receipt, bundle), list(lies(receipt, bundle))) == ("", [])
+            assert (not_among(receipt, bundle.receipts), list(lies(receipt, bundle))) == ("", [])
         assert is_latest(receipts[-1], bundle)
         assert workspace.bundle().receipts == bundle.receipts
         assert workspace.model_hash_ == bundle.model_hash

@@ -12,6 +12,7 @@ from maxrr.data import Dataset
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning.consistency import not_among
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, id_hmac, tombstones_of
 
@@ -115,15 +116,8 @@ def make_case(
 
 def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
     """The records are those of the receipt, just as the model had them."""
-    if receipt.number > fitted.requests or receipt.number < 1:
-        raise DataError(
-            f"the receipt is number {receipt.number}, but the model has answered {fitted.requests} requests"
-        )
-    if fitted.receipts[receipt.number - 1] != receipt.digest:
-        raise DataError(
-            "the receipt is not the one that this model handed out under its number: it is of another model, or was "
-            "changed"
-        )
+    if why := not_among(receipt, fitted.receipts):
+        raise DataError(why)
     if not receipt.tombstones:
         raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
     if gone.shape != fitted.records.shape or gone.inputs.dtype != fitted.records.dtype:

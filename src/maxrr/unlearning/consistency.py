@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -126,16 +126,16 @@ def is_moment(text: str) -> bool:
         return False
 
 
-def not_of(receipt: Receipt, bundle: Bundle) -> str:
-    """Why a receipt is none that this model handed out; nothing if it is one."""
-    count = len(bundle.receipts)
-    if not 1 <= receipt.number <= count:
+def not_among(receipt: Receipt, handed_out: Sequence[str]) -> str:
+    """Why a receipt is none of those that a model handed out, by their digests; nothing if it is one."""
+    if not 1 <= receipt.number <= len(handed_out):
         return (
-            f"this bundle knows {count} receipts of its model, and this is number {receipt.number}: a bundle that was "
-            "written after the request would know it, if the model handed it out"
+            f"the receipt is number {receipt.number}, and the model has handed out {len(handed_out)}, as far as is "
+            "known here: a bundle has to be written after the request"
         )
-    if receipt.digest != bundle.receipts[receipt.number - 1]:
-        return f"it is not the receipt {receipt.number} that this model handed out: something in it was changed"
+    if receipt.digest != handed_out[receipt.number - 1]:
+        why = "something in it was changed, or it is another model's"
+        return f"it is not the receipt {receipt.number} that this model handed out: {why}"
     return ""
 
 

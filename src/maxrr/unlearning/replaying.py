@@ -190,7 +190,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
 
 def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What is seen to be wrong before any training."""
-    if why := consistency.not_of(receipt, bundle):
+    if why := consistency.not_among(receipt, bundle.receipts):
         yield why
         return
     yield from consistency.contradictions(receipt)
