@@ -9,7 +9,7 @@ from maxrr.nets import LeNet5, Recipe, train_many
 from maxrr.nets.records import records
 from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.seeding import begin
-from maxrr.nets.task import Progress, Task
+from maxrr.nets.task import Tally, Task
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def test_together_and_one_at_a_time_are_equally_good(fashion):
     some, seeds, recipe = train.select(train.ids[:10_000]), [0, 1, 2, 3], Recipe(epochs=3)
     network, cpu = LeNet5(), torch.device("cpu")
     task = Task(network, some, recipe, cpu, 1, None)
-    progress = Progress(None, recipe.epochs * len(some), len(seeds), 0)
-    together = list(run_together(task, records(some, begin(network, 0), cpu), seeds, progress))
+    tally = Tally(None, recipe.epochs * len(some), len(seeds), 0)
+    together = list(run_together(task, records(some, begin(network, 0), cpu), seeds, tally))
     alone = list(train_many(network, some, seeds, epochs=recipe.epochs, device="cpu"))
     means = [np.mean([accuracy(run.network, test) for run in runs]) for runs in (together, alone)]
     assert min(means) > 0.7

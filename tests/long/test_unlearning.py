@@ -13,6 +13,7 @@ from maxrr.unlearning import MaxRR
 from maxrr.workspace import Workspace
 
 EPOCHS, SEED = 2, 1
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # on some machines after so few epochs
 
 
 @pytest.fixture(scope="module")
