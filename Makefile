@@ -29,12 +29,13 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr demo --out demo/
 
 # What tries more cases in `make long`, see tests/cases.py.
-THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_machine.py tests/cli/test_afterwards.py \
-	tests/workspace/test_disk.py tests/workspace/test_machine.py tests/workspace/test_recovery.py
+THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_actions.py tests/unlearning/test_machine.py \
+	tests/cli/test_afterwards.py tests/workspace/test_disk.py tests/workspace/test_machine.py tests/workspace/test_recovery.py
 
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
 	MAXRR_THOROUGH=1 $(BIN)/python -m pytest $(THOROUGHLY)
+	MAXRR_THOROUGH=1 $(BIN)/python -m pytest -m long tests
 
 cuda: .venv/dev.stamp ## what can only be seen on a GPU
 	$(BIN)/python -m pytest tests/cuda

@@ -24,6 +24,13 @@ def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked as long are for `make long`."""
+    late = [] if THOROUGH else [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=late)
+    items[:] = [item for item in items if item not in late]
+
+
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file's tests stay together, and all of `tests/paper`, which share what is measured there once."""

@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+TRAINING = ("audit.md", "training.md")  # which train many networks
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
@@ -29,7 +31,10 @@ def run_python(page: Path) -> None:
     exec(compile("\n".join(blocks(page, "python")), page.name, "exec"), {})
 
 
-@each_page
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.name, marks=[pytest.mark.long] * (page.name in TRAINING)) for page in PAGES],
+)
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_python(page)

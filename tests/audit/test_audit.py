@@ -234,6 +234,7 @@ def test_a_single_record_has_a_p_value_and_no_curve():
     assert json.loads(found.to_json())["attacks"]["lira"]["after"]["curve"] is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
 def test_a_whole_class_may_be_forgotten(policy):
     """Retrained models give it no chance at all, and neither does the audited one."""
@@ -356,6 +357,7 @@ def test_what_no_extractor_saw_has_no_features_to_attack():
         audit(*asked(NOT_CORE[:5]), shadows=FEW, attacks=ON_FEATURES)
 
 
+@pytest.mark.long
 def test_features_remember_what_the_head_was_made_to_forget():
     """Wrong labels that an extractor has learned: a head fitted again without them does not undo that."""
     now = asked(WRONG[:6], "overfitted")

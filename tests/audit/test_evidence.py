@@ -310,6 +310,7 @@ def test_the_tenth_that_leaves_most_is_chosen_without_looking_at_the_model():
     assert targeted(known, "loss", mine, []) is None
 
 
+@pytest.mark.long
 def test_others_whom_forgetting_exposed_are_noticed():
     view, labels = audited_view(0.0), LABELS.retained
     sure = np.full((len(labels), CLASSES), 1e-6)

@@ -132,6 +132,7 @@ def test_honest_models_are_flagged_no_more_often_than_stated(models):
     assert flagged >= binom.ppf(1e-6, audits, 0.04)  # and not by never flagging anybody
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("twins", [False, True])
 def test_a_twin_among_those_with_the_records_breaks_the_rank(twins):
     """Why models with and without the records have seeds of their own: else each retrained one is scored by a model

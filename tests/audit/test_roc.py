@@ -91,6 +91,7 @@ def test_bootstrap_equals_the_plain_loop():
         assert found == bootstrap_interval(statistic, members, nonmembers, seed=7, times=50)
 
 
+@pytest.mark.long
 def test_bootstrap_holds_the_truth():
     """Two Gaussians one apart: AUC = Φ(1/√2). 200 intervals of 90 % hold it 180 ± 4.2 times; four deviations."""
     random, truth = np.random.default_rng(0), 0.5 * (1 + math.erf(0.5))

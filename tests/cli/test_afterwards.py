@@ -44,6 +44,7 @@ def test_an_answer_that_cannot_be_written(digits: Path, how: str) -> None:
     assert requests(digits) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", some(1, ["", "--json"]))
 def test_an_output_that_is_closed(digits: Path, how: str) -> None:
     one = kinds(digits)["free"][0]

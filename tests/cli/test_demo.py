@@ -183,6 +183,7 @@ def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: p
     assert "says of the last: different." in shown
 
 
+@pytest.mark.long
 def test_a_model_trained_otherwise_has_other_bytes(
     story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip

@@ -156,6 +156,7 @@ def small(shape, classes):
 """
 
 
+@pytest.mark.long
 def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "networks_of_my_own.py").write_text(NETWORKS)
     monkeypatch.chdir(tmp_path)

@@ -36,6 +36,7 @@ def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path
     return log.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_in_the_middle_of_a_ranking(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, runs = tmp_path / "ws", 8
     command: list[object] = ["fit", "digits", "--core", 300, "--runs", runs, "--epochs", 1, "--out", folder]

@@ -56,6 +56,7 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 def test_a_part_with_nothing_but_pytorch_numpy_scipy_and_scikit_learn(tmp_path: Path) -> None:
     """As its users run it. All parts are in `tests/long`."""
     check_smoke(tmp_path, "histogram")

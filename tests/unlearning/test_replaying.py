@@ -339,6 +339,7 @@ def test_bytes_of_another_form_are_not_compared(here):
     assert (replayed.outcome, replayed.contradictions) == (Outcome.false, ["form on the receipt is not what was found"])
 
 
+@pytest.mark.long
 def test_a_function_of_the_script(tmp_path):
     """The fresh process finds the function that makes the network where it is: in the caller's script."""
     script = tmp_path / "script.py"
