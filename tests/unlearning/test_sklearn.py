@@ -118,6 +118,8 @@ def test_arrays_are_scored_with_one_label_per_record(wrong):
     model = table_model()
     with pytest.raises(ValueError, match="one label per record"):
         model.score(data.inputs, wrong(data.labels))
+    with pytest.raises(ValueError, match="labels as fit was given them"):
+        model.score(data.inputs, data.labels.astype(str))
 
 
 def test_a_dataset_is_scored_by_the_names_of_its_classes():

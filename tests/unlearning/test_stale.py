@@ -147,3 +147,13 @@ def test_a_plan_that_was_changed_is_not_carried_out(change, policy, model):
         model.execute(replace(plan, request=other.request))
     assert (model.model_hash_, model.content_hash_) == before
     assert model.execute(replace(plan, seconds=0.0)).guarantee == plan.guarantee  # an estimate binds nobody
+
+
+def test_a_plan_is_carried_out_for_the_records_it_was_made_for(model):
+    """Two plans may say the same of different records."""
+    free = kinds(model, table())[2]
+    plan, other = model.plan(free[:1]), model.plan(free[1:2])
+    assert plan.to_dict() | {"seconds": 0} == other.to_dict() | {"seconds": 0}
+    with pytest.raises(Stale, match="it was changed"):
+        model.execute(replace(plan, request=other.request))
+    assert model.execute(plan).requested == 1

@@ -284,7 +284,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"y has shape {truth.shape}, and there are {len(found)} records: give one label per record")
         if (truth.dtype.kind in "US") != (found.dtype.kind in "US"):
             raise DataError(
-                f"y is of {truth.dtype}, and the model's classes of {found.dtype}: give the labels as to fit"
+                f"y is of {truth.dtype}, and the model's classes of {found.dtype}: give labels as fit was given them"
             )
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(found == truth, weights=weights))

@@ -126,12 +126,7 @@ class Plan:
 
 
 NOBODY = np.empty(0, dtype=np.int64)
-NOT_SEALED = {
-    "seconds",
-    "alternatives",
-    "state",
-    "request",
-}  # an estimate; plans of their own; and what is sealed otherwise
+NOT_SEALED = {"seconds", "alternatives", "state", "request"}  # an estimate, other plans, the seal, and what is asked
 
 
 @dataclass(frozen=True, eq=False)
