@@ -17,6 +17,8 @@ from maxrr.unlearning.hashes import keyed_hash, model_hash
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
 
+NEW_CLASS = "kind 3"  # of records that are added to the table
+
 CORES = {
     "frequency": FrequencyCore(150, runs=2, key="ties"),
     "hash": HashCore(0.5, key="house"),
@@ -139,7 +141,8 @@ def parts_of(model):
     bundle = model.bundle()
     assert bundle.model_hash == model.model_hash_
     assert np.array_equal(bundle.weights, model.heads_.coef_)
-    return parts(model.extractor_, model.heads_, digits().class_names if is_digits(model) else table().class_names)
+    names = digits().class_names if is_digits(model) else (*table().class_names, NEW_CLASS)
+    return parts(model.extractor_, model.heads_, names)
 
 
 def is_digits(model):
@@ -160,6 +163,17 @@ def commitments(model, model_hash_, content_hash):
     """The same, from hashes that were found in another way."""
     key = model._fitted.key
     return keyed_hash(key, b"model", model_hash_), keyed_hash(key, b"records", content_hash)
+
+
+def joined(one, other, class_names=None):
+    """The records of both, in classes that are called the same, or of which the second has more."""
+    names = class_names or max(one.class_names, other.class_names, key=len)
+    labels = [np.array([names.index(name) for name in each.class_names])[each.labels] for each in (one, other)]
+    subjects = None if one.subjects is None else np.concatenate([one.subjects, other.subjects])
+    return Dataset(
+        np.concatenate([one.inputs, other.inputs]), np.concatenate(labels), names, np.concatenate([one.ids, other.ids]),
+        subjects, columns=one.columns,
+    )  # fmt: skip
 
 
 def probe(count=40):

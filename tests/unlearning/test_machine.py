@@ -6,14 +6,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.cases import THOROUGH
-from tests.unlearning.problems import core_of, everything, fit_again, parts, parts_of, table, table_model, train_again
+from tests.unlearning.problems import (
+    CORES,
+    NEW_CLASS,
+    core_of,
+    everything,
+    fit_again,
+    parts,
+    parts_of,
+    table,
+    table_model,
+    train_again,
+)  # fmt: skip
 
+from maxrr.core import FullCore, HashCore
 from maxrr.data import Dataset
+from maxrr.errors import DataError
 from maxrr.nets import embed
 from maxrr.svm import fit_platt
 from maxrr.unlearning.consistency import contradictions
 
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of a class with few records
 IDS = np.sort(table().ids).tolist()
+LATER = [id_ + 5 for id_ in IDS[:12]]  # of records that may be added
+NAMES = (*table().class_names, NEW_CLASS)
 SUBJECTS = np.unique(table().subjects).tolist()
 LEAST = 12  # requests stop here: what leaves too little is for the tests of refusals
 
@@ -31,6 +47,7 @@ class Books:
         }
         self.core = set(core.tolist())
         self.left = set()  # in the extractor, though forgotten or replaced
+        self.late = set()  # added, and not core whatever their ids say
         self.train()
 
     def train(self):
@@ -45,6 +62,7 @@ class Books:
         self.left |= core
         for id_ in ids:
             del self.records[id_]
+        self.late &= set(self.records) | (set(ids) if instead is not None else set())
         if instead is not None:
             self.records[next(iter(ids))] = instead
         if core and policy == "retrain":
@@ -55,12 +73,12 @@ class Books:
     def dataset(self):
         ids = list(self.records)
         features, labels, subjects = (list(column) for column in zip(*self.records.values(), strict=True))
-        return Dataset(np.stack(features), np.array(labels), table().class_names, np.array(ids), np.array(subjects))
+        return Dataset(np.stack(features), np.array(labels), NAMES, np.array(ids), np.array(subjects))
 
     def allows(self, ids, policy):
         """Whether enough is left."""
         left = [record for id_, record in self.records.items() if id_ not in ids]
-        return len(left) >= LEAST and len({label for _, label, _ in left}) == 3 and len(self.core - set(ids)) >= 4
+        return len(left) >= LEAST and {0, 1, 2} <= {label for _, label, _ in left} and len(self.core - set(ids)) >= 4
 
 
 EXTRACTORS = {}  # by model and core records: training is what takes time
@@ -95,7 +113,30 @@ class Requests(RuleBasedStateMachine):
         assert receipt.core_left_in_extractor == len(self.books.left)
         assert not list(contradictions(receipt))
 
-    @rule(ids=st.sets(st.sampled_from(IDS), min_size=1, max_size=6))
+    @rule(ids=st.sets(st.sampled_from(LATER), min_size=1, max_size=4), data=st.data())
+    def add(self, ids, data):
+        """At once, and never into the core."""
+        ids = sorted(ids - set(self.books.records))
+        labels = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(ids), max_size=len(ids))), dtype=np.int64)
+        features = np.random.default_rng([self.requests, 7, *ids]).normal(size=(len(ids), 5)).astype(np.float32)
+        new = Dataset(features, labels, NAMES, np.array(ids, dtype=np.int64), np.full(len(ids), SUBJECTS[0]))
+        if not ids or set(ids) & self.forgotten:
+            before = everything(self.model)
+            with pytest.raises(DataError, match=r"must not come back|no records to add"):
+                self.model.add(new)
+            assert everything(self.model) == before
+            return
+        plan = self.model.plan_add(new)
+        receipt = self.model.add(new)
+        self.requests += 1
+        for id_, record, label in zip(ids, features, labels.tolist(), strict=True):
+            self.books.records[id_] = (record, label, SUBJECTS[0])
+        self.books.late |= set(ids)
+        assert (receipt.guarantee, receipt.reason, receipt.conditions) == ("exact-refit", plan.reason, plan.conditions)
+        assert (receipt.added, receipt.requested, receipt.number) == (len(ids), 0, self.requests)
+        assert not list(contradictions(receipt))
+
+    @rule(ids=st.sets(st.sampled_from(IDS + LATER), min_size=1, max_size=6))
     def unlearn_records(self, ids):
         """Some of them may be gone already."""
         known = ids & set(self.books.records)
@@ -108,7 +149,7 @@ class Requests(RuleBasedStateMachine):
         if ids and self.books.allows(ids, self.policy):
             self.forget(ids, subjects=[subject])
 
-    @rule(id_=st.sampled_from(IDS), seed=st.integers(0, 3), label=st.sampled_from([None, 0, 1, 2]))
+    @rule(id_=st.sampled_from(IDS + LATER), seed=st.integers(0, 3), label=st.sampled_from([None, 0, 1, 2]))
     def rectify(self, id_, seed, label):
         if id_ not in self.books.records or not self.books.allows({id_}, self.policy):
             return
@@ -153,6 +194,10 @@ class Requests(RuleBasedStateMachine):
         retained = self.books.dataset()
         assert self.model.content_hash_ == retained.content_hash()
         assert core_of(self.model).tolist() == sorted(self.books.core)
+        late, core = np.array(sorted(self.books.late), dtype=np.int64), CORES[self.core]
+        waiting = late[core.is_core(late)] if isinstance(core, HashCore | FullCore) else late[:0]
+        assert self.model._fitted.late.tolist() == late.tolist()
+        assert self.model._fitted.waiting.tolist() == waiting.tolist()
         extractor = self.extractor(retained)
         head = fit_again(extractor, retained)
         assert parts_of(self.model) == parts(extractor, head, retained.class_names)

@@ -14,7 +14,20 @@ from pathlib import Path
 import torch
 from tests.unlearning.problems import fresh
 from tests.workspace.faults import Points, die
-from tests.workspace.problems import HASHED, NEW, belongs, cases, contents, copied, facts, found, kinds, needles
+from tests.workspace.problems import (
+    HASHED,
+    NEW,
+    NEWCOMERS,
+    belongs,
+    cases,
+    contents,
+    copied,
+    facts,
+    found,
+    kinds,
+    named,
+    needles,
+)
 
 from maxrr.core import HashCore
 from maxrr.nets import MLP
@@ -24,6 +37,7 @@ from maxrr.workspace.ownership import Marker
 HEX = "0123456789abcdef"
 RECORDS = cases()["hash, words"][0]
 MODEL = fresh(HASHED, RECORDS, epochs=2)
+ADDED = named(NEWCOMERS)
 OTHER = fresh(HashCore(0.3, key="other"), RECORDS, MLP(5, 3, hidden=(6,)), epochs=2)
 
 
@@ -35,6 +49,7 @@ def acts(core, influential, free):
         "retrain": (lambda w: w.unlearn(core[:2], core_policy="retrain", records=RECORDS), core[:2]),
         "influential": (lambda w: w.unlearn(influential[:1], refit="influential"), influential[:1]),
         "replace": (lambda w: w.replace(str(free[0]), NEW), free[:1]),
+        "add": (lambda w: w.add(ADDED, source={"name": "later"}), []),
         "fit again": (lambda w: w.fit(RECORDS.without(free[:1]), OTHER), free[:1]),
         "finish": (lambda w: None, free[:2]),  # opening does it
     }  # fmt: skip
@@ -60,7 +75,7 @@ class Scenario:
         self.next = {"ids": groups[2][5:6], "records": RECORDS if name == "influential" else None}
         if name == "finish":
             self.leave_unfinished(groups[2][:2])
-        assert found(self.needles, self.template)
+        assert found(self.needles, self.template) or name == "add"
         self.old, self.old_next = self.followed("old", lambda workspace: None)
         self.new, self.new_next = self.followed("new", self.act)
         assert (self.old == self.new) == (name == "finish")

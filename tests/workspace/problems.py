@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import torch
-from tests.unlearning.problems import digits, fresh, table
+from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
@@ -22,6 +22,11 @@ from maxrr.workspace import Workspace, seen
 KEY = "house"
 HASHED = HashCore(0.5, key=KEY)
 NEW = np.random.default_rng(7).normal(size=5).astype(np.float32)  # a record that takes another's place
+
+NEWCOMERS = Dataset(  # records that are added, one of a new class
+    np.random.default_rng(8).normal(size=(5, 5)).astype(np.float32), [0, 1, 2, 3, 0],
+    (*table().class_names, NEW_CLASS), np.sort(table().ids)[:5] + 5, [900, 900, 901, 902, 50],
+)  # fmt: skip
 
 
 def wide():
@@ -107,7 +112,8 @@ def model_facts(model, dataset):
         "choice": (model.core_.unconditional, model.core_.depended_on, model.core_.details),
         "classes": model.classes_.tolist(), "requests": fitted.requests, "left": fitted.left_in_extractor,
         "influential alone": fitted.on_influential, "technique": fitted.technique,
-        "forgotten": sorted(fitted.tombstones.stones), "held": fitted.records.ids[rows].tolist(),
+        "forgotten": sorted(fitted.tombstones.stones), "people": sorted(fitted.people),
+        "late": (fitted.late.tolist(), fitted.waiting.tolist()), "held": fitted.records.ids[rows].tolist(),
         "features": features.tobytes(), "scores": model.decision_function(asked).tobytes(),
         "proba": None if fitted.on_influential else model.predict_proba(asked).tobytes(),
         "certificates": [asdict(certificate) for certificate in model.heads_.certificate_],

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-SCENARIOS = ("create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "finish")
+SCENARIOS = ("create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "add", "finish")
 
 
 def killed_everywhere(place, scenarios):

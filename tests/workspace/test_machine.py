@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis.stateful import rule
 from tests.cases import THOROUGH
-from tests.unlearning.problems import CORES, fresh, table
-from tests.unlearning.test_machine import Requests
+from tests.unlearning.problems import CORES, fresh, joined, table
+from tests.unlearning.test_machine import Requests, pytestmark  # noqa: F401
 from tests.workspace.problems import copied, with_replaced
 
 from maxrr.nets import MLP
@@ -53,6 +53,14 @@ class InAFolder:
     def replace(self, id_, features, label, **request):
         receipt = self.workspace.replace(id_, features, label, **request, records=self.needed(request))
         self.source = with_replaced(self.source, id_, features, label)
+        return receipt
+
+    def plan_add(self, new):
+        return self.workspace.plan_add(new)
+
+    def add(self, new):
+        receipt = self.workspace.add(new)
+        self.source = joined(self.source, new)
         return receipt
 
     def needed(self, request):

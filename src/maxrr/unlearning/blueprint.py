@@ -45,11 +45,21 @@ class Blueprint:
         """Whether a record is core by itself, whatever others there are: by a rule of ours, to be asked again."""
         return type(self.core) in RULES
 
-    def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
-        """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen."""
+    def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any], waiting: NDArray[Any]) -> NDArray[Any]:
+        """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen.
+
+        Those that wait for the next fit are not.
+        """
+        if self.decides_each:
+            core = self.core_by_rule(ids)
+            return np.setdiff1d(core, waiting) if len(waiting) else core
+        return np.intersect1d(chosen, ids)
+
+    def core_by_rule(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """Which of these ids the rule makes core, sorted; none where there is no rule for each."""
         if isinstance(self.core, HashCore | FullCore) and self.decides_each:
             return np.sort(ids[self.core.is_core(ids)])
-        return np.intersect1d(chosen, ids)
+        return ids[:0]
 
     def train_extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
         """The extractor, trained on those of the records that are core.

@@ -24,7 +24,7 @@ from maxrr.unlearning import facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Tombstone, Tombstones
+from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 
 FORMAT, VERSION = "maxrr bundle", 3  # 2 says the same as 1 in other words, 3 may say more
 KNOWN, OLD_WORDS = (1, 2, VERSION), 1  # can still be read
@@ -84,6 +84,12 @@ class Bundle:
     network : dict or None
         What makes the network: `maker`, as in package.module:function, and its `arguments`. None where it has no name
         that can be imported.
+    late : array
+        The ids of the retained records that were added after the last fit, sorted.
+    waiting : array
+        Those of them that the rule makes core, and that wait for the next fit, sorted.
+    people : dict of str to Forgotten
+        HMACs of the subject ids of people of whom no record is left, with the number and time of the request.
     """
 
     blueprint: Blueprint
@@ -107,6 +113,9 @@ class Bundle:
     left: frozenset[bytes]
     receipts: tuple[str, ...]
     network: dict[str, Any] | None
+    late: NDArray[Any]
+    waiting: NDArray[Any]
+    people: Mapping[str, Forgotten]
 
     def __repr__(self) -> str:
         return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
@@ -114,7 +123,7 @@ class Bundle:
     @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on, one sentence each; empty where it holds without conditions."""
-        return conditions(self.choice, self.blueprint, len(self.left), self.technique)
+        return conditions(self.choice, self.blueprint, len(self.left), self.technique, len(self.waiting))
 
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
@@ -127,6 +136,7 @@ class Bundle:
             np.sort(fitted.records.ids[fitted.records.alive]), fitted.records.ids[rows], features, fitted.key,
             fitted.tombstones.stones, fitted.left, fitted.receipts,
             json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
+            fitted.late, fitted.waiting, dict(fitted.people),
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -172,6 +182,8 @@ class Bundle:
             "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
             "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
             **{name: getattr(self, name) for name in SIMPLE}, "classes": list(self.classes),
+            **{name: getattr(self, name).tolist() for name in ("late", "waiting") if len(getattr(self, name))},
+            **({"people": {person: list(then) for person, then in self.people.items()}} if self.people else {}),
         }  # fmt: skip
 
     @classmethod
@@ -292,7 +304,8 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
         ids=keys(said["ids"]), fitted_on=keys(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
-        network=said["network"], **simple,
+        network=said["network"], late=keys(said.get("late", [])), waiting=keys(said.get("waiting", [])),
+        people=facts.people_of(said.get("people", {})), **simple,
     )  # fmt: skip
 
 

@@ -27,7 +27,9 @@ class Made(Protocol):
     def given(self) -> Mapping[str, str]: ...
 
 
-def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool) -> list[str]:
+def conditions(
+    choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool, waiting: int
+) -> list[str]:  # fmt: skip
     """One sentence for each condition; none where exactness holds as it is.
 
     Of choice and blueprint only what is asked here, so that a workspace's status can be told without making a model.
@@ -47,7 +49,20 @@ def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, techniqu
             "records, and keeps what it learned from them"
         )  # fmt: skip
         found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
+    if waiting:
+        found.append(f"the core is that of the last fit: {waiting_records(waiting)}")
     return found
+
+
+def waiting_records(count: int) -> str:
+    """That records were added which the rule makes core, and which are not.
+
+    >>> waiting_records(1)
+    '1 record that the rule makes core was added since, and waits for the next fit'
+    """
+    if count == 1:
+        return "1 record that the rule makes core was added since, and waits for the next fit"
+    return f"{count:,} records that the rule makes core were added since, and wait for the next fit"
 
 
 def in_present_words(condition: str) -> str:

@@ -67,10 +67,15 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     if len(set(receipt.core_tombstones)) != core or not set(receipt.core_tombstones) <= set(receipt.tombstones):
         yield f"it has {len(receipt.core_tombstones)} tombstones for {core} core records"
     fewer = receipt.records_before - receipt.records_after
-    if fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
+    if receipt.added is not None:
+        yield from contradictions_of_adding(receipt)
+    elif fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
         yield f"{forgotten} records were forgotten, and there are {fewer} fewer"
     named = (*receipt.tombstones, *receipt.core_tombstones, *receipt.earlier_tombstones)
-    hmacs = (*hashes, *named, *(head.class_hmac for head in receipt.heads))
+    people = receipt.subject_tombstones or []
+    if len(set(people)) != len(people) or len(people) > forgotten or receipt.subject_tombstones == []:
+        yield f"it says of {len(people)} people that no record is left, by {forgotten} forgotten records"
+    hmacs = (*hashes, *named, *people, *(head.class_hmac for head in receipt.heads))
     if not all(HASH.fullmatch(text) for text in hmacs):
         yield "a hash or HMAC is not 64 hexadecimal digits"
     if (receipt.previous != "") != (receipt.number > 1) or (receipt.previous and not HASH.fullmatch(receipt.previous)):
@@ -100,6 +105,19 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
         yield f"{receipt.time!r} is no time, or {receipt.seconds} seconds are none"
     if receipt.version not in KNOWN:
         yield f"it is of version {receipt.version}"
+
+
+def contradictions_of_adding(receipt: Receipt) -> Iterator[str]:
+    """Where a receipt says that records were added, and something that does not go with it."""
+    if receipt.requested:
+        yield "records were added, and others asked for"
+    if receipt.added is None or not 0 < receipt.added == receipt.records_after - receipt.records_before:
+        more = receipt.records_after - receipt.records_before
+        yield f"{receipt.added} records were added, and there are {more} more"
+    if receipt.guarantee != Guarantee.refit:
+        yield f"{receipt.guarantee} of records that were added"
+    if receipt.commitment_before == receipt.commitment_after:
+        yield "records were added, and the hash of the records is the same"
 
 
 def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
@@ -151,6 +169,10 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
     unknown = sum(id_hmac not in known for id_hmac in (*receipt.tombstones, *receipt.earlier_tombstones))
     if unknown:
         yield f"{unknown} of its records were not forgotten by this model"
+    people = set(receipt.subject_tombstones or [])
+    then = {person for person, gone in bundle.people.items() if gone.number == receipt.number}
+    if not then <= people <= bundle.people.keys():
+        yield "of other people than it names no record was left by this request"
     if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):
         yield "it names another receipt before it than this model handed out"
 

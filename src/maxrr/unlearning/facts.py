@@ -20,6 +20,7 @@ from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.svm import Certificate
 from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.tombstones import Forgotten
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
 
@@ -75,6 +76,14 @@ def certificate_of(facts: Mapping[str, Any]) -> Certificate:
     found = Certificate(**facts)
     if not fits(found, Certificate):
         raise ValueError(f"a certificate is {facts!r:.80}")
+    return found
+
+
+def people_of(facts: Mapping[str, Any]) -> dict[str, Forgotten]:
+    """Whom no record is about any more, as it was stored."""
+    found = {person: Forgotten(*then) for person, then in facts.items()}
+    if not all(type(then.number) is int and then.number > 0 and isinstance(then.time, str) for then in found.values()):
+        raise ValueError(f"the people forgotten are {facts!r:.80}")
     return found
 
 

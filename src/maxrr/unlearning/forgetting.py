@@ -14,7 +14,7 @@ from maxrr.unlearning.plans import Plan, seal
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, id_hmac
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, id_hmac, subject_hmac
 
 Commit = Callable[[Fitted, Receipt], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
@@ -32,8 +32,8 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     request = plan.request
     if plan.state != seal(before, plan):
         raise Stale(
-            "this plan is for another state of the model: something was forgotten, replaced or fitted since, or it is "
-            "another model's, or it was changed. Nothing was changed: plan again"
+            "this plan is for another state of the model: something was forgotten, replaced, added or fitted since, or "
+            "it is another model's, or it was changed. Nothing was changed: plan again"
         )
     if plan.refusal:
         raise plan._refused()
@@ -54,8 +54,10 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
 
 
 def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
-    """The state that has handed out one receipt more."""
-    found = replace(after, receipts=(*after.receipts, receipt.digest))
+    """The state that has handed out one receipt more, and remembers by it whom no record is about any more."""
+    gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
+    people = {**after.people, **gone}
+    found = replace(after, receipts=(*after.receipts, receipt.digest), people=people)
     found.__dict__["model_hash"] = after.model_hash  # found already, and the same
     return found
 
@@ -70,6 +72,8 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         [id_hmac(before.key, id_, purpose) for id_ in before.records.ids[rows].tolist()]
         for rows in (request.rows, request.core_rows)
     )
+    gone = before.records.people_without(request.rows) if request.added is None else []
+    people = sorted(subject_hmac(before.key, person) for person in gone)
     return Receipt(
         number=before.requests + 1, previous=before.receipts[-1] if before.receipts else "",
         guarantee=plan.guarantee.value, reason=plan.reason,
@@ -87,6 +91,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
         seed=blueprint.seed, recipe=asdict(blueprint.recipe), C=blueprint.C, environment=asdict(blueprint.environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
+        added=plan.added if request.adds else None, subject_tombstones=people or None,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""From what callers name to rows: requests by id or subject, and records that take the place of others."""
+"""From what callers name to rows: requests by id or subject, records that take the place of others, or are added."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,10 +10,12 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_keys, listed
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
-from maxrr.unlearning.requests import RETAINED, RETRAIN, Request, Technique, check_policy
-from maxrr.unlearning.returning import copies_in_place
+from maxrr.unlearning.classes import with_arriving
+from maxrr.unlearning.records import shuffled
+from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
+from maxrr.unlearning.returning import copies_in, copies_in_place, in_order_of
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, id_hmac
+from maxrr.unlearning.tombstones import REPLACED, id_hmac, subject_hmac
 
 
 def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, refit: str) -> Request:
@@ -22,7 +24,9 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
-        ids = fitted.records.ids[fitted.records.of_subjects(np.unique(keys_of(subjects, "subject ids")))]
+        people = np.unique(keys_of(subjects, "subject ids"))
+        check_people(fitted, people)
+        ids = fitted.records.ids[fitted.records.of_subjects(people)]
     wanted = np.unique(keys_of(ids, "record ids"))
     found = fitted.records.rows(wanted)
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
@@ -32,6 +36,28 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
         bool({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
     )  # fmt: skip
     return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
+
+
+def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
+    """Refuse a request for somebody whom no record is about, and say since when."""
+    records = fitted.records
+    if records.subjects is None:
+        raise DataError("the records do not say whom they are about: they have no subject ids")
+    known = set(records.subjects[records.alive].tolist())
+    without = [person for person in people.tolist() if person not in known]
+    gone = {person: fitted.people.get(subject_hmac(fitted.key, person)) for person in without}
+    said = [
+        f"no record is about {person!r}"
+        if then is None
+        else f"{person!r} was forgotten on {then.time[:10]} (receipt {then.number})"
+        for person, then in gone.items()
+    ]
+    if not said:
+        return
+    left = "; records that remain in the extractor are asked for by their ids" if fitted.left else ""
+    alone = "" if len(without) == len(people) else ". Nothing else of the request is done: leave them out"
+    more = f" and {len(said) - 5} more" if len(said) > 5 else ""
+    raise NotHere(f"{', '.join(said[:5])}{more}{left}{alone}")
 
 
 def keys_of(given: Ids | None, what: str) -> NDArray[Any]:
@@ -63,13 +89,7 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
     given = np.asarray(inputs)
     if given.shape != records.shape:
         raise DataError(f"the new record has shape {given.shape}, but the model's records have {records.shape}")
-    if given.dtype == np.uint8 != records.dtype:
-        raise DataError(
-            f"the new record is of bytes, which networks divide by 255, but the model's are {records.dtype}"
-        )
-    content = given.astype(records.dtype)
-    if records.dtype.kind in "iu" and not np.array_equal(content, given):
-        raise DataError(f"the new record does not fit into {records.dtype}, which the model's records are of")
+    content = in_type(given, records.dtype)
     labels = records.labels[rows]
     if label is not None:
         present = records.present
@@ -84,3 +104,70 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
     return Dataset(
         content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns
     )  # fmt: skip
+
+
+def in_type(given: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers as the model's records have them."""
+    if given.dtype == np.uint8 != dtype:
+        raise DataError(f"the new records are of bytes, which networks divide by 255, but the model's are {dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where a dataset is made of it
+        content: NDArray[Any] = given.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(content, given):
+        raise DataError(f"the new records do not fit into {dtype}, which the model's records are of")
+    return content
+
+
+def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None) -> Request:
+    """The request to learn more records, as the model has its own: in their types, order of columns, and classes."""
+    records = fitted.records
+    check_addable(fitted, given)
+    ordered = in_order_of(records.columns, given)
+    names = ordered.class_names
+    used = [names[label] for label in np.unique(ordered.labels).tolist()]
+    classes = with_arriving(records.class_names, fitted.labels, records.present.tolist(), names, used)
+    number = {name: place for place, name in enumerate(classes.names)}
+    labels = np.array([number.get(name, -1) for name in names], dtype=np.int64)[ordered.labels]
+    added = Dataset(
+        in_type(ordered.inputs, records.dtype), labels, classes.names, ordered.ids, ordered.subjects,
+        columns=records.columns,
+    )  # fmt: skip
+    copies = copies_in(fitted, added, allow_copies)
+    nobody = np.empty(0, dtype=np.int64)
+    return Request(
+        nobody, nobody, [], (), 0, REFUSE, RETAINED, shuffled(added, fitted.key),
+        None if classes.names == records.class_names else classes, copies, allow_copies,
+    )  # fmt: skip
+
+
+def check_addable(fitted: Fitted, given: Dataset) -> None:
+    """Refuse records that are not of the kind that the model has, or that it has."""
+    records = fitted.records
+    if not len(given):
+        raise DataError("there are no records to add")
+    if given.shape != records.shape:
+        raise DataError(f"the new records have shape {given.shape}, but the model's records have {records.shape}")
+    for what, new, known in (("ids", given.ids, records.ids), ("subject ids", given.subjects, records.subjects)):
+        if (new is None) != (known is None):
+            have, lack = ("new", "the model's") if known is None else ("model's", "the new ones")
+            raise DataError(
+                f"the {have} records say whom they are about, and {lack} do not: give subjects for all or for none"
+            )
+        if new is not None and known is not None and new.dtype.kind != known.dtype.kind:
+            kinds = {"i": "integers", "U": "strings"}
+            raise DataError(
+                f"the {what} of the model are {kinds[known.dtype.kind]}, and the new ones {kinds[new.dtype.kind]}: "
+                "use one kind"
+            )
+    own, known_columns = given.columns, records.columns
+    if own is not None and known_columns is not None and set(own) != set(known_columns):
+        other = sorted(set(own) ^ set(known_columns))
+        raise DataError(
+            f"the new records have other columns than the model's, such as {other[0]!r}: bring the same ones, in any "
+            "order"
+        )
+    there = given.ids[records.rows(given.ids) >= 0]
+    if len(there):
+        raise DataError(
+            f"{len(there):,} of the record ids are in the model already, such as {there[0].item()!r}: add new records "
+            "alone, and use replace to correct one that is there"
+        )

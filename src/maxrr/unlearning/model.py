@@ -30,10 +30,11 @@ from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.locks import lock_of
-from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
@@ -186,11 +187,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         heads = blueprint.fit_heads(features, records)
         clock.append(time.perf_counter())
         durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
-        fitted = Fitted(blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations)
+        none = held.ids[:0].copy()
+        fitted = Fitted(
+            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, late=none, waiting=none
+        )  # fmt: skip
         if before is not None:
             fitted = replace(
                 fitted, tombstones=before.tombstones, receipts=before.receipts, overrides=before.overrides + overrides,
-                layouts=before.layouts + 1,
+                layouts=before.layouts + 1, people=before.people,
             )  # fmt: skip
         flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted
@@ -372,7 +376,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             Neither or both of `ids` and `subjects` are given, or a policy or refit that does not exist.
         maxrr.errors.NotHere
-            No record is about one of the subjects.
+            No record is about one of the subjects; of one who was forgotten it says when.
         """
         with self._lock:
             return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit))
@@ -407,13 +411,41 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
             return make_plan(self._fitted, request)
 
+    def plan_add(
+        self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
+        allow_copies: str | None = None,
+    ) -> Plan:  # fmt: skip
+        """What `add` would do, and at what cost. Changes nothing.
+
+        Parameters
+        ----------
+        X, y, ids, subjects : Dataset or array, array, array, array
+            As in `add`.
+        allow_copies : str, optional
+            As in `add`.
+
+        Returns
+        -------
+        Plan
+            What will be done, for `execute`.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            The records are not of the kind that the model has, it has or has forgotten one of the ids, or one has the
+            values of a forgotten record without `allow_copies`.
+        """
+        with self._lock:
+            given = to_add(self._fitted, X, y, ids, subjects)
+            return make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies))
+
     def execute(self, plan: Plan, *, progress: Progress | None = None) -> Receipt:
         """Do what a plan of this model says, whole or not at all.
 
         Parameters
         ----------
         plan : Plan
-            From `plan` or `plan_replace`.
+            From `plan`, `plan_replace` or `plan_add`.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -425,7 +457,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         maxrr.errors.Stale
-            Something was forgotten, replaced or fitted since the plan was made. Plan again.
+            Something was forgotten, replaced, added or fitted since the plan was made. Plan again.
         maxrr.errors.Refused
             It is the plan of a request that is refused.
         maxrr.svm.ConvergenceError
@@ -527,6 +559,49 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             plan = self.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)
             return execute(self._fitted, plan, self._take_over, progress)
 
+    def add(
+        self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
+        allow_copies: str | None = None, progress: Progress | None = None,
+    ) -> Receipt:  # fmt: skip
+        """Learn more records. They enter the heads at once and exactly, and the core not before the next `fit`.
+
+        The model is then the one that a fit on all its records gives whose core is that of the last fit, less what was
+        forgotten. With `HashCore` and `FullCore` a record that the rule makes core waits for the next `fit`, also if
+        the extractor is trained again before that; as long as there is one, plans and receipts name it as a condition.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            The new records, of the shape and columns of those that the model has.
+        y : array, optional
+            The class of each record, as in `classes_`, or by its name. Needed with an array. A new class gets a head;
+            the extractor was not trained on it.
+        ids : array, optional
+            One id per record, which no other record has or had. Needed with an array.
+        subjects : array, optional
+            One subject id per record. Needed with an array if the model's records have them.
+        allow_copies : str, optional
+            A reason to let in the values of a forgotten record, as in `fit`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done: how many records were `added`, and what the model was before and is now. It names nobody.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            The records are not of the kind that the model has, it has or has forgotten one of the ids, or one has the
+            values of a forgotten record without `allow_copies`.
+        maxrr.svm.ConvergenceError
+            A head cannot be solved.
+        """
+        with self._lock:
+            plan = self.plan_add(X, y, ids, subjects, allow_copies=allow_copies)
+            return execute(self._fitted, plan, self._take_over, progress)
+
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
 
@@ -574,6 +649,26 @@ def as_dataset(
     whose = None if subjects is None else check_keys(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
     return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
+
+
+def to_add(
+    fitted: Fitted, X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None
+) -> Dataset:  # fmt: skip
+    """Records for a model that has others, with the names of its classes for those that it knows."""
+    if not isinstance(X, Dataset) and ids is None:
+        raise ValueError("new records need ids of their own, which no other record has: give ids=…, or a Dataset")
+    dataset, labels = as_dataset(X, y, ids, subjects)
+    if isinstance(X, Dataset) or labels.dtype.kind == "U":
+        return dataset
+    present = fitted.records.present.tolist()
+    names = {fitted.labels[number].item(): fitted.records.class_names[number] for number in present}
+    unknown = [label for label in labels.tolist() if label not in names]
+    if unknown and not named_after_labels(fitted.records.class_names, fitted.labels, present):
+        raise DataError(
+            f"there is no class {unknown[0]!r}: labels are places in the model's class names. Name a new class by a "
+            "string, or bring a Dataset"
+        )
+    return replace(dataset, class_names=tuple(names.get(label, str(label)) for label in labels.tolist()))
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from maxrr.unlearning.guarantees import MEANING, Guarantee
 from maxrr.unlearning.hashes import keyed_hash
 from maxrr.unlearning.records import Bools
 from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import Fitted, with_classes
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,17 @@ class Plan:
     guarantee : Guarantee or None
         What the result will be; None where the request is refused.
     reason : str
-        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so. Where the
-        request is refused, `refusal` also says what to do instead.
+        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so; and where
+        records of new classes arrive, which the extractor was not trained on. Where the request is refused, `refusal`
+        also says what to do instead.
     conditions : list of str
         What an exact answer is conditional on; empty where it is exact without conditions.
     requested : int
         How many records were asked for. It is the sum of the next five.
     core, influential, free, unknown, already_forgotten : int
         How many of them are core, influential (and not core), free, not in the model, or forgotten before.
+    added : int
+        How many records arrive: those of `plan_add`, or the one of `plan_replace`.
     duplicates_left : int
         Other records with the values of a requested one, which stay in the data.
     heads : int
@@ -65,6 +68,7 @@ class Plan:
     free: int
     unknown: int
     already_forgotten: int
+    added: int
     duplicates_left: int
     heads: int
     trains: int
@@ -145,7 +149,7 @@ class Found:
         influential, shaped = fitted.influenced(request.rows)
         staying = records.alive.copy()
         staying[request.rows] = False
-        arriving = records.labels[:0] if request.added is None else request.added.labels
+        arriving = records.labels[:0] if request.added is None else request.added.labels  # numbered as in `fitted`
         return cls(
             int((~np.isin(influential, request.core_rows)).sum()), shaped, staying,
             np.unique(np.concatenate([records.labels[staying], arriving])), records.twins(request.rows),
@@ -154,6 +158,7 @@ class Found:
 
 def make_plan(fitted: Fitted, request: Request) -> Plan:
     """What will be done about a request that was looked up in this state."""
+    fitted = with_classes(fitted, request.classes)
     return planned(fitted, request, Found.of(fitted, request))
 
 
@@ -176,14 +181,15 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         guarantee = promise(action, case)
         reason = why(action, guarantee, request, found, fitted)
     heads, trains, embeds = work_of(action, request, found, len(core_left))
+    arriving = 0 if request.added is None else len(request.added)
     plan = Plan(
-        action, guarantee, reason, conditions_then(action, guarantee, fitted),
+        action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=len(request.core_rows), influential=found.influential,
         free=len(request.rows) - len(request.core_rows) - found.influential,
-        unknown=len(request.unknown), already_forgotten=request.already_forgotten, duplicates_left=found.twins,
-        heads=heads, trains=trains, embeds=embeds,
-        seconds=fitted.durations.expected(len(request.rows), heads, trains, embeds, action.fits_anew),
+        unknown=len(request.unknown), already_forgotten=request.already_forgotten, added=arriving,
+        duplicates_left=found.twins, heads=heads, trains=trains, embeds=embeds,
+        seconds=fitted.durations.expected(max(len(request.rows), arriving), heads, trains, embeds, action.fits_anew),
         alternatives=others, state="", request=request,
     )  # fmt: skip
     return replace(plan, state=seal(fitted, plan))
@@ -199,7 +205,7 @@ def seal(fitted: Fitted, plan: Plan) -> str:
     asked = [
         request.rows.tolist(), request.core_rows.tolist(), [hmac.hex() for hmac in request.forgotten_before],
         request.left_in_extractor, request.policy, request.refit, request.copies, request.allow_copies,
-        None if request.added is None else request.added.content_hash(),
+        None if request.added is None else [request.added.content_hash(), request.added.class_names],
     ]  # fmt: skip
     return keyed_hash(fitted.key, b"plan", json.dumps([fitted.token, said, asked]))
 
@@ -217,13 +223,20 @@ def work_of(action: Action, request: Request, found: Found, core_left: int) -> t
     return heads, core_left, arriving + (int(found.staying.sum()) if action.fits_anew else 0)
 
 
-def conditions_then(action: Action, guarantee: Guarantee | None, fitted: Fitted) -> list[str]:
+def conditions_then(
+    action: Action, guarantee: Guarantee | None, fitted: Fitted, request: Request
+) -> list[str]:  # fmt: skip
     """What an exact answer is conditional on after the action."""
     if guarantee is None or not guarantee.exact:
         return []
+    waiting = len(fitted.waiting)
+    if request.adds and request.added is not None:
+        waiting += len(fitted.blueprint.core_by_rule(request.added.ids))
+    elif request.added is None:
+        waiting -= int(np.isin(fitted.records.ids[request.rows], fitted.waiting).sum())
     if action is Action.retrain:
-        return conditions(fitted.choice, fitted.blueprint, left_in_extractor=0, technique=False)
-    return conditions(fitted.choice, fitted.blueprint, fitted.left_in_extractor, fitted.technique)
+        return conditions(fitted.choice, fitted.blueprint, 0, technique=False, waiting=waiting)
+    return conditions(fitted.choice, fitted.blueprint, fitted.left_in_extractor, fitted.technique, waiting)
 
 
 def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
@@ -233,7 +246,7 @@ def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int6
     core = records.ids[fitted.core & found.staying]
     if added is not None:
         ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-    return labels[np.isin(ids, fitted.blueprint.core_ids(ids, core))]
+    return labels[np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))]
 
 
 # Why
@@ -242,6 +255,8 @@ def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int6
 def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fitted: Fitted) -> str:
     """The reason in words."""
     core, left = len(request.core_rows), request.left_in_extractor
+    if request.adds:
+        return why_adding(request, fitted)
     if action is Action.nothing:
         said = "every record asked for was forgotten before: nothing is left to do"
         if left:
@@ -272,6 +287,21 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
         said += "; the heads are fitted on what is left of the last full fit's influential records, not on all retained"
     said = f"{said}: {MEANING[guarantee]}"
     return said if request.added is None else said + shaped(action, request, fitted)
+
+
+def why_adding(request: Request, fitted: Fitted) -> str:
+    """What records do that are added."""
+    assert request.added is not None
+    records, seen = len(request.added), fitted.records.labels[fitted.core]
+    elsewhere = fitted.blueprint.frozen or fitted.left_in_extractor  # it saw records that are not here
+    classes = 0 if elsewhere else len(np.setdiff1d(request.added.labels, seen))
+    said = f"{records:,} {'record is' if records == 1 else 'records are'} added"
+    if fitted.on_influential:
+        said += ", and the heads stood on influential records alone"
+    said += ": the heads are those that a fit on all records gives, and the extractor is as it was"
+    if classes:
+        said += f"; it was trained on no record of {classes} {'class' if classes == 1 else 'classes'} of these"
+    return said
 
 
 def shaped(action: Action, request: Request, fitted: Fitted) -> str:
@@ -305,7 +335,7 @@ def why_not(
             f"no record has id {some}: check the ids (records for testing are in no model); nothing else of the "
             "request is done either"
         ), []
-    if not len(request.rows) and not request.already_forgotten:
+    if not len(request.rows) and not request.already_forgotten and not request.adds:
         return "the request names no records", []
     names = [fitted.records.class_names[label] for label in found.labels_left]
     if len(names) < 2:

@@ -26,7 +26,10 @@ FORMERLY = {
     "commitment_after": "manifest_after", "class_hmac": "class_mark",
 }  # fmt: skip
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
-OPTIONAL: tuple[str, ...] = ()  # fields that a text has only where there is something to say; they come after `version`
+OPTIONAL = (  # fields that a text has only where there is something to say; they come after `version`
+    "added",
+    "subject_tombstones",
+)
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 
 
@@ -181,6 +184,10 @@ class Receipt:
         How long it took.
     version : int
         The version of the receipt's format: 6, or that of the program that handed it out, 4 or 5.
+    added : int or None
+        How many records were added, where nothing else was asked for; None on every other receipt.
+    subject_tombstones : list of str or None
+        HMACs of the subject ids of the people of whom no record is left by this request; None where there are none.
     """
 
     number: int
@@ -219,6 +226,8 @@ class Receipt:
     time: str
     seconds: float
     version: int = VERSION
+    added: int | None = None
+    subject_tombstones: list[str] | None = None
 
     def to_json(self) -> str:
         """The receipt as text.
@@ -294,6 +303,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
         parts = {name: schema_of(types[name]) for name in names}
         required = [name for name in names if name not in OPTIONAL]
         return {"type": "object", "properties": parts, "required": required, "additionalProperties": False}
+    if type(None) in typing.get_args(kind):  # of an optional field, which is there only with a value
+        return schema_of(typing.get_args(kind)[0])
     if typing.get_origin(kind) is list:
         return {"type": "array", "items": schema_of(typing.get_args(kind)[0])}
     simple = {str: "string", bool: "boolean", int: "integer", float: "number"}

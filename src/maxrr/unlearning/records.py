@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.hashes import content_hash, framed, key_bytes, value_hashes
 from maxrr.data.once import once
-from maxrr.errors import DataError, NotHere
+from maxrr.errors import DataError
+from maxrr.unlearning.classes import Classes, without_name
 
 Ids = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -65,16 +66,19 @@ class HeldRecords:
         return found
 
     def of_subjects(self, subjects: Ids) -> Ints:
-        """The rows of all records about these people. One without records is `NotHere`."""
+        """The rows of all records about these people."""
         if self.subjects is None:
             raise DataError("the records do not say whom they are about: they have no subject ids")
-        without = [subject for subject in subjects.tolist() if not (self.alive & (self.subjects == subject)).any()]
-        if without:
-            raise NotHere(
-                f"no record is about {', '.join(repr(subject) for subject in without[:5])}; records that were "
-                "forgotten before are asked for by their ids"
-            )
         return np.flatnonzero(self.alive & np.isin(self.subjects, subjects))
+
+    def people_without(self, rows: Ints) -> list[Any]:
+        """Whom no record is about once these rows are gone."""
+        if self.subjects is None or not len(rows):
+            return []
+        staying = self.alive.copy()
+        staying[rows] = False
+        leaving: list[Any] = np.setdiff1d(self.subjects[rows], self.subjects[staying]).tolist()
+        return leaving
 
     def retained(self) -> Dataset:
         """The records that are there, as a dataset of their own, in the order of their ids."""
@@ -138,8 +142,13 @@ class HeldRecords:
 
     def without_names(self, gone: Ints) -> "HeldRecords":
         """The same without the names of classes that have no records left: they may be those of people."""
-        names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
+        names = [without_name(label) if label in gone else name for label, name in enumerate(self.class_names)]
         return replace(self, class_names=tuple(names))
+
+    def with_classes(self, classes: Classes) -> "HeldRecords":
+        """The same with more classes, and with other numbers for those that it has."""
+        labels = classes.number_of[self.labels] if classes.renumbered else self.labels
+        return replace(self, labels=labels, class_names=classes.names)
 
     def with_added(self, more: "HeldRecords") -> "HeldRecords":
         """The same with more records, which get the rows after the last."""

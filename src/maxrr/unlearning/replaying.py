@@ -202,7 +202,7 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     names = tuple(dataset.class_names[label] for label in np.unique(dataset.labels).tolist())
     if bundle.classes != names:
         yield "the classes of the heads are not those of the records, or in another order"
-    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids)
+    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids, bundle.waiting)
     if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
     if not bundle.on_influential and not np.array_equal(np.sort(bundle.fitted_on), np.sort(dataset.ids)):

@@ -1,4 +1,4 @@
-"""What is asked for: which records to forget, which one to learn instead, and what to do if they are core."""
+"""What is asked for: which records to forget or to add, which one to learn instead, and what to do about core ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.data import Dataset
+from maxrr.unlearning.classes import Classes
 
 Ints = NDArray[np.int64]
 
@@ -38,7 +39,10 @@ class Request:
     core_policy, refit
         As in `MaxRR.unlearn`.
     added : Dataset or None
-        The record that takes the place of the one to forget.
+        The records that arrive: the one that takes the place of the one to forget, or those to add.
+    classes : Classes or None
+        The classes of the model once these records are there, by whose numbers they are labelled; None where they are
+        those that it has.
     copies, allow_copies
         How many of the records added have the values of forgotten ones, and why they are let in.
     """
@@ -51,12 +55,18 @@ class Request:
     core_policy: str | Technique
     refit: str
     added: Dataset | None = None
+    classes: Classes | None = None
     copies: int = 0
     allow_copies: str | None = None
 
     @property
     def already_forgotten(self) -> int:
         return len(self.forgotten_before)
+
+    @property
+    def adds(self) -> bool:
+        """Whether records arrive and none leaves."""
+        return self.added is not None and not len(self.rows)
 
     @property
     def policy(self) -> str:

@@ -16,10 +16,7 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
 
     A forgotten record is known whatever the order of its columns, where these have names.
     """
-    known, own = before.records.columns, dataset.columns
-    if known is not None and own is not None and own != known and set(own) == set(known):
-        order = [own.index(name) for name in known]
-        dataset = replace(dataset, inputs=dataset.inputs[:, order], columns=known)
+    dataset = in_order_of(before.records.columns, dataset)
     returning = before.tombstones.returning(before.key, dataset, before.records.held())
     same, copies = int(returning.by_id.sum()), int(returning.by_values.sum())
     if same:
@@ -33,6 +30,14 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
             "they were before: leave them out, or, if they are other people's, say why in allow_copies"
         )
     return copies
+
+
+def in_order_of(known: tuple[str, ...] | None, dataset: Dataset) -> Dataset:
+    """The records with their columns in the order that is known, where both have names for the same ones."""
+    own = dataset.columns
+    if known is None or own is None or own == known or set(own) != set(known):
+        return dataset
+    return replace(dataset, inputs=dataset.inputs[:, [own.index(name) for name in known]], columns=known)
 
 
 def copies_in_place(before: Fitted, added: Dataset, reason: str | None) -> int:

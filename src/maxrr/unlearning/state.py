@@ -7,6 +7,7 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import copy
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,20 +16,21 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.core import Choice
-from maxrr.data import Dataset
 from maxrr.data.once import once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.heads import with_a_head
+from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.hashes import keyed_hash, model_hash
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Tombstones, id_hmac, tombstones_of
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstones, id_hmac, tombstones_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +52,9 @@ class Fitted:
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     layouts: int = 0  # how often the records were given other rows
+    late: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # ids added after the last fit
+    waiting: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # which the rule makes core
+    people: Mapping[str, Forgotten] = field(default_factory=dict)  # whom no record is about any more, by HMAC
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
     codes: Ints = field(init=False)  # the classes that the heads tell apart, by number
 
@@ -72,7 +77,9 @@ class Fitted:
     @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
-        return conditions(self.choice, self.blueprint, self.left_in_extractor, self.technique)
+        return conditions(
+            self.choice, self.blueprint, self.left_in_extractor, self.technique, len(self.waiting)
+        )  # fmt: skip
 
     @once
     def core(self) -> Bools:
@@ -157,11 +164,12 @@ class Fitted:
 
 def carry_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
     """The model after an action. What it holds of the records that leave is not erased yet."""
+    now = with_classes(now, request.classes)
     then = less(now, request)
     if action is Action.nothing:
         return then
     if request.added is not None:
-        then = with_added(then, request.added)
+        then = with_added(then, request)
     then = without_names(then, np.setdiff1d(now.records.present, then.records.present))
     match action:
         case Action.retrain:
@@ -190,21 +198,36 @@ def less(now: Fitted, request: Request) -> Fitted:
     kept_core[rows] = False
     purpose = FORGOTTEN if request.added is None else REPLACED  # a replaced record's id stays in use
     forgotten = tombstones_of(now.key, before.ids[rows], before.hashes[rows], before.contents[rows], purpose)
-    core = before.ids[request.core_rows].tolist()
+    core, leaving = before.ids[request.core_rows].tolist(), before.ids[rows]
+    stay = request.added is not None  # the ids of records that are replaced
     return replace(
         now,
         records=before.without(rows),
         choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
         tombstones=Tombstones(now.tombstones.stones | set(forgotten)),
         left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core},
+        late=now.late if stay else np.setdiff1d(now.late, leaving),
+        waiting=now.waiting if stay else np.setdiff1d(now.waiting, leaving),
         derived={},
     )
+
+
+def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
+    """The model with more classes, of which no record is there yet."""
+    if classes is None:
+        return now
+    heads = now.heads
+    if classes.renumbered:
+        heads = renamed(heads, classes.number_of[labels_of(heads)])
+    found = replace(now, records=now.records.with_classes(classes), labels=classes.labels, heads=heads)
+    found.__dict__["model_hash"] = now.model_hash  # found already, and the same
+    return found
 
 
 def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     """An extractor trained on the records that are there, and on no other."""
     retained = then.records.retained()
-    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids))
+    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
     extractor = then.blueprint.train_extractor(retained, choice, progress)
     return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
 
@@ -219,13 +242,22 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
     return replace(then, extractor=extractor.cpu().eval(), technique=True)
 
 
-def with_added(then: Fitted, added: Dataset) -> Fitted:
+def with_added(then: Fitted, request: Request) -> Fitted:
     """More records. One that becomes what it was before has not lost that."""
-    new = HeldRecords.of(added)
+    assert request.added is not None
+    new = HeldRecords.of(request.added)
     records = then.records.with_added(new)
     back = {stone.record for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)}
     tombstones = Tombstones(frozenset(stone for stone in then.tombstones.stones if stone.record not in back))
-    return replace(then, records=records, tombstones=tombstones)
+    then = replace(then, records=records, tombstones=tombstones)
+    if not request.adds:
+        return then
+    waiting = then.blueprint.core_by_rule(new.ids)
+    other_numbers = request.classes is not None and request.classes.renumbered
+    return replace(
+        then, late=np.union1d(then.late, new.ids), waiting=np.union1d(then.waiting, waiting),
+        layouts=then.layouts + other_numbers,
+    )  # fmt: skip
 
 
 def without_names(then: Fitted, gone: Ints) -> Fitted:

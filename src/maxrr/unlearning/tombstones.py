@@ -4,6 +4,8 @@ A tombstone has three HMACs: of the id, of the whole record, and of its values. 
 with it they recognise a request for what is gone already, and a dataset that brings it back. An id is the same whether
 it is written as a number or as text, and values are the same in whichever type they are stored: a forgotten record is
 recognised in another format, too. A copy with other values, even in the last digit, is not recognised.
+
+Of a person whose last record is forgotten, an HMAC of the subject id stays, with the number and time of the request.
 """
 
 import hmac
@@ -49,6 +51,18 @@ def tombstones_of(
 def content_hmac(key: bytes, content: NDArray[np.uint8]) -> bytes:
     """The HMAC of a record's values, from their hash."""
     return hmac.digest(key, framed(b"content", content.tobytes()), "sha256")
+
+
+class Forgotten(NamedTuple):
+    """When the last record about a person was forgotten: the number of the request, and its time."""
+
+    number: int
+    time: str
+
+
+def subject_hmac(key: bytes, subject: int | str) -> str:
+    """The HMAC of a subject id, as receipts have it. 1 and '1' are one person."""
+    return hmac.digest(key, framed(b"subject", str(subject).encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
 class Returning(NamedTuple):

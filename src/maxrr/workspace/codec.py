@@ -30,6 +30,7 @@ from maxrr.unlearning.facts import (
     core_of,
     extractor_of,
     kinds,
+    people_of,
     weights_of,
 )
 from maxrr.unlearning.overrides import Override
@@ -38,7 +39,7 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstone, Tombstones
 from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES
 from maxrr.workspace.errors import NetworkMissing
-from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout
+from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING, Layout
 
 Table = NDArray[np.void]
 
@@ -57,12 +58,12 @@ def is_small(features: NDArray[np.float64]) -> bool:
     return np.array_equal(features.astype(np.float32), features)
 
 
-def fits(fitted: Fitted, layout: Layout) -> bool:
-    """Whether rows of this layout hold everything of the last record exactly."""
-    _, features = fitted.heads.held_
+def fits(fitted: Fitted, layout: Layout, first: int) -> bool:
+    """Whether rows of this layout hold everything of the records from some row on exactly."""
+    rows, features = fitted.heads.held_
     ids, subjects = fitted.records.ids, fitted.records.subjects
     return (
-        (layout.features == "<f8" or is_small(features[-1:]))
+        (layout.features == "<f8" or is_small(features[rows >= first]))
         and as_stored(ids) == layout.ids
         and (subjects is None or as_stored(subjects) == layout.subjects)
     )
@@ -80,6 +81,8 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     kinds = np.full(len(records.ids), ALIVE, np.uint8)
     kinds[held] |= HELD
     kinds[fitted.core] |= CORE
+    kinds[records.rows(fitted.late)] |= LATE
+    kinds[records.rows(fitted.waiting)] |= WAITING
     table["is"], table["label"], table["id"] = kinds[first:], records.labels[first:], records.ids[first:]
     table["record"], table["content"] = records.hashes[first:], records.contents[first:]
     if records.subjects is not None:
@@ -137,6 +140,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
         "content_hash": records.content_hash,
+        **({"people": {person: list(then) for person, then in fitted.people.items()}} if fitted.people else {}),
     }  # fmt: skip
 
 
@@ -169,7 +173,7 @@ def load(
         blueprint.C, np.ascontiguousarray(table["features"], dtype=np.float64), records.labels, held,
         heads_of(facts["heads"], parts[HEADS]),
     )  # fmt: skip
-    core_ids = np.sort(records.ids[(table["is"] & CORE) > 0])
+    core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
     forgotten = parts[TOMBSTONES]
     tombstones = frozenset(
         Tombstone(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
@@ -181,6 +185,7 @@ def load(
         Tombstones(tombstones), Durations(**facts["durations"]), on_influential=facts["on_influential"],
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
+        late=late, waiting=waiting, people=people_of(facts.get("people", {})),
     )  # fmt: skip
     return fitted
 

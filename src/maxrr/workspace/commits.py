@@ -190,7 +190,10 @@ def check_facts(facts: Any) -> None:
     wanted("shape", all(is_count(size) for size in records["shape"]))
     classes = records.get("classes")
     wanted("classes", isinstance(classes, list) and all(isinstance(name, str) for name in classes))
-    wanted("source", isinstance(source, dict) and all(isinstance(value, str) for value in source.values()))
+    added = facts.get("added_sources", [{}])
+    wanted("sources", isinstance(added, list) and len(added) > 0)
+    for each in (source, *added):
+        wanted("source", isinstance(each, dict) and all(isinstance(value, str) for value in each.values()))
 
 
 def wanted(what: str, holds: bool) -> None:

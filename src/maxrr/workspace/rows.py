@@ -22,6 +22,7 @@ from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows
 ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the heads were fitted on; core
+LATE, WAITING = 8, 16  # added after the last fit; and core by the rule, from the next fit on
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of
 from maxrr.workspace.commits import HEADS, NAME, TOMBSTONES, Root, missing
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
-from maxrr.workspace.rows import ALIVE, CORE, HELD
+from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
 
 TOMBSTONE = 96  # bytes of a forgotten record
 
@@ -34,7 +34,11 @@ class Status:
     classes : list of str
         The names of the classes that the heads tell apart.
     requests : int
-        How many requests were carried out.
+        How many requests were carried out, additions included.
+    added_since_fit : int
+        How many of the records were added after the last fit: the extractor was trained on none of them.
+    waiting_for_fit : int
+        How many of these the rule makes core at the next fit.
     forgotten : int
         How many tombstones there are: one for each record that was forgotten or replaced.
     held_about_forgotten : str
@@ -61,7 +65,9 @@ class Status:
     content_hash : str
         The hash of the retained records, as `MaxRR.content_hash_`.
     source : dict of str to str
-        Where the records come from, as `Workspace.create` was told.
+        Where the records of the last fit come from, as `Workspace.create` was told.
+    added_sources : list of dict
+        Where those come from that were added, as `Workspace.add` was told.
     bytes : int
         The size of all files together.
     """
@@ -73,6 +79,8 @@ class Status:
     free: int
     classes: list[str]
     requests: int
+    added_since_fit: int
+    waiting_for_fit: int
     forgotten: int
     held_about_forgotten: str
     core_left_in_extractor: int
@@ -86,17 +94,23 @@ class Status:
     model_hash: str
     content_hash: str
     source: dict[str, str]
+    added_sources: list[dict[str, str]]
     bytes: int
 
 
 class Counts(NamedTuple):
-    """How many records there are of each kind, and the names of the classes that the heads tell apart."""
+    """How many records there are of each kind, and the names of the classes that the heads tell apart.
+
+    `late` were added after the last fit, and of these `waiting` are core by the rule from the next fit on.
+    """
 
     records: int
     core: int
     influential: int
     forgotten: int
     classes: list[str]
+    late: int
+    waiting: int
 
 
 @dataclass(frozen=True)
@@ -168,7 +182,8 @@ def counted(found: Root, files: Folder) -> Counts:
     held = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & HELD}
     names = found.facts["records"]["classes"]
     classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in held)]
-    return Counts(alive, core, shaping, len(files.parts[TOMBSTONES]) // TOMBSTONE, classes)
+    late, waiting = (sum(kind & wanted > 0 for kind in kinds) for wanted in (LATE, WAITING))
+    return Counts(alive, core, shaping, len(files.parts[TOMBSTONES]) // TOMBSTONE, classes, late, waiting)
 
 
 def influential_rows(content: bytes) -> set[int]:
@@ -205,7 +220,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
         facts["blueprint"]["given"],
     )  # fmt: skip
-    depends = conditions(said, said, left, facts["technique"])
+    depends = conditions(said, said, left, facts["technique"], counts.waiting)
     heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
     retained_alone = not (left or facts["technique"] or on_influential)
     about = (
@@ -215,15 +230,19 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         "the record, of its values) under the key of this workspace. They recognise a request for what is gone, and "
         "data that brings it back, and tell nothing to those who do not hold the record"
     )
+    if facts.get("people"):
+        about += f". An HMAC of the subject id of each of {len(facts['people']):,} people of whom no record is left"
     return Status(
         folder=str(folder), records=counts.records, core=counts.core, influential=counts.influential,
         free=counts.records - counts.core - counts.influential, classes=counts.classes,
-        requests=len(found.receipts), forgotten=counts.forgotten, held_about_forgotten=about,
+        requests=len(found.receipts), added_since_fit=counts.late, waiting_for_fit=counts.waiting,
+        forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
         bytes_claim=claim_of("exact" if retained_alone else "approximate", heads),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
+        added_sources=[dict(each) for each in facts.get("added_sources", [])],
         bytes=bytes_in(folder),
     )  # fmt: skip
 

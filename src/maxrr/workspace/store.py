@@ -60,8 +60,7 @@ class Store(Folder):
         return found
 
     def commit(
-        self, fitted: Fitted, receipt: Receipt | None, network: dict[str, Any],
-        source: dict[str, Any],
+        self, fitted: Fitted, receipt: Receipt | None, network: dict[str, Any], sources: dict[str, Any]
     ) -> None:  # fmt: skip
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
         before = self.root
@@ -80,7 +79,7 @@ class Store(Folder):
             (self.folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
             write_atomically(self.folder / staged, content, flush_name=False)
         flush_folder(self.folder)  # every name, before the one that counts
-        facts = {**network, **codec.facts_of(fitted), "source": source}
+        facts = {**network, **codec.facts_of(fitted), **sources}
         after = Root(self.token, state, files, rows, receipts, staged, facts)
         after.write(self.folder)
         self.finished = False
@@ -123,7 +122,7 @@ class Store(Folder):
                 if len(fitted.records.ids) == rows.count:
                     return rows.after(self.table, erased), self.table
                 table = np.concatenate([self.table, codec.table_of(fitted, rows.layout, first=rows.count)])
-                if codec.fits(fitted, rows.layout):
+                if codec.fits(fitted, rows.layout, first=rows.count):
                     rows.append(self.folder, table)
                     return rows.after(table, erased), table
         layout = codec.layout_of(fitted)

@@ -23,7 +23,8 @@ from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.forgetting import execute
-from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
+from maxrr.unlearning.model import to_add
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
@@ -215,7 +216,8 @@ class Workspace:
         allow_copies : str, optional
             A reason to let in records that have the values of forgotten ones under other ids.
         source : dict of str to str, optional
-            Where the records come from, in your words; by default what it was before.
+            Where the records come from, in your words; by default what it was before, with the sources of what was
+            added.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -255,10 +257,10 @@ class Workspace:
             fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
         fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), progress=progress)
         after = fresh._fitted
-        notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
+        sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
         network, self._network = self._network, fresh.network
         try:
-            self._commit(after, None, network_facts(after.blueprint, after.extractor), notes)
+            self._commit(after, None, network_facts(after.blueprint, after.extractor), sources)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network = network  # nothing was committed
@@ -384,7 +386,31 @@ class Workspace:
         with self._lock:
             return self._model.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)
 
-    def execute(self, plan: Plan, *, records: Dataset | None = None, progress: Progress | None = None) -> Receipt:
+    def plan_add(
+        self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
+        allow_copies: str | None = None,
+    ) -> Plan:  # fmt: skip
+        """What `add` would do. Changes nothing. See `MaxRR.plan_add`.
+
+        Parameters
+        ----------
+        X, y, ids, subjects : Dataset or array, array, array, array
+            As in `add`.
+        allow_copies : str, optional
+            As in `add`.
+
+        Returns
+        -------
+        Plan
+            What will be done, for `execute`.
+        """
+        with self._lock:
+            return self._model.plan_add(X, y, ids, subjects, allow_copies=allow_copies)
+
+    def execute(
+        self, plan: Plan, *, records: Dataset | None = None, source: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Receipt:  # fmt: skip
         """Do what a plan says, and commit. See `MaxRR.execute`.
 
         Parameters
@@ -393,6 +419,8 @@ class Workspace:
             From this workspace, or from a snapshot of it (`open` with `read_only`).
         records : Dataset, optional
             The raw records, as in `unlearn`.
+        source : dict of str to str, optional
+            Where added records come from, as in `add`.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -409,7 +437,7 @@ class Workspace:
             It is the plan of a request that is refused.
         """
         with self._writing(), self._at_hand(records) as fitted:
-            return execute(fitted, plan, self._take_over, progress)
+            return execute(fitted, plan, lambda after, receipt: self._take_over(after, receipt, source), progress)
 
     def unlearn(
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
@@ -485,6 +513,48 @@ class Workspace:
         with self._writing(), self._at_hand(records) as fitted:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
             return execute(fitted, make_plan(fitted, request), self._take_over, progress)
+
+    def add(
+        self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
+        allow_copies: str | None = None, records: Dataset | None = None, source: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Receipt:  # fmt: skip
+        """Learn more records, and commit. See `MaxRR.add`.
+
+        From now on the raw `records` that other verbs take are those that the model was fitted on and these.
+
+        Parameters
+        ----------
+        X : Dataset or array
+            The new records.
+        y, ids, subjects : array, optional
+            Their classes, ids and subject ids, with an array.
+        allow_copies : str, optional
+            A reason to let in the values of a forgotten record.
+        records : Dataset, optional
+            The raw records that the model has. Needed only where the heads were fitted on influential ones alone.
+        source : dict of str to str, optional
+            Where the new records come from, in your words: kept in `sources`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Receipt
+            What was done. The workspace keeps it, too.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            The records are not of the kind that the workspace has, it has or has forgotten one of the ids, or one has
+            the values of a forgotten record without `allow_copies`.
+        NetworkMissing
+            The network is needed, and is the caller's own code: give it to `open`.
+        """
+        with self._writing(), self._at_hand(records) as fitted:
+            request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects), allow_copies)
+            plan = make_plan(fitted, request)
+            return execute(fitted, plan, lambda after, receipt: self._take_over(after, receipt, source), progress)
 
     def replay(self, receipt: Receipt, records: Dataset) -> Replay:
         """Train again on the retained records in a fresh process, and compare. See `maxrr.unlearning.replay`.
@@ -567,6 +637,13 @@ class Workspace:
         """Where the records come from, as `create` was told."""
         assert self._store.root is not None
         return dict(self._store.root.facts["source"])
+
+    @property
+    def sources(self) -> tuple[dict[str, str], ...]:
+        """Where the records come from: those of the last fit, as in `source`, and then those of each `add`."""
+        assert self._store.root is not None
+        facts = self._store.root.facts
+        return tuple(dict(each) for each in (facts["source"], *facts.get("added_sources", [])))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -794,8 +871,8 @@ class Workspace:
             fitted = replace(fitted, records=fitted.records.with_records(records))
         yield fitted
 
-    def _take_over(self, after: Fitted, receipt: Receipt) -> None:
-        """The next state of the same model."""
+    def _take_over(self, after: Fitted, receipt: Receipt, source: Mapping[str, str] | None = None) -> None:
+        """The next state of the same model, and where the records that it has learned come from."""
         assert self._store.root is not None
         facts = self._store.root.facts
         if after.technique and not codec.same_layers(after.extractor, self._fitted.extractor):
@@ -804,14 +881,19 @@ class Workspace:
                 "that it was given, with other weights"
             )
         network = {name: facts[name] for name in ("network", "layers")}
-        self._commit(after, receipt, network, facts["source"])
+        sources = sources_in(facts)
+        if source is not None:
+            sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
+        self._commit(after, receipt, network, sources)
 
-    def _commit(self, after: Fitted, receipt: Receipt | None, network: dict[str, Any], source: dict[str, Any]) -> None:
+    def _commit(
+        self, after: Fitted, receipt: Receipt | None, network: dict[str, Any], sources: dict[str, Any]
+    ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = replace(after, records=after.records.without_records())
         kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
         try:
-            self._store.commit(kept, receipt, network, source)
+            self._store.commit(kept, receipt, network, sources)
             self._take(kept)
         except BaseException:
             self._uncertain = True
@@ -830,6 +912,11 @@ class Workspace:
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
 
 
+def sources_in(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the records come from, as a root has it."""
+    return {name: facts[name] for name in ("source", "added_sources") if name in facts}
+
+
 def counts_of(fitted: Fitted) -> Counts:
     """The records of a model by kind."""
     alive = fitted.records.alive
@@ -838,7 +925,7 @@ def counts_of(fitted: Fitted) -> Counts:
     shaping = influential & alive & ~fitted.core
     return Counts(
         int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.tombstones.stones),
-        list(fitted.head_classes),
+        list(fitted.head_classes), len(fitted.late), len(fitted.waiting),
     )  # fmt: skip
 
 

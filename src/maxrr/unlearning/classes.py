@@ -1,0 +1,84 @@
+"""Which classes a model has when records of new ones arrive: their names, their order, and what callers call them.
+
+Where classes are called by the labels of an array, they stay in the order of these, as a fit on all records has them:
+a new one may come between two others. Where they are those of a dataset, callers know them by their places: new ones
+come after the others, or where the arriving dataset has them, if it has all others in their places.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.errors import DataError
+
+
+class Classes(NamedTuple):
+    """All classes by number, and the numbers that those of before have now."""
+
+    names: tuple[str, ...]
+    labels: NDArray[Any]  # what callers call them
+    number_of: NDArray[np.int64]
+
+    @property
+    def renumbered(self) -> bool:
+        """Whether a class of before has another number."""
+        return not np.array_equal(self.number_of, np.arange(len(self.number_of)))
+
+
+def without_name(number: int) -> str:
+    """What a class is called whose name is forgotten with its last record."""
+    return f"(forgotten class {number})"
+
+
+def named_after_labels(names: Sequence[str], labels: NDArray[Any], present: Collection[int]) -> bool:
+    """Whether classes are called as the labels of an array are written."""
+    return all(names[number] == str(labels[number].item()) for number in present)
+
+
+def with_arriving(
+    names: tuple[str, ...], labels: NDArray[Any], present: Collection[int], arriving: Sequence[str], used: Sequence[str]
+) -> Classes:  # fmt: skip
+    """The classes once records come of a dataset that has the classes `arriving`, and records of those `used`."""
+    same = np.arange(len(names))
+    sorted_ = named_after_labels(names, labels, present)
+    if not sorted_ and len(arriving) >= len(names) and all(arriving[number] == names[number] for number in present):
+        return Classes(tuple(arriving), np.arange(len(arriving)), same)
+    known = {name for number, name in enumerate(names) if number in present or name != without_name(number)}
+    new = [name for name in used if name not in known]
+    if not new:
+        return Classes(names, labels, same)
+    found: list[tuple[int | None, str, Any]] = [
+        (number, name, label) for number, (name, label) in enumerate(zip(names, labels.tolist(), strict=True))
+    ]
+    for name in new:
+        label = label_of(name, labels, present, len(found)) if sorted_ else len(found)
+        later = (
+            place for place, (number, _, other) in enumerate(found)
+            if sorted_ and (number is None or number in present) and other > label
+        )  # fmt: skip
+        found.insert(next(later, len(found)), (None, name, label))
+    places = {number: place for place, (number, _, _) in enumerate(found) if number is not None}
+    written = [
+        without_name(place) if number is not None and name == without_name(number) and number not in present else name
+        for place, (number, name, _) in enumerate(found)
+    ]  # fmt: skip
+    calls = [label for _, _, label in found]
+    return Classes(
+        tuple(written), np.array(calls, dtype=labels.dtype if labels.dtype.kind != "U" else np.str_),
+        np.array([places[number] for number in range(len(names))], dtype=np.int64),
+    )  # fmt: skip
+
+
+def label_of(name: str, labels: NDArray[Any], present: Collection[int], place: int) -> Any:
+    """What callers call a new class of this name, where they call the others by labels."""
+    if labels.dtype.kind == "U":
+        return name
+    if labels.dtype.kind == "i":
+        if name.removeprefix("-").isdecimal() and str(int(name)) == name:
+            return int(name)
+        if all(labels[number] == number for number in present):  # places, as in a dataset
+            return place
+    kind = {"i": "integers", "b": "booleans"}[labels.dtype.kind]
+    raise DataError(f"the classes of the model are {kind}, and a new one cannot be called {name!r}")

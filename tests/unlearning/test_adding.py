@@ -1,0 +1,387 @@
+"""Records that are added: into the heads at once and exactly, never into the core before the next fit."""
+
+import copy
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.unlearning.problems import (
+    CORES,
+    NEW_CLASS,
+    core_of,
+    everything,
+    fit_again,
+    fresh,
+    joined,
+    parts,
+    parts_of,
+    table,
+    table_model,
+    train_again,
+)  # fmt: skip
+
+from maxrr.core import FrequencyCore, Frozen
+from maxrr.data import Dataset
+from maxrr.errors import DataError, Stale
+from maxrr.unlearning import Action, Bundle, Receipt, contradictions, replay
+from maxrr.unlearning.classes import with_arriving
+
+HASH = CORES["hash"]
+few_of_a_class = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # which no features tell apart
+
+
+def new_records(count=12, label=None, first=5, seed=1):
+    """Records that the table does not have."""
+    rng = np.random.default_rng(seed)
+    ids = np.sort(table().ids)[:count] + first
+    labels = rng.integers(0, 3, count) if label is None else np.full(count, label)
+    names = (*table().class_names, NEW_CLASS) if label == 3 else table().class_names
+    return Dataset(rng.normal(size=(count, 5)).astype(np.float32), labels, names, ids, np.full(count, 9_000))
+
+
+@pytest.mark.parametrize("kind", ["hash", "full", "frequency", "frozen"])
+def test_a_model_with_more_is_the_one_of_the_same_core_on_all(kind):
+    model, new = table_model(kind), new_records()
+    core, extractor = core_of(model), model.extractor_
+    receipt = model.add(new)
+    everyone = joined(table(), new)
+    assert (receipt.guarantee, receipt.added, receipt.records_after) == ("exact-refit", 12, 92)
+    assert core_of(model).tolist() == core.tolist()
+    naive = extractor if kind == "frozen" else train_again(model, table(), core)
+    assert parts_of(model) == parts(naive, fit_again(naive, everyone), everyone.class_names)
+    assert model.content_hash_ == everyone.content_hash()
+    waiting = [sentence for sentence in receipt.conditions if "wait" in sentence]
+    assert len(waiting) == (kind in ("hash", "full"))
+
+
+def test_where_none_of_them_is_core_it_is_a_fit_of_everything():
+    new = new_records()
+    new = new.select(new.ids[~HASH.is_core(new.ids)])
+    model = table_model()
+    receipt = model.add(new)
+    assert (receipt.unconditional, receipt.conditions) == (True, [])
+    never = fresh(HASH, table()).fit(joined(table(), new))
+    assert everything(model) == everything(never)
+    assert model.predict_proba(table()).tobytes() == never.predict_proba(table()).tobytes()
+
+
+def test_a_record_that_the_rule_makes_core_waits_for_the_next_fit_whatever_is_trained_before():
+    new = new_records()
+    waiting = new.ids[HASH.is_core(new.ids)]
+    model = table_model()
+    core = core_of(model)
+    words = f"the core is that of the last fit: {len(waiting)} records that the rule makes core were added since"
+    plan = model.plan_add(new)
+    assert words in plan.conditions[0]
+    assert model.execute(plan).conditions == plan.conditions
+    # Trained again by a request, it is still not core: it would be if the request had come before the records.
+    receipt = model.unlearn(core[:1], core_policy="retrain")
+    assert (receipt.guarantee, receipt.unconditional) == ("exact-retrain", False)
+    assert core_of(model).tolist() == core[1:].tolist()
+    assert words in receipt.conditions[0]
+    # Rectified, it still waits; forgotten, it costs a move of heads.
+    model.replace(waiting[0], np.full(5, 0.25, dtype=np.float32))
+    assert waiting[0] in model._fitted.waiting
+    assert model.unlearn(waiting).unconditional
+    everyone = joined(table(), new).without([core[0], *waiting])
+    assert model.model_hash_ == fresh(HASH, table()).fit(everyone).model_hash_
+    # At the next fit those that are left are core.
+    model = table_model()
+    model.add(new)
+    model.fit(joined(table(), new))
+    assert set(waiting.tolist()) <= set(core_of(model).tolist())
+    assert (len(model._fitted.late), len(model._fitted.waiting)) == (0, 0)
+
+
+@pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
+def test_any_order_and_grouping_of_requests_ends_in_the_same_bytes(policy):
+    core, new = core_of(table_model()), new_records()
+    others = np.setdiff1d(table().ids, core)
+    values = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
+    groups = [new.select(new.ids[:5]), new.select(new.ids[5:])]
+
+    def steps(model):
+        yield lambda: [model.add(group) for group in groups]
+        yield lambda: model.unlearn([core[0], others[0]], core_policy=policy)
+        yield lambda: model.replace(core[1], values[0], core_policy=policy)
+        yield lambda: model.replace(others[1], values[1])
+
+    ends = []
+    for order in [(0, 1, 2, 3), (3, 2, 1, 0), (1, 0, 3, 2)]:
+        model = table_model()
+        todo = list(steps(model))
+        for step in order:
+            todo[step]()
+        ends.append(everything(model))
+    at_once = table_model()
+    todo = list(steps(at_once))
+    for step in (1, 2, 3):
+        todo[step]()
+    at_once.add(new.select(new.ids[::-1]))
+    assert ends[0] == ends[1] == ends[2] == everything(at_once)
+
+
+def test_heads_on_influential_records_alone_are_fitted_on_all_again():
+    model, new = table_model(), new_records()
+    gone = np.setdiff1d(model.influential_ids(), core_of(model))[:1]
+    model.unlearn(gone, refit="influential")
+    plan = model.plan_add(new)
+    assert (plan.action, plan.guarantee, plan.embeds) == (Action.anew, "exact-refit", 91)
+    model.execute(plan)
+    other = table_model()
+    other.unlearn(gone)
+    other.add(new)
+    assert everything(model) == everything(other)
+
+
+def test_a_plan_is_for_one_state_and_changes_nothing():
+    model, new = table_model(), new_records()
+    before = everything(model)
+    plan = model.plan_add(new)
+    assert everything(model) == before
+    assert (plan.action, plan.requested, plan.added, plan.embeds, plan.heads) == (Action.more, 0, 12, 12, 3)
+    forged = replace(plan, request=replace(plan.request, added=plan.request.added.select(plan.request.added.ids[:3])))
+    with pytest.raises(Stale):
+        model.execute(forged)
+    model.execute(plan)
+    with pytest.raises(Stale, match="added"):
+        model.execute(plan)
+
+
+# Classes
+
+
+def test_two_classes_become_three():
+    data = table(classes=2)
+    new = replace(new_records(label=0), class_names=("kind 2",))
+    receipt = fresh(HASH, data).fit(data).add(new)
+    assert "it was trained on no record of 1 class of these" in receipt.reason
+    model = fresh(Frozen(), data).fit(data)
+    assert "trained on no record" not in model.add(new).reason  # only who trained it knows
+    everyone = joined(data, new, (*data.class_names, "kind 2"))
+    assert parts_of(model) == parts_of(fresh(Frozen(), data).fit(everyone))
+    assert len(model.heads_.coef_) == 3
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert set(model.predict(everyone)) <= {"kind 0", "kind 1", "kind 2"}
+
+
+@few_of_a_class
+@pytest.mark.parametrize(
+    ("labels", "newcomers"),
+    [
+        (["bee", "dog"], ["cat", "ant", "elephant"]),
+        ([3, 7], [5, -1, 12]),
+        ([0, 1], [2, 3, 4]),
+    ],
+)
+def test_labels_of_arrays_stay_sorted_as_in_a_fit_of_everything(labels, newcomers):
+    """In whichever order they come; and a class that was forgotten may come again."""
+    data, new = table(classes=2), new_records()
+    old = np.array(labels)[data.labels]
+    ends = []
+    for order in itertools.permutations(range(3)):
+        model = fresh(Frozen(), data).fit(data.inputs, old, ids=data.ids)
+        for number in order:
+            some = slice(4 * number, 4 * number + 4)
+            model.add(new.inputs[some], np.array([newcomers[number]] * 4), ids=new.ids[some])
+        ends.append((model.model_hash_, model.content_hash_))
+        assert model.classes_.tolist() == sorted([*labels, *newcomers])
+    everyone = np.concatenate([data.inputs, new.inputs]), np.concatenate([old, np.repeat(newcomers, 4)])
+    ids = np.concatenate([data.ids, new.ids])
+    never = fresh(Frozen(), data).fit(*everyone, ids=ids)
+    assert ends == [(never.model_hash_, never.content_hash_)] * 6
+    assert model.predict(new.inputs).tolist() == never.predict(new.inputs).tolist()
+    assert model.predict_proba(new.inputs).tobytes() == never.predict_proba(new.inputs).tobytes()
+    model.unlearn(new.ids[:4])
+    later = new.ids[:4] + 1
+    model.add(new.inputs[:4] + 0.5, np.array(newcomers[:1] * 4), ids=later)
+    shifted = np.concatenate([data.inputs, new.inputs[:4] + 0.5, new.inputs[4:]])
+    again = fresh(Frozen(), data).fit(shifted, everyone[1], ids=np.concatenate([data.ids, later, new.ids[4:]]))
+    assert (model.model_hash_, model.content_hash_) == (again.model_hash_, again.content_hash_)
+    assert model.classes_.tolist() == again.classes_.tolist()
+    one = model.replace(later[0], np.zeros(5), labels[0])
+    assert one.guarantee == "exact-refit"
+
+
+@few_of_a_class
+def test_classes_of_a_dataset_are_known_by_their_places():
+    model, new = table_model("frozen"), new_records(label=3)
+    model.unlearn(table().ids[table().labels == 1])
+    model.add(new)  # has the other classes in their places, and so has this one
+    assert model.classes_.tolist() == [0, 2, 3]
+    model.add(replace(new_records(4, label=0, first=6, seed=2), class_names=("kind 9",)))
+    assert model.classes_.tolist() == [0, 2, 3, 4]
+    assert model._fitted.head_classes == ("kind 0", "kind 2", "kind 3", "kind 9")
+    one = new_records(2, first=7, seed=3)
+    model.add(one.inputs, ["kind 9", "kind 0"], ids=one.ids, subjects=one.subjects)
+    assert model._fitted.records.labels[model._fitted.records.rows(one.ids)].tolist() == [4, 0]
+    two = new_records(2, first=8, seed=4)
+    with pytest.raises(DataError, match="there is no class 7: labels are places"):
+        model.add(two.inputs, [7, 0], ids=two.ids, subjects=two.subjects)
+
+
+def test_a_class_of_another_kind_is_refused():
+    for labels, name in (([3, 7], "cat"), ([False, True], "maybe")):
+        data = table(classes=2)
+        model = fresh(Frozen(), data).fit(data.inputs, np.array(labels)[data.labels], ids=data.ids)
+        new = new_records(1)
+        with pytest.raises(DataError, match=f"cannot be called '{name}'"):
+            model.add(new.inputs, [name], ids=new.ids)
+
+
+def test_a_class_without_a_name_keeps_a_place_of_its_own():
+    """When others come before it, two such classes are not called alike."""
+    names, labels = ("a", "(forgotten class 1)", "d"), np.array(["a", "", "d"])
+    found = with_arriving(names, labels, [0, 2], ["0"], ["0"])
+    assert found.names == ("0", "a", "(forgotten class 2)", "d")
+    assert (found.labels.tolist(), found.number_of.tolist()) == (["0", "a", "", "d"], [1, 2, 3])
+
+
+# What is refused
+
+
+def changed(**changes):
+    return replace(new_records(2), **changes)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (lambda: new_records(2).select([]), "no records to add"),
+        (lambda: changed(inputs=np.zeros((2, 4))), r"shape \(4,\)"),
+        (lambda: changed(inputs=np.zeros((2, 5), dtype=np.uint8)), "bytes"),
+        (lambda: changed(ids=np.array(["a", "b"])), "ids of the model are integers, and the new ones strings"),
+        (lambda: changed(subjects=np.array(["a", "b"])), "subject ids of the model are integers"),
+        (lambda: changed(subjects=None), "the new ones do not"),
+        (lambda: changed(ids=table().ids[:2]), "in the model already, such as .*use replace"),
+        (lambda: changed(inputs=np.full((2, 5), 1e300)), "infin"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(given, why):
+    model = table_model()
+    before = everything(model)
+    with pytest.raises(DataError, match=why):
+        model.add(given())
+    assert (everything(model), model._fitted.requests) == (before, 0)
+
+
+def test_arrays_need_ids_and_labels():
+    model, new = table_model(), new_records(2)
+    with pytest.raises(ValueError, match="ids of their own"):
+        model.add(new.inputs, [0, 1])
+    with pytest.raises(ValueError, match="labels y"):
+        model.add(new.inputs, ids=new.ids)
+
+
+def test_columns_may_stand_in_another_order_but_not_be_others():
+    named = replace(table(), columns=tuple("abcde"))
+    model, other = (fresh(Frozen(), table()).fit(named) for _ in range(2))
+    new = new_records(3)
+    model.add(replace(new, inputs=new.inputs[:, ::-1], columns=tuple("edcba")))
+    other.add(new)
+    assert everything(model) == everything(other)
+    with pytest.raises(DataError, match="other columns than the model's, such as 'e'"):
+        model.add(replace(new_records(3, first=6), columns=tuple("abcdx")))
+
+
+def test_what_was_forgotten_does_not_come_back():
+    model = table_model()
+    gone = np.setdiff1d(table().ids, core_of(model))[:2]
+    model.unlearn(gone)
+    back = table().select(gone)
+    with pytest.raises(DataError, match="2 of the record ids were forgotten"):
+        model.add(back)
+    copies = replace(back, ids=gone + 5)
+    with pytest.raises(DataError, match="exactly the values of forgotten"):
+        model.add(copies)
+    with pytest.warns(UserWarning, match="let in under other ids"):
+        receipt = model.add(copies, allow_copies="another person with the same answers")
+    assert receipt.added == 2
+    assert [(entry.records, entry.reason) for entry in model._fitted.overrides] == [
+        (2, "another person with the same answers")
+    ]
+
+
+# Receipts
+
+
+@pytest.mark.parametrize("kind", ["hash", "frequency"])
+def test_an_addition_is_replayed(kind, here, tmp_path):
+    model, new = table_model(kind), new_records()
+    receipt = model.add(new)
+    everyone = joined(table(), new)
+    model.bundle().save(tmp_path / "bundle")
+    bundle = Bundle.load(tmp_path / "bundle")
+    found = replay(Receipt.from_json(receipt.to_json()), bundle, everyone)
+    assert (found.outcome, found.made_again) == ("identical", "extractor and heads")
+    assert bundle.conditions == receipt.conditions
+    assert [bundle.late.tolist(), bundle.waiting.tolist()] == [
+        model._fitted.late.tolist(), model._fitted.waiting.tolist(),
+    ]  # fmt: skip
+    later = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    less = everyone.without(table().ids[~np.isin(table().ids, model._fitted.records.ids)])
+    assert replay(later, model.bundle(), less).outcome == "identical"
+    hidden = replace(bundle, waiting=bundle.waiting[:0])
+    if kind == "hash":
+        assert "the core is not the one that its rule gives" in replay(receipt, hidden, everyone).contradictions
+
+
+def test_a_receipt_of_an_addition_names_nobody_and_contradicts_itself_nowhere():
+    model, new = table_model(), new_records(1)
+    receipt = model.add(new)
+    assert not list(contradictions(receipt))
+    assert str(new.ids[0]) not in receipt.to_json()
+    wrong = {
+        "added": 2, "requested": 1, "guarantee": "exact-untouched", "commitment_after": receipt.commitment_before,
+        "records_after": 80,
+    }  # fmt: skip
+    for name, value in wrong.items():
+        assert list(contradictions(replace(receipt, **{name: value}))), name
+    assert '"added"' not in table_model().unlearn(table().ids[:1], core_policy="keep-extractor").to_json()
+
+
+def test_a_copy_of_the_model_is_as_late_as_the_model():
+    model = table_model()
+    model.add(new_records())
+    assert copy.deepcopy(model)._fitted.waiting.tolist() == model._fitted.waiting.tolist()
+
+
+# Every day
+
+
+def days(model, count, arriving, leaving):
+    """Each day some records come and others go; all that is left, and a fit of it with the same core."""
+    rng = np.random.default_rng(2)
+    everyone, core = table(), core_of(model)
+    others = np.setdiff1d(everyone.ids, core)
+    for day in range(count):
+        new = Dataset(
+            rng.normal(size=(arriving, 5)).astype(np.float32), rng.integers(0, 3, arriving), everyone.class_names,
+            10_000 * (day + 1) + np.arange(arriving), np.full(arriving, day),
+        )  # fmt: skip
+        model.add(new)
+        everyone = joined(everyone, new)
+        gone = rng.choice(np.concatenate([others, new.ids]), leaving, replace=False)
+        model.unlearn(gone)
+        everyone = everyone.without(gone)
+        others = np.setdiff1d(np.concatenate([others, new.ids]), gone)
+        assert len(model.predict(everyone.inputs[:3])) == 3
+    return everyone, train_again(model, table(), core)
+
+
+def check_days(count, arriving, leaving):
+    model = fresh(FrequencyCore(40, runs=2), table()).fit(table())
+    everyone, extractor = days(model, count, arriving, leaving)
+    assert len(everyone) == 80 + count * (arriving - leaving)
+    assert parts_of(model) == parts(extractor, fit_again(extractor, everyone), everyone.class_names)
+    assert model.content_hash_ == everyone.content_hash()
+
+
+def test_every_day_some_come_and_some_go():
+    check_days(12, 30, 3)
+
+
+@pytest.mark.long
+def test_a_hundred_days():
+    check_days(100, 500, 20)
