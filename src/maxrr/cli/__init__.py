@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from maxrr.cli import audit, data, demo, fit, predict, receipt, replay, reproduce, status, unlearn
+from maxrr.cli import adding, audit, data, demo, fit, predict, receipt, replay, reproduce, status, unlearn
 from maxrr.cli.run import MEANING, Commands
 
 __all__ = ["app"]
@@ -45,6 +45,8 @@ app = group(
         "plan": unlearn.plan,
         "unlearn": unlearn.unlearn,
         "replace": unlearn.replace,
+        "add": adding.add,
+        "refit": adding.refit,
         "replay": replay.replay,
         "bundle": replay.bundle,
         "audit": audit.audit,

@@ -44,10 +44,10 @@ FromWhat = Annotated[
     ),
 ]
 Source = Annotated[
-    str | None,
+    list[str] | None,
     Option(
-        help="Where the raw records are now: a name, file or folder as `fit` takes it. Give it if they have "
-        "moved since; they are read only where the work needs them."
+        help="Where the raw records are now: a name, file or folder as `fit` takes it; may be repeated, for what was "
+        "added. Give it if they have moved since; they are read only where the work needs them."
     ),
 ]
 Network = Annotated[

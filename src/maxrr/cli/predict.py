@@ -12,7 +12,7 @@ from maxrr.cli import show
 from maxrr.cli.inputs import records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
 from maxrr.cli.status import size
-from maxrr.cli.workspaces import check_network, check_outside, columns, opened, raw_records
+from maxrr.cli.workspaces import check_network, check_outside, keys_in, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def predict(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        kind, keys = found.kind, columns(found).values()
+        kind, keys = found.kind, keys_in(found)
         if kind.columns is None and any(path.suffix.lower() == ".csv" for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
         read = [records_in(path, kind, keys) for path in files]

@@ -66,6 +66,13 @@ def verify(
             "key recognises it."
         ),
     ] = None,
+    subject: Annotated[
+        str | None,
+        Option(
+            help="Also check that by this request no record was left about this person. Needs --workspace, whose key "
+            "recognises the subject id."
+        ),
+    ] = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -74,15 +81,17 @@ def verify(
 
     Exits with 0 if everything checked is so, and with 4 if something is not. Whether the model is the one that training
     without the records gives, `maxrr replay` tells. Records are named by tombstones, which only the workspace's key can
-    make: so --id needs --workspace.
+    make: so --id and --subject need --workspace.
 
     Examples:
 
         maxrr receipt verify receipt.json
         maxrr receipt verify receipt.json --workspace ws/ --id 17
+        maxrr receipt verify receipt.json --workspace ws/ --subject anna
     """
-    if id is not None and workspace is None:
-        raise Stop(USAGE, "--id needs --workspace: only its key can recognise a record on a receipt")
+    if (id is not None or subject is not None) and workspace is None:
+        named = "--subject" if id is None else "--id"
+        raise Stop(USAGE, f"{named} needs --workspace: only its key can recognise a record or a person on a receipt")
     from maxrr.unlearning import contradictions
 
     receipt = read(file)
@@ -93,6 +102,10 @@ def verify(
             checks["none of the forgotten records is there"] = held(found)
             if id is not None:
                 checks[f"record {id} is among the forgotten ones"] = absence(found, receipt, id)
+            if subject is not None:
+                on_it = found.names_person(receipt, subject)
+                checks[f"no record was left about {subject}"] = "" if on_it else "the person is not on the receipt"
+                checks[f"no record about {subject} is there"] = "some are" if found.is_about(subject) else ""
     holds = not any(checks.values())
     if json:
         show.json({"holds": holds, "checks": [{"claim": claim, "wrong": why} for claim, why in checks.items()]})

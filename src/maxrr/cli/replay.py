@@ -57,11 +57,12 @@ def replay(
         ),
     ] = None,
     data: Annotated[
-        str | None,
+        list[str] | None,
         Option(
             "--data", "--source",
-            help="Where the raw records are: a name, file or folder as `fit` takes it. Needed with --bundle; with a "
-            "workspace give it if they have moved since. Forgotten records among them are left out.",
+            help="Where the raw records are: a name, file or folder as `fit` takes it; may be repeated, for what was "
+            "added after the fit. Needed with --bundle; with a workspace give it if they have moved since. Forgotten "
+            "records among them are left out.",
         ),
     ] = None,
     network: Network = None,
@@ -93,7 +94,7 @@ def replay(
 
     columns = {"label": label, "id": id, "subject": subject, "ids_from": ids_from}
     if workspace is None or number is None:
-        if workspace is not None or receipt is None or bundle is None or data is None:
+        if workspace is not None or receipt is None or bundle is None or not data:
             raise Stop(USAGE, TWO_FORMS)
         handed, replayed = from_bundle(receipt, bundle, data, columns, network)
     else:
@@ -120,7 +121,7 @@ def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | N
 
 
 def in_workspace(
-    folder: Path, named: str, data: str | None, network: str | None, wait: float
+    folder: Path, named: str, data: list[str] | None, network: str | None, wait: float
 ) -> tuple[Receipt, Replay]:  # fmt: skip
     """The replay by whoever has the workspace."""
     with opened(folder, wait, network=network, read_only=True) as workspace:
@@ -135,7 +136,7 @@ def in_workspace(
 
 
 def from_bundle(
-    receipt: Path, bundle: Path, data: str, columns: dict[str, Any], network: str | None
+    receipt: Path, bundle: Path, data: list[str], columns: dict[str, Any], network: str | None
 ) -> tuple[Receipt, Replay]:  # fmt: skip
     """The replay by somebody who has the data and a bundle, but no workspace."""
     from maxrr.data import load
@@ -147,10 +148,16 @@ def from_bundle(
     check_bundled_network(file, network)
     ids_from: IdsFrom | None = columns.pop("ids_from")
     with importing_from_here(network), show.progress() as progress:
-        records, _ = load(data, **columns, ids_from=word(ids_from), progress=progress)
-        found = Bundle.load(file, network=None if network is None else network_of_bundle(file, network, records))
-        kind = RecordKind(records.shape, records.inputs.dtype, text_ids=found.ids.dtype.kind == "U")
-        records = retained(kind.conform(records), found, data)
+        parts = [
+            load(place, **columns, ids_from=word(ids_from), whole=number > 0, progress=progress)[0]
+            for number, place in enumerate(data)
+        ]
+        first = parts[0]
+        found = Bundle.load(file, network=None if network is None else network_of_bundle(file, network, first))
+        kind = RecordKind(
+            first.shape, first.inputs.dtype, class_names=found.classes, text_ids=found.ids.dtype.kind == "U"
+        )
+        records = retained(kind.join(parts), found, " and ".join(data))
         progress("training again in a fresh process", 0, 1)
         replayed = replay_(handed, found, records)
         progress("training again in a fresh process", 1, 1)

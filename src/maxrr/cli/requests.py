@@ -81,11 +81,13 @@ def tell(plan: Plan) -> None:
         "unknown": plan.unknown, "forgotten before": plan.already_forgotten,
     }  # fmt: skip
     found = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-    pairs = [("records", f"{plan.requested:,} asked for" + (f": {found}" if found else ""))]
+    asked = f"{plan.requested:,} asked for" + (f": {found}" if found else "")
+    pairs = [("records", asked if plan.requested or not plan.added else f"{plan.added:,} to add")]
     if plan.refusal:
         pairs.append(("refused", show.Bad(refusal(plan))))
     else:
         pairs += [("guarantee", str(plan.guarantee)), ("because", plan.reason), ("work", work(plan))]
+        pairs += [("on condition that", condition) for condition in plan.conditions if plan.added]
         pairs.append(("takes about", duration(plan.seconds)))
     if plan.duplicates_left:
         pairs.append(("stays", f"{count(plan.duplicates_left, 'other record')} with exactly the same inputs"))

@@ -41,7 +41,7 @@ def entry(receipt: Receipt) -> dict[str, Any]:
     """A request in the list."""
     return {
         "number": receipt.number, "time": receipt.time, "guarantee": receipt.guarantee,
-        "records": receipt.requested, "model_after": receipt.model_after,
+        "records": receipt.requested, "added": receipt.added or 0, "model_after": receipt.model_after,
     }  # fmt: skip
 
 
@@ -61,10 +61,11 @@ def tell(status: Status) -> None:
     show.facts(
         [
             ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),
-            ("records from", source),
+            ("records from", "; ".join([source, *(each.get("name", "not known") for each in status.added_sources)])),
             ("classes", ", ".join(status.classes)),
             ("model", f"{status.model_hash[:12]}…"),
             ("exact", exact),
+            *([("added since the fit", aged(status))] if status.added_since_fit else []),
             ("bytes claimed", f"{status.bytes_claim}; {status.decided} of {count(status.heads, 'head')} decided"),
             ("forgotten", f"{gone}, or old values of them, in {count(status.requests, 'request')}"),
             ("kept of these", status.held_about_forgotten),
@@ -101,11 +102,28 @@ def tell_requests(status: Status, receipts: list[Receipt]) -> None:
     if not status.requests:
         return
     rows = [
-        (str(receipt.number), receipt.time[:16].replace("T", " "), f"{receipt.requested:,}", receipt.guarantee)
+        (str(receipt.number), receipt.time[:16].replace("T", " "), concerned(receipt), receipt.guarantee)
         for receipt in receipts
     ]
     caption = f"The receipts are in {show.near(status.folder)}/receipts."
     show.table(("request", "time (UTC)", "records", "guarantee"), rows, numbers=("request", "records"), caption=caption)
+
+
+def concerned(receipt: Receipt) -> str:
+    """How many records a request was about; those that were added have a plus."""
+    return f"{receipt.requested:,}" if receipt.added is None else f"+{receipt.added:,}"
+
+
+def aged(status: Status) -> str:
+    """How far the core has aged: what the extractor has not seen."""
+    from maxrr.report.words import count, percent
+
+    said = f"{count(status.added_since_fit, 'record')}, {percent(status.added_since_fit / status.records, 1)} of all"
+    if status.waiting_for_fit:
+        said += (
+            f"; {status.waiting_for_fit:,} of them {'is' if status.waiting_for_fit == 1 else 'are'} core from then on"
+        )
+    return f"{said}: maxrr refit {show.near(status.folder)}"
 
 
 def size(count: int) -> str:

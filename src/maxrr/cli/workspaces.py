@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -98,32 +98,47 @@ def to_keep(source: str, label: str, id: str, subject: str, ids_from: str | None
     return {"name": name, "label": label, "id": id, "subject": subject, **made}
 
 
-def raw_records(workspace: Workspace, source: str | None, progress: Progress) -> Dataset:
-    """The records that a workspace was fitted on, from its own source or from another place."""
-    return sides(workspace, source, progress)[0]
+def raw_records(workspace: Workspace, sources: Sequence[str] | None, progress: Progress) -> Dataset:
+    """The records that a workspace has learned, from its own sources or from other places."""
+    return sides(workspace, sources, progress)[0]
 
 
-def sides(workspace: Workspace, source: str | None, progress: Progress) -> tuple[Dataset, Dataset]:
-    """The same, and the records beside them that are for testing."""
+def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progress) -> tuple[Dataset, Dataset]:
+    """The same, and the records beside them that are for testing.
+
+    Of what was fitted these are set aside by its source; what was added is for training, all of it.
+    """
     from maxrr.data import load
 
-    name = source or workspace.source.get("name")
-    if name is None:
+    notes = [workspace.source | {"name": name} for name in sources] if sources else known_sources(workspace)
+    training, test = load(notes[0]["name"], **reading(notes[0]), progress=progress)
+    added = [load(note["name"], **reading(note), whole=True, progress=progress)[0] for note in notes[1:]]
+    kind = workspace.kind
+    test = kind.conform(test)
+    seen = test.ids[workspace.holds(test.ids) | workspace.forgotten(test.ids)]  # added from elsewhere
+    return kind.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
+
+
+def known_sources(workspace: Workspace) -> list[dict[str, str]]:
+    """Where the records of a workspace come from, each place once."""
+    notes = workspace.sources
+    if any("name" not in note for note in notes):
         raise Stop(
             FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
         )
-    if source is None and "/" in name and not Path(name).exists():
-        raise Stop(FAILED, f"the records of {workspace.folder} came from {name}, and nothing is there: use --source")
-    training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), progress=progress)
-    kind = workspace.kind
-    return kind.conform(training), kind.conform(test)
+    for name in (note["name"] for note in notes):
+        if "/" in name and not Path(name).exists():
+            raise Stop(
+                FAILED, f"the records of {workspace.folder} came from {name}, and nothing is there: use --source"
+            )
+    return [note for number, note in enumerate(notes) if note not in notes[:number]]
 
 
-def columns(workspace: Workspace) -> dict[str, Any]:
+def keys_in(workspace: Workspace) -> list[str]:
     """What labels, ids and subjects are called in a CSV file of this workspace."""
-    return {kind: workspace.source.get(kind, kind) for kind in ("label", "id", "subject")}
+    return [workspace.source.get(kind, kind) for kind in ("label", "id", "subject")]
 
 
-def ids_from(workspace: Workspace) -> Any:
-    """How records without ids are named in this workspace: as `maxrr.data.load` takes it."""
-    return workspace.source.get("ids_from")
+def reading(note: Mapping[str, str]) -> dict[str, Any]:
+    """How a source is read, as `maxrr.data.load` takes it."""
+    return {kind: note.get(kind, kind) for kind in ("label", "id", "subject")} | {"ids_from": note.get("ids_from")}

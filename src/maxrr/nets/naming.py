@@ -70,6 +70,15 @@ def name_of(network: Network) -> NamedNetwork | None:
         return None
 
 
+def with_outputs(network: Network, classes: int) -> Network:
+    """A network of this library that tells as many classes apart; one that does, and any other, as it is."""
+    named = name_of(network)
+    if named is None or not named.our_own:
+        return network
+    first, outputs, *others = named.arguments
+    return network if outputs >= classes else NamedNetwork(named.maker, (first, classes, *others))
+
+
 def describe(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:
     """Layers and the kinds of weights, which may have been changed since the network was made."""
     return str(network), [

@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 def in_words(receipt: Receipt) -> list[str]:
     """A receipt in sentences."""
     before = f", {receipt.already_forgotten} forgotten before" if receipt.already_forgotten else ""
-    sentences = [
+    asked = (
         f"{count(receipt.requested, 'record')} asked for: {receipt.core} core, {receipt.influential} influential, "
-        f"{receipt.free} free{before}. The model had {receipt.records_before:,} and has "
-        f"{receipt.records_after:,}.",
+        f"{receipt.free} free{before}."
+    )
+    if receipt.added is not None:
+        asked = f"{count(receipt.added, 'record')} added."
+    sentences = [
+        f"{asked} The model had {receipt.records_before:,} and has {receipt.records_after:,}.",
         f"{sentence(receipt.reason)}",
         f"The answer is {exactness(receipt)}{why_unconditional(receipt)}.",
         claim(receipt),
     ]
+    if receipt.subject_tombstones:
+        people = len(receipt.subject_tombstones)
+        sentences.append(f"No record is left about {'1 person' if people == 1 else f'{people:,} people'}.")
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
     if due := audit_due(receipt):

@@ -144,6 +144,13 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
     records = fitted.records
     if not len(given):
         raise DataError("there are no records to add")
+    own, known_columns = given.columns, records.columns
+    if own is not None and known_columns is not None and set(own) != set(known_columns):
+        other = sorted(set(own) ^ set(known_columns))
+        raise DataError(
+            f"the new records have other columns than the model's, such as {other[0]!r}: bring the same ones, in any "
+            "order"
+        )
     if given.shape != records.shape:
         raise DataError(f"the new records have shape {given.shape}, but the model's records have {records.shape}")
     for what, new, known in (("ids", given.ids, records.ids), ("subject ids", given.subjects, records.subjects)):
@@ -158,13 +165,6 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
                 f"the {what} of the model are {kinds[known.dtype.kind]}, and the new ones {kinds[new.dtype.kind]}: "
                 "use one kind"
             )
-    own, known_columns = given.columns, records.columns
-    if own is not None and known_columns is not None and set(own) != set(known_columns):
-        other = sorted(set(own) ^ set(known_columns))
-        raise DataError(
-            f"the new records have other columns than the model's, such as {other[0]!r}: bring the same ones, in any "
-            "order"
-        )
     there = given.ids[records.rows(given.ids) >= 0]
     if len(there):
         raise DataError(

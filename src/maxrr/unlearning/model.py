@@ -21,6 +21,7 @@ from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.given import given_weights
+from maxrr.nets.naming import with_outputs
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Progress
@@ -199,6 +200,38 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted
         return self
+
+    def refit(self, *, folder: str | Path | None = None, progress: Progress | None = None) -> Self:
+        """Fit again on the records that the model has, those that were added among them.
+
+        The core is chosen anew, and the extractor trained on it: records that waited for this become core. What was
+        forgotten stays so, and the receipts stay. A network of this library gets an output for each class.
+
+        Parameters
+        ----------
+        folder : str or Path, optional
+            Where a ranking keeps its runs, as in `fit`.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        MaxRR
+            The model itself.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            No core can be chosen, or the network has too few outputs for the classes that there are now.
+        """
+        with self._lock:
+            fitted, network = self._fitted, self.network
+            self.network = with_outputs(network, len(fitted.records.present))
+            try:
+                return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress)
+            except BaseException:
+                self.network = network
+                raise
 
     def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """The scores that the heads give records.

@@ -153,6 +153,42 @@ class RecordKind:
             changes |= {"inputs": records.inputs[:, order], "columns": self.columns}
         return replace(records, **changes) if changes else records
 
+    def join(self, parts: Sequence[Dataset]) -> Dataset:
+        """`conform` the records of several sources, and put them together. Where two have an id, the first counts.
+
+        Parameters
+        ----------
+        parts : sequence of Dataset
+            Records from any sources.
+
+        Returns
+        -------
+        Dataset
+            All of them. Their classes are those of the workspace, and after these the ones that it does not know.
+        """
+        first, *others = (self.conform(part) for part in parts)
+        if not others:
+            return first
+        own = self.class_names
+        if len(first.class_names) == len(own) and all(first.class_names[place] == own[place] for place in self.present):
+            own = first.class_names  # which still has the names that the workspace has forgotten
+        names = [*dict.fromkeys([*own, *(name for part in (first, *others) for name in part.class_names)])]
+        place = {name: number for number, name in enumerate(names)}
+        taken = np.empty(0, dtype=first.ids.dtype)
+        found = []
+        for part in (first, *others):
+            new = np.setdiff1d(part.ids, taken)
+            kept = part if len(new) == len(part) else part.select(new)
+            labels = np.array([place[name] for name in kept.class_names], dtype=np.int64)[kept.labels]
+            found.append(replace(kept, labels=labels, class_names=tuple(names)))
+            taken = np.union1d(taken, new)
+        whose = [part.subjects for part in found if part.subjects is not None]
+        return Dataset(
+            np.concatenate([part.inputs.astype(self.dtype, copy=False) for part in found]),
+            np.concatenate([part.labels for part in found]), tuple(names), np.concatenate([part.ids for part in found]),
+            np.concatenate(whose) if len(whose) == len(found) else None, first.name, first.columns,
+        )  # fmt: skip
+
     def with_classes(self, records: Dataset) -> Dataset:
         """`conform`, and give the records the classes of the workspace: a source with few records may have few of them.
 

@@ -231,7 +231,8 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         "data that brings it back, and tell nothing to those who do not hold the record"
     )
     if facts.get("people"):
-        about += f". An HMAC of the subject id of each of {len(facts['people']):,} people of whom no record is left"
+        people = "1 person" if len(facts["people"]) == 1 else f"{len(facts['people']):,} people"
+        about += f"; and an HMAC of the subject id of {people} of whom no record is left"
     return Status(
         folder=str(folder), records=counts.records, core=counts.core, influential=counts.influential,
         free=counts.records - counts.core - counts.influential, classes=counts.classes,

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
+from maxrr.nets.naming import with_outputs
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
@@ -29,6 +30,7 @@ from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.errors import NetworkMissing, content_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
@@ -235,17 +237,45 @@ class Workspace:
             the core.
         """
         with self._writing():
-            return self._fit(records, model, allow_copies, source, progress)
+            return self._fit(records, None, model, allow_copies, source, progress)
+
+    def refit(self, records: Dataset, *, progress: Progress | None = None) -> Self:
+        """Fit again on the records that are here, those that were added among them, and commit. See `MaxRR.refit`.
+
+        Parameters
+        ----------
+        records : Dataset
+            The raw records that the model has. Others, such as forgotten ones, may be among them; they are left out.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
+
+        Returns
+        -------
+        Workspace
+            The workspace itself.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            A record of the model is not among them, or is not as it was learned.
+        maxrr.errors.WorkspaceError
+            The workspace is open for reading only, was closed, or the caller's own code chose the core: use `fit`.
+        """
+        with self._writing(), self._at_hand(records) as fitted:
+            model = clone(self._model)
+            model.network = with_outputs(model.network, len(fitted.records.present))
+            return self._fit(fitted.records.retained(), fitted.labels, model, None, None, progress)
 
     def _fit(
-        self, records: Dataset, model: MaxRR | None, allow_copies: str | None, source: Mapping[str, str] | None,
-        progress: Progress | None,
+        self, records: Dataset, labels: NDArray[Any] | None, model: MaxRR | None, allow_copies: str | None,
+        source: Mapping[str, str] | None, progress: Progress | None,
     ) -> Self:  # fmt: skip
         before = self._store.root
-        if model is None:
-            model = self._model
-            if model.core is None:
-                raise WorkspaceError("the core of this workspace was chosen in a way of your own: pass the model, too")
+        model = self._model if model is None else model
+        if model.core is None:
+            raise WorkspaceError(
+                "the core of this workspace was chosen in a way of your own: use fit, and pass the model, too"
+            )
         fresh = clone(model)
         own = vars(model).get("_state")
         if before is not None:
@@ -255,7 +285,8 @@ class Workspace:
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
             fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
-        fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), progress=progress)
+        known = np.arange(len(records.class_names)) if labels is None else labels
+        fresh._fit(records, known, allow_copies, self._store.ranking(), progress)
         after = fresh._fitted
         sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
         network, self._network = self._network, fresh.network
@@ -680,6 +711,38 @@ class Workspace:
         if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
 
+    def holds(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Which of some records are here.
+
+        Parameters
+        ----------
+        ids : array
+            Record ids, of the kind that the workspace has.
+
+        Returns
+        -------
+        array of bool
+            One answer per id.
+        """
+        with self._lock:
+            return self._fitted.records.rows(np.asarray(ids)) >= 0
+
+    def forgotten(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Which of some records were forgotten here.
+
+        Parameters
+        ----------
+        ids : array
+            Record ids. An integer and its text are the same id.
+
+        Returns
+        -------
+        array of bool
+            One answer per id.
+        """
+        with self._lock:
+            return self._fitted.tombstones.knows(self._fitted.key, np.asarray(ids))
+
     def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
         """Which of these records were forgotten here, so that `fit` would refuse them.
 
@@ -732,6 +795,43 @@ class Workspace:
         """
         with self._lock:
             return on_receipt(self._fitted.key, receipt, ids)
+
+    def names_person(self, receipt: Receipt, subject: int | str) -> bool:
+        """Whether a receipt says of a person that no record was left.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            A receipt of this workspace.
+        subject : int or str
+            The subject id. An integer and its text are the same.
+
+        Returns
+        -------
+        bool
+            True if the last record about them was forgotten by this request.
+        """
+        with self._lock:
+            return subject_hmac(self._fitted.key, subject) in (receipt.subject_tombstones or ())
+
+    def is_about(self, subject: int | str) -> bool:
+        """Whether a record here is about a person.
+
+        Parameters
+        ----------
+        subject : int or str
+            The subject id. An integer and its text are the same.
+
+        Returns
+        -------
+        bool
+            True if there is one.
+        """
+        with self._lock:
+            records = self._fitted.records
+            return records.subjects is not None and str(subject) in set(
+                map(str, records.subjects[records.alive].tolist())
+            )
 
     def receipt_path(self, number: int) -> Path:
         """Where the receipt of a request is kept.

@@ -1,0 +1,111 @@
+"""`maxrr add` and `maxrr refit`: more records at once, and a core that has seen them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from time import perf_counter
+from typing import Annotated
+
+from typer import Argument, Option
+
+from maxrr.cli import show
+from maxrr.cli.fit import UNDONE as UNFITTED
+from maxrr.cli.fit import fitted
+from maxrr.cli.fit import tell as tell_fitted
+from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Network, Source, Wait, Yes
+from maxrr.cli.outcome import answer, request_done, told
+from maxrr.cli.requests import as_json, tell
+from maxrr.cli.unlearn import confirm
+from maxrr.cli.workspaces import check_network, opened, raw_records, reading, sides, to_keep, word
+
+UNDONE = "nothing was changed, and no record added"  # what is said to somebody who interrupts
+Column = Annotated[
+    str | None, Option(help="CSV files only: the column with this. Give it if it is not called as when fitting.")
+]
+
+
+def add(
+    workspace: Folder,
+    source: Annotated[
+        str,
+        Argument(
+            metavar="SOURCE",
+            help="The new records, all of them: an .npz or .csv file, a folder of images, or a data set known by name.",
+        ),
+    ],
+    label: Column = None,
+    id: Column = None,
+    subject: Column = None,
+    ids_from: FromWhat = None,
+    plan: Annotated[
+        bool, Option("--plan", help="Say what it would do and how long it takes, and change nothing.")
+    ] = False,
+    allow_copies: Copies = None,
+    yes: Yes = False,
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Learn more records: into the heads at once and exactly, into the core not before the next `maxrr refit`.
+
+    All records of the source are added; none is set aside for testing. An id that is there, or was forgotten, is
+    refused. Without --yes the plan is shown first, to be confirmed at the terminal. The workspace keeps where the
+    records came from, and reads them there again when it has to train. So do not write tomorrow's over today's.
+
+    Examples:
+
+        maxrr add ws/ monday.csv
+        maxrr add ws/ monday.csv --plan
+        maxrr add ws/ new-photos/ --yes --json
+    """
+    from maxrr.data import load
+
+    with told() as outcome:
+        with opened(workspace, wait, network=network, read_only=plan) as found:
+            check_network(found)
+            given = {"label": label, "id": id, "subject": subject, "ids_from": word(ids_from)}
+            columns = reading(found.source) | {name: value for name, value in given.items() if value is not None}
+            with show.progress() as progress:
+                new, _ = load(source, **columns, whole=True, progress=progress)
+            planned = found.plan_add(found.kind.conform(new), allow_copies=allow_copies)
+            if plan:
+                show.json(as_json(planned)) if json else tell(planned)
+                return
+            confirm(planned, "Add these records?", yes=yes, json=json)
+            before, notes = found.model_hash_, to_keep(source, **columns)
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
+                records = raw_records(found, None, progress) if planned.action.fits_anew else None
+                receipt = found.execute(planned, records=records, source=notes, progress=progress)
+            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
+            models = before, found.model_hash_
+        answer(receipt, path, models, json=json)
+
+
+def refit(
+    workspace: Folder, source: Source = None, network: Network = None, wait: Wait = WAIT, json: Json = False
+) -> None:
+    """Fit again on all records that the workspace has, those that were added among them.
+
+    The core is chosen anew by the same rule, and the extractor trained on it, as `maxrr fit` was told to. Records that
+    were forgotten are left out, though the source may still have them. Tombstones and receipts stay.
+
+    Examples:
+
+        maxrr refit ws/
+        maxrr refit ws/ --source /backup/first.csv --source /backup/added.csv
+    """
+    started = perf_counter()
+    with told() as outcome:
+        with opened(workspace, wait, network=network) as found, show.progress() as progress:
+            check_network(found)
+            with outcome.work(workspace, UNFITTED, fitted):
+                training, test = sides(found, source, progress)
+                found.refit(training, progress=progress)
+            outcome.unfinished = found.unfinished
+            accuracy = found.score(test) if len(test) else None
+            present = found.status()
+        seconds = perf_counter() - started
+        if json:
+            show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
+        else:
+            tell_fitted(present, len(test), accuracy, seconds)

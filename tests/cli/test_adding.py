@@ -1,0 +1,149 @@
+"""`maxrr add` and `maxrr refit`: records of another day, from the shell."""
+
+from pathlib import Path
+
+import pytest
+from sklearn.base import clone
+from tests.cli.shell import Shell, kinds, model_of
+
+from maxrr.data import load
+from maxrr.workspace import Workspace
+
+HEADER = "visit,person,state,age,weight"
+
+
+def lines_of(rows: range, state: str | None = None) -> list[str]:
+    return [
+        f"v{row},p{row // 3},{state or ('ill' if row % 4 else 'well')},{row % 4 + row / 100},{row % 7}" for row in rows
+    ]
+
+
+@pytest.fixture
+def monday(tmp_path: Path) -> Path:
+    """Visits of a later day. Their columns are called as when fitting."""
+    path = tmp_path / "monday.csv"
+    path.write_text("\n".join([HEADER, *lines_of(range(60, 72))]))
+    return path
+
+
+def columns() -> tuple[str, ...]:
+    return ("--label", "state", "--id", "visit", "--subject", "person")
+
+
+def test_all_records_of_a_source_are_added(shell: Shell, visits: Path, monday: Path) -> None:
+    before = shell("status", visits, "--json").json
+    planned = shell("add", visits, monday, "--plan", "--json").json
+    assert (planned["added"], planned["requested"], planned["guarantee"]) == (12, 0, "exact-refit")
+    assert "12 records that the rule makes core" in planned["conditions"][0]
+    assert "12 to add" in shell("add", visits, monday, "--plan").out
+    assert shell("status", visits, "--json").json == before
+    assert "say --yes" in shell("add", visits, monday, code=2).err
+    shown = shell("add", visits, monday, "--yes").out
+    assert "12 records are added" in shown
+    after = shell("status", visits, "--json").json
+    assert (after["records"], after["added_since_fit"], after["waiting_for_fit"]) == (before["records"] + 12, 12, 12)
+    assert [each["name"] for each in after["added_sources"]] == [str(monday)]
+    told = shell("status", visits).out
+    assert "12 of them are core from then on: maxrr refit" in told
+    assert "+12" in told
+    assert "12 records added." in shell("receipt", "show", visits / "receipts" / "000001.json").out
+    shell("receipt", "verify", visits / "receipts" / "000001.json", "--workspace", visits)
+    again = shell("add", visits, monday, "--yes", code=1)
+    assert "12 of the record ids are in the model already" in again.err
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_trained_again_reads_every_source(shell: Shell, visits: Path, monday: Path, tmp_path: Path) -> None:
+    shell("add", visits, monday, "--yes")
+    one = kinds(visits)["core"][0]
+    receipt = shell("unlearn", visits, "--ids", one, "--policy", "retrain", "--yes", "--json").json
+    assert (receipt["guarantee"], receipt["unconditional"]) == ("exact-retrain", False)
+    assert shell("replay", visits, 2, "--json").json["outcome"] == "identical"
+    # A bundle elsewhere is replayed with both files, in whichever way they are brought.
+    with Workspace.open(visits, read_only=True) as workspace:
+        first = workspace.source["name"]
+    shell("bundle", visits, tmp_path / "bundle")
+    brought = ("--bundle", tmp_path / "bundle", "--data", first, "--data", monday, *columns())
+    shell("replay", "--receipt", visits / "receipts" / "000002.json", *brought)
+    missing = ("--bundle", tmp_path / "bundle", "--data", first, *columns())
+    assert "12 of the" in shell("replay", "--receipt", visits / "receipts" / "000002.json", *missing, code=1).err
+    # All of it in one file, and the added ones among those that a fit would set aside.
+    whole = tmp_path / "whole.csv"
+    whole.write_text("\n".join([HEADER, *lines_of(range(72))]))
+    monday.rename(tmp_path / "moved.csv")
+    assert "nothing is there: use --source" in shell("replay", visits, 2, code=1).err
+    assert shell("replay", visits, 2, "--source", whole, "--json").json["outcome"] == "identical"
+
+
+def test_a_refit_takes_in_what_waited_and_leaves_out_what_was_forgotten(
+    shell: Shell, visits: Path, monday: Path, tmp_path: Path, visits_csv: Path
+) -> None:
+    shell("add", visits, monday, "--yes")
+    gone = kinds(visits)["core"][:2]
+    shell("unlearn", visits, "--ids", ",".join([*gone, "v60"]), "--policy", "retrain", "--yes")
+    fitted = shell("refit", visits, "--json").json
+    assert (fitted["added_since_fit"], fitted["waiting_for_fit"], fitted["requests"]) == (0, 0, 2)
+    assert fitted["core"] == fitted["records"]
+    assert fitted["unconditional"]
+    # A fit from scratch of just these gives the same.
+    left = {*kinds(visits)["core"]}
+    assert not left & {*gone, "v60"}
+    everyone = visits_csv.read_text().splitlines()[1:] + lines_of(range(60, 72))
+    (tmp_path / "left.csv").write_text("\n".join([HEADER, *(line for line in everyone if line.split(",")[0] in left)]))
+    with Workspace.open(visits) as workspace:
+        names = dict(zip(("label", "id", "subject"), columns()[1::2], strict=True))
+        records, _ = load(tmp_path / "left.csv", **names, whole=True)
+        model = workspace.model
+        assert model.content_hash_ == records.content_hash()
+        assert clone(model).fit(records).model_hash_ == model.model_hash_
+    # It goes on from there: the next addition is refused what was forgotten.
+    shell("refit", visits)
+    (tmp_path / "back.csv").write_text("\n".join([HEADER, *lines_of(range(60, 61))]))
+    assert "must not come back" in shell("add", visits, tmp_path / "back.csv", "--yes", code=1).err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_new_class_is_added_and_fitted(shell: Shell, visits: Path, tmp_path: Path) -> None:
+    path = tmp_path / "dead.csv"
+    path.write_text("\n".join([HEADER, *lines_of(range(80, 86), "dead")]))
+    receipt = shell("add", visits, path, "--yes", "--json").json
+    assert "it was trained on no record of 1 class of these" in receipt["reason"]
+    assert shell("status", visits, "--json").json["classes"] == ["ill", "well", "dead"]
+    fitted = shell("refit", visits, "--json").json
+    assert (fitted["classes"], fitted["heads"]) == (["ill", "well", "dead"], 3)
+    assert shell("replay", visits, 1, code=5).out  # superseded
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (["visit,person,state,age", "v90,p1,ill,2"], "columns"),
+        ([HEADER], "no records"),
+        (["visit,state,age,weight", "v90,ill,1,2"], "person"),
+    ],
+)
+def test_what_does_not_fit(shell: Shell, visits: Path, tmp_path: Path, lines: list[str], named: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("\n".join(lines))
+    before = model_of(visits)
+    assert named in shell("add", visits, path, "--yes", code=1).err
+    assert model_of(visits) == before
+
+
+def test_somebody_forgotten_is_known_and_on_the_receipt(shell: Shell, visits: Path) -> None:
+    with Workspace.open(visits, read_only=True) as workspace:
+        fitted = workspace._fitted
+        person = str(fitted.records.subjects[0])
+    shell("unlearn", visits, "--subject", person, "--policy", "keep-extractor", "--yes")
+    receipt = visits / "receipts" / "000001.json"
+    assert person not in receipt.read_text()
+    again = shell("plan", visits, "--subject", person, code=3)
+    assert f"'{person}' was forgotten on 20" in again.err
+    assert "(receipt 1)" in again.err
+    assert "no record is about 'p999'" in shell("plan", visits, "--subject", "p999", code=3).err
+    shell("receipt", "verify", receipt, "--workspace", visits, "--subject", person)
+    other = shell("receipt", "verify", receipt, "--workspace", visits, "--subject", "p999", code=4)
+    assert "the person is not on the receipt" in other.out
+    assert "--subject needs --workspace" in shell("receipt", "verify", receipt, "--subject", person, code=2).err
+    assert "No record is left about 1 person." in shell("receipt", "show", receipt).out
+    assert "the subject id of 1 person of whom no record is left" in shell("status", visits).out

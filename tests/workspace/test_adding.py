@@ -1,0 +1,175 @@
+"""Records that are added to a workspace: durable, and as in memory."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.unlearning.problems import core_of, joined
+from tests.workspace.problems import (
+    HASHED,
+    NEWCOMERS,
+    cases,
+    contents,
+    facts,
+    fixed_key,
+    kinds,
+    model_facts,
+    named,
+    reopened,
+)
+
+from maxrr.data import DataError
+from maxrr.errors import WorkspaceError
+from maxrr.unlearning import Receipt
+from maxrr.workspace import Commit, Workspace, overview
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of a class with one record
+
+
+@pytest.mark.parametrize("case", ["hash, words", "frequency", "frozen, words"])
+def test_adding_is_that_of_the_model_in_memory(case, tmp_path):
+    records, model = cases()[case]
+    new = named(NEWCOMERS) if "words" in case else NEWCOMERS
+    with fixed_key():
+        inside = clone(model).fit(records)
+        workspace = Workspace.create(tmp_path / "ws", model, records)
+    with workspace:
+        for verb in (lambda each: each.add(new), lambda each: each.unlearn(new.ids[:2])):
+            receipts = verb(inside), verb(workspace)
+            assert receipts[0].added == receipts[1].added
+            assert model_facts(workspace._model, records) == model_facts(inside, records)
+        before = facts(workspace, records)
+        status = workspace.status()
+        assert (status.added_since_fit, status.waiting_for_fit) == (3, len(inside._fitted.waiting))
+        assert workspace.status().conditions == inside._fitted.conditions
+    assert reopened(tmp_path / "ws", records) == before
+    assert overview(tmp_path / "ws").status == status
+
+
+def test_rows_are_appended_and_the_rest_is_not_written_again(workspace, folder, records):
+    """Unless what arrives needs other rows, such as longer ids."""
+    (rows,) = folder.glob("rows-*")
+    before = rows.read_bytes()
+    workspace.add(named(NEWCOMERS) if records.ids.dtype.kind == "U" else NEWCOMERS)
+    assert rows.read_bytes()[: len(before)] == before
+    assert len(rows.read_bytes()) == len(before) * 85 // 80
+
+
+def test_wider_ids_make_another_table(tmp_path):
+    records, model = cases()["full, words"]
+    with Workspace.create(tmp_path / "ws", model, records) as workspace:
+        new = named(NEWCOMERS)
+        long = np.array([f"{id_} with a longer name" for id_ in new.ids])
+        workspace.add(new.inputs, [new.class_names[label] for label in new.labels], ids=long, subjects=new.subjects)
+        before = facts(workspace, records)
+        workspace.unlearn(long[:1])
+        assert workspace.holds(long).tolist() == [False, True, True, True, True]
+        assert workspace.forgotten(long).tolist() == [True, False, False, False, False]
+    assert before["late"][0] == sorted(long.tolist())
+    assert Commit.last(tmp_path / "ws").requests == 2
+
+
+def test_where_records_come_from_is_kept_for_each_addition(folder, records):
+    with Workspace.open(folder) as workspace:
+        first = workspace.sources
+        workspace.add(NEWCOMERS.select(NEWCOMERS.ids[:2]), source={"name": "monday"})
+        workspace.add(NEWCOMERS.select(NEWCOMERS.ids[2:]))
+        assert workspace.sources == (*first, {"name": "monday"})
+    with Workspace.open(folder) as workspace:
+        assert workspace.sources == (*first, {"name": "monday"})
+        assert workspace.status().added_sources == [{"name": "monday"}]
+        everyone = joined(records, NEWCOMERS)
+        workspace.refit(everyone)
+        assert workspace.sources == (*first, {"name": "monday"})
+        workspace.fit(everyone, source={"name": "all"})
+        assert workspace.sources == ({"name": "all"},)
+
+
+def test_a_refit_is_a_fit_of_what_is_here(workspace, records):
+    everyone = joined(records, NEWCOMERS)
+    core = kinds(workspace.model)[0]
+    workspace.add(NEWCOMERS)
+    gone = [core[0], NEWCOMERS.ids[0]]
+    workspace.unlearn(gone, core_policy="keep-extractor")
+    assert core_of(workspace.model).tolist() == core[1:].tolist()
+    with pytest.raises(DataError, match="not in this data"):
+        workspace.refit(records)
+    workspace.refit(everyone)
+    status = workspace.status()
+    assert (status.added_since_fit, status.core_left_in_extractor, status.requests) == (0, 0, 2)
+    assert workspace.model_hash_ == clone(workspace.model).fit(everyone.without(gone)).model_hash_
+    left = everyone.without(gone).ids
+    assert core_of(workspace.model).tolist() == np.sort(left[HASHED.is_core(left)]).tolist()
+    with pytest.raises(DataError, match="must not come back"):
+        workspace.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
+
+
+def test_in_memory_too(records):
+    model = clone(cases()["hash"][1]).fit(records)
+    model.add(NEWCOMERS)
+    receipts = model.bundle().receipts
+    model.unlearn(NEWCOMERS.ids[:1])
+    model.refit()
+    assert (len(model._fitted.late), len(model.bundle().receipts)) == (0, len(receipts) + 1)
+    assert len(model.heads_.coef_) == 4
+    with pytest.raises(DataError, match="must not come back"):
+        model.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
+
+
+def test_nothing_is_left_of_an_addition_that_failed(workspace, folder, monkeypatch):
+    before, state = contents(folder), workspace.model_hash_
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.workspace.commits.write_atomically", full)
+        with pytest.raises(OSError, match="No space"):
+            workspace.add(NEWCOMERS)
+    assert (contents(folder), workspace.model_hash_) == (before, state)
+    assert workspace.add(NEWCOMERS).number == 1
+
+
+def test_threads_add_and_predict_together(workspace, records):
+    parts = [NEWCOMERS.select([id_]) for id_ in NEWCOMERS.ids]
+    with ThreadPoolExecutor(4) as pool:
+        done = [pool.submit(workspace.add, part) for part in parts]
+        asked = [pool.submit(workspace.decision_function, records) for _ in range(6)]
+        numbers = sorted(each.result().number for each in done)
+        assert all(len(each.result()) == len(records) for each in asked)
+    assert numbers == [1, 2, 3, 4, 5]
+    assert workspace.status().added_since_fit == 5
+
+
+def test_who_only_reads_can_plan_it_and_not_do_it(folder):
+    with Workspace.open(folder, read_only=True) as reader:
+        assert reader.plan_add(NEWCOMERS).added == 5
+        with pytest.raises(WorkspaceError, match="for reading only"):
+            reader.add(NEWCOMERS)
+
+
+def test_somebody_of_whom_no_record_is_left_is_remembered(folder, records):
+    person = int(records.subjects[0])
+    with Workspace.open(folder) as workspace:
+        receipt = workspace.unlearn(subjects=[person], core_policy="keep-extractor")
+        ids = records.ids[records.subjects == records.subjects[10]]
+        one, last = (workspace.unlearn(some, core_policy="keep-extractor") for some in (ids[:1], ids[1:]))
+    assert (len(receipt.subject_tombstones), one.subject_tombstones, len(last.subject_tombstones)) == (1, None, 1)
+    with Workspace.open(folder) as workspace:
+        for who, number in ((person, 1), (int(records.subjects[10]), 3)):
+            words = rf"{who} was forgotten on {receipt.time[:10]} \(receipt {number}\)"
+            with pytest.raises(ValueError, match=words):
+                workspace.plan(subjects=[who])
+        assert workspace.names_person(Receipt.from_json(receipt.to_json()), person)
+        assert not workspace.names_person(last, person)
+        with pytest.raises(ValueError, match="Nothing else of the request is done: leave them out"):
+            workspace.plan(subjects=[person, int(records.subjects[20])])
+        # Somebody who comes back with other records is here again.
+        back = NEWCOMERS.select(NEWCOMERS.ids[:1])
+        workspace.add(back.inputs, ["kind 0"], ids=back.ids, subjects=[person])
+        assert workspace.is_about(person)
+        assert workspace.plan(subjects=[person]).requested == 1
+        workspace.fit(records.without(np.concatenate([ids, records.ids[records.subjects == person]])))
+        with pytest.raises(ValueError, match=r"was forgotten on .* \(receipt 3\)"):
+            workspace.plan(subjects=[int(records.subjects[10])])
