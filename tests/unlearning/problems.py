@@ -20,7 +20,7 @@ SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
 NEW_CLASS = "kind 3"  # of records that are added to the table
 
 CORES = {
-    "frequency": FrequencyCore(150, runs=2, key="ties"),
+    "frequency": FrequencyCore(150, runs=2, tie_breaker="ties"),
     "hash": HashCore(0.5, key="house"),
     "full": FullCore(),
     "frozen": Frozen(),

@@ -19,8 +19,17 @@ from maxrr.cli.unlearn import confirm
 from maxrr.cli.workspaces import check_network, opened, raw_records, reading, sides, to_keep, word
 
 UNDONE = "nothing was changed, and no record added"  # what is said to somebody who interrupts
-Column = Annotated[
-    str | None, Option(help="CSV files only: the column with this. Give it if it is not called as when fitting.")
+LabelColumn = Annotated[
+    str | None,
+    Option(help="CSV files only: the column with the class. Give it if it has another name than at the fit."),
+]
+IdColumn = Annotated[
+    str | None,
+    Option(help="CSV files only: the column with the record id. Give it if it has another name than at the fit."),
+]
+SubjectColumn = Annotated[
+    str | None,
+    Option(help="CSV files only: the column with the subject id. Give it if it has another name than at the fit."),
 ]
 
 
@@ -33,9 +42,9 @@ def add(
             help="The new records, all of them: an .npz or .csv file, a folder of images, or a data set known by name.",
         ),
     ],
-    label: Column = None,
-    id: Column = None,
-    subject: Column = None,
+    label: LabelColumn = None,
+    id: IdColumn = None,
+    subject: SubjectColumn = None,
     ids_from: FromWhat = None,
     plan: Annotated[
         bool, Option("--plan", help="Say what it would do and how long it takes, and change nothing.")

@@ -12,7 +12,7 @@ from maxrr.cli import show
 from maxrr.cli.inputs import records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
 from maxrr.cli.status import size
-from maxrr.cli.workspaces import check_network, check_outside, keys_in, opened, raw_records
+from maxrr.cli.workspaces import check_network, check_outside, opened, raw_records, text_columns_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,10 +46,10 @@ def predict(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        kind, keys = found.kind, keys_in(found)
+        kind, text_columns = found.kind, text_columns_of(found)
         if kind.columns is None and any(path.suffix.lower() == ".csv" for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
-        read = [records_in(path, kind, keys) for path in files]
+        read = [records_in(path, kind, text_columns) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
         with show.progress() as progress:

@@ -134,7 +134,7 @@ def known_sources(workspace: Workspace) -> list[dict[str, str]]:
     return [note for number, note in enumerate(notes) if note not in notes[:number]]
 
 
-def keys_in(workspace: Workspace) -> list[str]:
+def text_columns_of(workspace: Workspace) -> list[str]:
     """What labels, ids and subjects are called in a CSV file of this workspace."""
     return [workspace.source.get(kind, kind) for kind in ("label", "id", "subject")]
 

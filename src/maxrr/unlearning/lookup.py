@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.checks import check_keys, listed
+from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.classes import with_arriving
@@ -24,10 +24,10 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
-        people = np.unique(keys_of(subjects, "subject ids"))
+        people = np.unique(ids_of(subjects, "subject ids"))
         check_people(fitted, people)
         ids = fitted.records.ids[fitted.records.of_subjects(people)]
-    wanted = np.unique(keys_of(ids, "record ids"))
+    wanted = np.unique(ids_of(ids, "record ids"))
     found = fitted.records.rows(wanted)
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
     gone = fitted.tombstones.knows(fitted.key, missing)
@@ -60,9 +60,9 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     raise NotHere(f"{', '.join(said[:5])}{more}{left}{alone}")
 
 
-def keys_of(given: Ids | None, what: str) -> NDArray[Any]:
+def ids_of(given: Ids | None, what: str) -> NDArray[Any]:
     """Ids as a request may give them: one or many, also in a column of objects."""
-    return check_keys(listed(given), what)
+    return check_identifiers(listed(given), what)
 
 
 def look_up_for_replacing(
