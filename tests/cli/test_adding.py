@@ -44,7 +44,7 @@ def test_all_records_of_a_source_are_added(shell: Shell, visits: Path, monday: P
     assert (after["records"], after["added_since_fit"], after["waiting_for_fit"]) == (before["records"] + 12, 12, 12)
     assert [each["name"] for each in after["added_sources"]] == [str(monday)]
     told = shell("status", visits).out
-    assert "12 of them are core from then on: maxrr refit" in told
+    assert "12 become core by `maxrr refit" in " ".join(told.split())
     assert "+12" in told
     assert "12 records added." in shell("receipt", "show", visits / "receipts" / "000001.json").out
     shell("receipt", "verify", visits / "receipts" / "000001.json", "--workspace", visits)

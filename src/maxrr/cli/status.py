@@ -118,12 +118,11 @@ def aged(status: Status) -> str:
     """How far the core has aged: what the extractor has not seen."""
     from maxrr.report.words import count, percent
 
-    said = f"{count(status.added_since_fit, 'record')}, {percent(status.added_since_fit / status.records, 1)} of all"
-    if status.waiting_for_fit:
-        said += (
-            f"; {status.waiting_for_fit:,} of them {'is' if status.waiting_for_fit == 1 else 'are'} core from then on"
-        )
-    return f"{said}: maxrr refit {show.near(status.folder)}"
+    late, waiting, command = status.added_since_fit, status.waiting_for_fit, f"maxrr refit {show.near(status.folder)}"
+    said = f"{count(late, 'record')}, {percent(late / status.records, 1)} of all: the extractor has seen none of them"
+    if not waiting:
+        return f"{said}; `{command}` chooses the core anew"
+    return f"{said}; {waiting:,} {'becomes' if waiting == 1 else 'become'} core by `{command}`"
 
 
 def size(count: int) -> str:
