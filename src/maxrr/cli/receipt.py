@@ -33,7 +33,7 @@ def present(file: File, json: Json = False) -> None:
 
     receipt = read(file)
     if json:
-        show.json(asdict(receipt))
+        show.json({name: value for name, value in asdict(receipt).items() if value is not None})
         return
     show.say(f"Receipt {receipt.number}, {receipt.time}: {receipt.guarantee}")
     for sentence in in_words(receipt):
