@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, to_numpy
+from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
 from maxrr.svm.problem import Head, Samples
@@ -62,12 +62,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class against the rest.
 
     For each class it minimises ½|w|² + C Σ max(0, 1 − yᵢ(w·xᵢ + b)); two classes share one head. It keeps a copy of
-    the samples in float64, so that `forget` and `insert` can move the solution when samples leave or arrive. Their
+    the samples, so that `forget` and `insert` can move the solution when samples leave or arrive. Their
     result equals that of `fit` on the remaining samples in any order, byte for byte wherever the certificate is
     `decided`.
 
     Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
     the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
+    Samples are kept in float64; a NumPy array that would take more than half a GiB in it stays in float16 or float32,
+    and is read in blocks, as a memory map is. What is computed is the same.
 
     Parameters
     ----------
@@ -77,6 +79,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     unsolved : {"raise", "warn"}
         What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
         or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
+    copy_X : bool
+        Whether to keep a copy of the samples, as by default. Without, the estimator works on the array that it was
+        given, where it can: `forget` then overwrites rows of yours, and nobody else may change them. For samples that
+        are in memory once, or in a writable memory map.
 
     Attributes
     ----------
@@ -110,9 +116,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     0.0
     """
 
-    def __init__(self, C: float = 1.0, *, unsolved: str = "raise") -> None:
+    def __init__(self, C: float = 1.0, *, unsolved: str = "raise", copy_X: bool = True) -> None:
         self.C = C
         self.unsolved = unsolved
+        self.copy_X = copy_X
 
     # What callers do
 
@@ -144,7 +151,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         classes, codes = validation.classes(labels)
-        kept = validation.owned(features)
+        kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features)
         samples = Samples(
             kept, *validation.sizes(kept), codes, alive=np.ones(len(labels), dtype=bool)
         )  # fmt: skip
@@ -279,7 +286,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         classes, codes = np.unique(validation.joined(fitted.classes, labels), return_inverse=True)
         check_two(np.union1d(fitted.classes[classes_present(old.codes, staying)], labels))
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
-        fresh = validation.owned(like(to_numpy(features), old.X))
+        fresh = validation.as_narrow(validation.owned(like(to_numpy(features), old.X)), old.X)
         added = exchange(
             solution, fitted.C, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64)
         )
@@ -304,7 +311,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         coef, intercept = self.coef_, self.intercept_
         features = self._checked(X)
-        scores = features @ like(coef.T.copy(), features) + like(intercept, features)
+        scores = times(features, like(coef.T.copy(), features)) + like(intercept, features)
         wanted: Array = scores[:, 0] if len(intercept) == 1 else scores
         return wanted
 
@@ -416,8 +423,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
 def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
-    X = np.abs(found.solution.samples.rows(np.flatnonzero(found.solution.samples.alive)))
-    largest = np.max(X, axis=0)
+    largest = validation.largest_by_column(found.solution.samples.X)
     known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (

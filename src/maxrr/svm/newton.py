@@ -16,7 +16,7 @@ This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & 
 import math
 from dataclasses import dataclass
 
-from maxrr.svm.arrays import AnyArray, namespace, solve_positive
+from maxrr.svm.arrays import AnyArray, combined, namespace, solve_positive, times, wide
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms
@@ -62,14 +62,14 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
     xp = namespace(X)
     # With tiny features all margins are within rounding of b: counting b from where it starts keeps their digits.
     base, shift = 1.0 - y * b, 0.0
-    start = shortfall = base - y * (X @ w)
+    start = shortfall = base - y * times(X, w)
     steps, strayed, bottom = 0, False, xp.zeros_like(cap)
     while True:
         # 1. Multipliers and gradient at this point.
         raised = problem.centre + sigma * shortfall
         multipliers = xp.minimum(xp.maximum(raised, bottom), cap)
         signed = multipliers * y
-        gradient_w = w - problem.pull - signed @ X
+        gradient_w = w - problem.pull - combined(signed, X)
         gradient_b = -problem.tilt - float(xp.sum(signed))
         if abs(gradient_b) <= ROUNDING * (abs(problem.tilt) + float(xp.sum(multipliers))):
             gradient_b = 0.0  # the classes balance as well as sums can tell
@@ -80,7 +80,7 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
             break
         # 2. Newton's direction. Centring the band separates w from b and keeps the system well conditioned.
         step_w, step_b = direction(X, in_band, n_band, sigma, gradient_w, gradient_b)
-        change = y * (X @ step_w + step_b)
+        change = y * (times(X, step_w) + step_b)
         # 3. The exact minimiser along it: the function is piecewise quadratic there.
         slope = float(gradient_w @ step_w) + gradient_b * step_b
         size = line_search(
@@ -91,7 +91,7 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
         if size == 0.0:
             break
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
-        shortfall = base - y * (X @ w + shift) if steps % 8 == 0 else shortfall - size * change
+        shortfall = base - y * (times(X, w) + shift) if steps % 8 == 0 else shortfall - size * change
         strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
     spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
     return Point(w, b + shift, multipliers, spread, strayed)
@@ -108,7 +108,7 @@ def direction(
         return -gradient_w, 0.0
     chosen = xp.nonzero(in_band)[0]
     stride = -(-n_band // MOST_BAND_ROWS)
-    centred = xp.take(X, chosen[::stride], axis=0)
+    centred = wide(xp.take(X, chosen[::stride], axis=0))
     mean = xp.mean(centred, axis=0)
     centred -= mean
     gradient = gradient_w - gradient_b * mean

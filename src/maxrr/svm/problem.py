@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, to_numpy
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, times, to_numpy, wide
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.fixed_point import Fixed
 
@@ -44,21 +44,21 @@ class Samples:
         """X @ weights (d × heads): one pass over the data."""
         self.counter.passes += 1
         self.counter.rows += len(self.codes)
-        return to_numpy(self.X @ like(weights, self.X))
+        return to_numpy(times(self.X, like(weights, self.X)))
 
     def everything(self) -> AnyArray:
-        """All features, where they are."""
+        """All features, where and as they are."""
         self.counter.rows += len(self.codes)
         return self.X
 
     def on_device(self, positions: Ints) -> AnyArray:
-        """Some samples' features, where X is."""
+        """Some samples' features, where and as X is."""
         self.counter.rows += len(positions)
         return rows(self.X, positions)
 
     def rows(self, positions: Ints) -> Floats:
-        """Some samples' features in main memory."""
-        return to_numpy(self.on_device(positions))
+        """Some samples' features in main memory, in float64."""
+        return wide(to_numpy(self.on_device(positions)))
 
     def longest(self, chosen: Bools | Ints) -> float:
         """The length of the longest among the chosen samples, 0.0 if there are none."""
@@ -66,7 +66,7 @@ class Samples:
 
     def column(self, number: int, chosen: Ints) -> Floats:
         """One feature of the chosen samples."""
-        return to_numpy(self.X[:, number])[chosen]
+        return wide(to_numpy(self.X[:, number])[chosen])
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.arrays import Bools, Floats, Ints, times
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
@@ -39,13 +39,19 @@ def taken(model: LinearSVM) -> list[HeadState]:
     ]  # fmt: skip
 
 
-def restored(C: float, features: Floats, labels: NDArray[Any], alive: Bools, heads: list[HeadState]) -> LinearSVM:
-    """The model that these heads were taken from. Rows that are not alive may hold anything."""
+def restored(
+    C: float, features: NDArray[Any], labels: NDArray[Any], alive: Bools, heads: list[HeadState], *, copy_X: bool = True
+) -> LinearSVM:  # fmt: skip
+    """The model that these heads were taken from. Rows that are not alive may hold anything.
+
+    Without a copy it works on the array of features itself, where it can.
+    """
     classes = np.unique(labels[alive])
     codes = np.where(alive, np.searchsorted(classes, labels), -1).astype(np.int64)
-    X = validation.owned(np.where(alive[:, None], features, 0.0))
+    X = features if not copy_X and validation.can_keep(features) else validation.owned(features)
+    X[~alive] = 0.0
     samples = Samples(X, *validation.sizes(X), codes, alive.copy())
-    scores = X @ np.stack([head.w for head in heads], axis=1)
+    scores = times(X, np.stack([head.w for head in heads], axis=1))
     solved = []
     for state, score in zip(heads, scores.T, strict=True):
         positive = int(np.searchsorted(classes, state.label))
