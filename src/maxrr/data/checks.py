@@ -10,7 +10,7 @@ from maxrr.errors import DataError
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
 LONGEST_KEY = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
-DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+DTYPES = tuple(map(np.dtype, (np.uint8, np.float16, np.float32, np.float64)))
 
 
 class MissingIdsError(DataError):
@@ -110,7 +110,7 @@ def check_inputs(inputs: ArrayLike) -> NDArray[Any]:
     """Records of one shape: bytes, or floats. Not copied."""
     array = np.asanyarray(inputs)
     if array.dtype not in DTYPES:
-        raise DataError(f"inputs must be uint8 (pixels), float32 or float64, not {array.dtype}: convert them")
+        raise DataError(f"inputs must be uint8 (pixels), float16, float32 or float64, not {array.dtype}: convert them")
     if array.ndim < 2 or 0 in array.shape[1:]:
         raise DataError(f"inputs must be (records, …) with at least one number per record, not of shape {array.shape}")
     return array

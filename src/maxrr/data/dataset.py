@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import checks, hashes
 from maxrr.data.once import once
+from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
 Ids = NDArray[Any]
@@ -18,13 +19,14 @@ Ids = NDArray[Any]
 class Dataset:
     """Records of one shape with labels and ids, in memory or memory-mapped.
 
-    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied.
+    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied. A memory map
+    is never loaded whole.
 
     Parameters
     ----------
     inputs : (n, …) array
         Images (n, channels, height, width), tables (n, d). uint8 are pixels of 0 to 255, which networks divide by 255
-        as they read them; float32 and float64 are used as they are.
+        as they read them; float16, float32 and float64 are used as they are.
     labels : (n,) array
         Indices into `class_names`.
     class_names : tuple of str
@@ -222,4 +224,4 @@ class Dataset:
 
     def _take(self, rows: NDArray[np.int64]) -> "Dataset":
         subjects = None if self.subjects is None else self.subjects[rows]
-        return replace(self, inputs=self.inputs[rows], labels=self.labels[rows], ids=self.ids[rows], subjects=subjects)
+        return replace(self, inputs=take(self.inputs, rows), labels=self.labels[rows], ids=self.ids[rows], subjects=subjects)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from maxrr.data.checks import some
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import index_labels
+from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
 TEST_SHARE = 0.2
@@ -26,7 +27,7 @@ class Part:
 
     def at(self, side: NDArray[np.bool_]) -> "Part":
         subjects = None if self.subjects is None else self.subjects[side]
-        return Part(self.inputs[side], self.labels[side], self.ids[side], subjects)
+        return Part(take(self.inputs, side), self.labels[side], self.ids[side], subjects)
 
     def and_those_of(self, other: "Part") -> "Part":
         """All of both, which must be of one kind."""

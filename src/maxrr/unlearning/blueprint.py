@@ -15,7 +15,7 @@ from torch import nn
 
 from maxrr.core import Choice, Core, FullCore, HashCore, selection
 from maxrr.data import Dataset
-from maxrr.nets import Environment, Recipe, embed, split, train
+from maxrr.nets import Environment, NoNetwork, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
@@ -66,14 +66,21 @@ class Blueprint:
         )  # fmt: skip
         return split(run.network)[0]
 
+    @property
+    def embeddings(self) -> bool:
+        """Whether the records are features already, without a network."""
+        return isinstance(self.network, NoNetwork)
+
     def embed(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
-        """The records' features."""
+        """The records' features. Where the records are embeddings, these very arrays."""
+        if self.embeddings:
+            return records.inputs
         return embed(extractor, records, device=self.device, progress=progress)
 
     def fit_heads(self, features: NDArray[Any], records: Dataset) -> LinearSVM:
         """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
         with flat_heads.quietly():
-            return LinearSVM(C=self.C).fit(features, records.labels)
+            return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(features, records.labels)
 
 
 def numbered(core: Dataset) -> Dataset:
