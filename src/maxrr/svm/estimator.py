@@ -18,6 +18,9 @@ from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, s
 from maxrr.svm.problem import Head, Samples
 
 
+SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
+
+
 class ConvergenceError(ArithmeticError):
     """A head could not be solved: the numbers are beyond what float64 can tell apart.
 
@@ -369,6 +372,38 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     @property
     def held_(self) -> tuple[Ints, Floats]:
         return self.rows_, self._fitted.solution.samples.rows(self.rows_)
+
+    def features_of(self, rows: Ints) -> NDArray[Any]:
+        """The features of some samples, in the type in which they are kept.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, as in `rows_`.
+
+        Returns
+        -------
+        ndarray
+            Samples × features, in main memory.
+        """
+        return to_numpy(self._fitted.solution.samples.on_device(rows))
+
+    def scores_of(self, rows: Ints) -> Floats:
+        """The scores of some samples, as of `decision_function`.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, as in `rows_`.
+
+        Returns
+        -------
+        ndarray
+            Samples × heads; with two classes one score per sample.
+        """
+        step = max(1, SCORED_BYTES // (8 * self.n_features_in_))
+        parts = (rows[first : first + step] for first in range(0, len(rows), step))
+        return np.concatenate([to_numpy(self.decision_function(self.features_of(part))) for part in parts])
 
     @property
     def work_(self) -> Work:

@@ -58,7 +58,8 @@ class Samples:
 
     def rows(self, positions: Ints) -> Floats:
         """Some samples' features in main memory, in float64."""
-        return wide(to_numpy(self.on_device(positions)))
+        found: Floats = wide(to_numpy(self.on_device(positions)))
+        return found
 
     def longest(self, chosen: Bools | Ints) -> float:
         """The length of the longest among the chosen samples, 0.0 if there are none."""
@@ -66,7 +67,8 @@ class Samples:
 
     def column(self, number: int, chosen: Ints) -> Floats:
         """One feature of the chosen samples."""
-        return wide(to_numpy(self.X[:, number])[chosen])
+        found: Floats = wide(to_numpy(self.X[:, number])[chosen])
+        return found
 
 
 @dataclass(frozen=True, eq=False)

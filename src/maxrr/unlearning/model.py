@@ -16,10 +16,10 @@ from torch import nn
 
 from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
-from maxrr.data.checks import check_keys
+from maxrr.data.checks import check_identifiers
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
-from maxrr.nets import Environment, Recipe
+from maxrr.nets import Environment, NoNetwork, Recipe
 from maxrr.nets.given import given_weights
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
@@ -95,6 +95,35 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.threads = threads
 
+    @classmethod
+    def on_features(cls, *, C: float = 1.0) -> Self:
+        """A model of embeddings that are there already: heads on them as they are, and no network.
+
+        No record is core, so that every request is exact, and a model has the same bytes on every machine. Embeddings
+        may be in float16, float32 or float64, and memory-mapped: a million of them are never loaded whole. What made
+        them is not part of the model, and forgets nothing.
+
+        Parameters
+        ----------
+        C : float
+            Weight of the losses of a head against ½|w|², 1 by default.
+
+        Returns
+        -------
+        MaxRR
+            A model that is not fitted yet.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> labels = np.arange(200) % 2
+        >>> embeddings = rng.normal(size=(200, 16)).astype(np.float16) + labels[:, None]
+        >>> model = MaxRR.on_features().fit(embeddings, labels, ids=np.arange(1000, 1200))
+        >>> model.unlearn([1000, 1001]).guarantee
+        'exact-refit'
+        """
+        return cls(NoNetwork(), Frozen(), C=C)
+
     # Learning and predicting
 
     def fit(
@@ -154,6 +183,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty(self.C), checked(self.seed), chosen_device(self.device)
         if not callable(getattr(self.core, "choose", None)):
             raise DataError(f"core says which records are core, as HashCore(0.3, key=…) does; it is {self.core!r:.80}")
+        if isinstance(self.network, NoNetwork) and not isinstance(self.core, Frozen):
+            raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
         if self.threads < 1:
             raise DataError(f"threads is a whole number from 1 on; it is {self.threads!r:.80}")
         return Recipe(self.epochs, self.batch_size, self.lr)
@@ -167,6 +198,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         key = secrets.token_bytes(32) if before is None else before.key
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
+        if isinstance(self.network, NoNetwork):
+            check_embeddings(dataset)
         blueprint = Blueprint(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
             self.threads, Environment.here(chosen_device(self.device), self.threads),
@@ -177,7 +210,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
-        held = HeldRecords.of(records)
+        held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         clock = [time.perf_counter()]
         extractor = blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
@@ -568,12 +601,21 @@ def as_dataset(
         return X, np.arange(len(X.class_names))
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
-    inputs = np.asarray(X)
+    inputs = np.asanyarray(X)  # a memory map stays one
     labels, codes = np.unique(as_classes(y), return_inverse=True)
-    names = np.arange(len(inputs)) if ids is None else check_keys(ids, "record ids")
-    whose = None if subjects is None else check_keys(subjects, "subject ids")
+    names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
+    whose = None if subjects is None else check_identifiers(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
     return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
+
+
+def check_embeddings(dataset: Dataset) -> None:
+    """Refuse records that are no vectors of floats."""
+    if len(dataset.shape) != 1 or dataset.inputs.dtype.kind != "f":
+        raise DataError(
+            f"embeddings are floats of shape (records, numbers), and these records are {dataset.inputs.dtype} of shape "
+            f"{dataset.shape}: give a network, or convert them"
+        )
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
