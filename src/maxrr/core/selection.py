@@ -15,7 +15,6 @@ from maxrr.nets import NoNetwork, Recipe
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 
-
 PRETRAINED = (
     "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had no "
     "part in its training"

@@ -224,4 +224,6 @@ class Dataset:
 
     def _take(self, rows: NDArray[np.int64]) -> "Dataset":
         subjects = None if self.subjects is None else self.subjects[rows]
-        return replace(self, inputs=take(self.inputs, rows), labels=self.labels[rows], ids=self.ids[rows], subjects=subjects)
+        return replace(
+            self, inputs=take(self.inputs, rows), labels=self.labels[rows], ids=self.ids[rows], subjects=subjects
+        )

@@ -17,7 +17,8 @@ LARGE = 1 << 29  # bytes; less is simply memory
 def take(inputs: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Some rows as an array of their own. Many rows of a memory map are never in memory at once."""
     if not isinstance(inputs, np.memmap) and not is_scratch(inputs):
-        return inputs[rows]
+        some: NDArray[Any] = inputs[rows]
+        return some
     places = np.flatnonzero(rows) if rows.dtype == bool else rows
     taken = scratch((len(places), *inputs.shape[1:]), inputs.dtype)
     for start, block in blocks(taken):

@@ -9,4 +9,16 @@ from maxrr.nets.seeding import Network
 from maxrr.nets.splitting import split
 from maxrr.nets.training import train, train_many
 
-__all__ = ["MLP", "Environment", "LeNet5", "Network", "NoNetwork", "Recipe", "Run", "embed", "split", "train", "train_many"]
+__all__ = [
+    "MLP",
+    "Environment",
+    "LeNet5",
+    "Network",
+    "NoNetwork",
+    "Recipe",
+    "Run",
+    "embed",
+    "split",
+    "train",
+    "train_many",
+]

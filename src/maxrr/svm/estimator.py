@@ -17,7 +17,6 @@ from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
 from maxrr.svm.problem import Head, Samples
 
-
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 
 

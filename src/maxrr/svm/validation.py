@@ -151,8 +151,8 @@ def exponents(X: AnyArray) -> Ints:
 
 
 def can_keep(X: AnyArray) -> bool:
-    """Whether an estimator can work on this very array: rows can be erased, and no number has to become zero."""
-    return isinstance(X, np.ndarray) and X.flags.writeable and not has_tiny(X)
+    """Whether an estimator can work on this very array: no number in it has to become zero."""
+    return isinstance(X, np.ndarray) and not has_tiny(X)
 
 
 def as_narrow(X: AnyArray, known: AnyArray) -> AnyArray:
@@ -166,7 +166,8 @@ def as_narrow(X: AnyArray, known: AnyArray) -> AnyArray:
 
 def largest_by_column(X: AnyArray) -> Floats:
     """How far each column reaches from zero. Erased rows are zeros."""
-    return np.max([np.max(np.abs(wide(to_numpy(X[part]))), axis=0) for part in blocks(X)], axis=0)
+    found: Floats = np.max([np.max(np.abs(wide(to_numpy(X[part]))), axis=0) for part in blocks(X)], axis=0)
+    return found
 
 
 def by_row(X: AnyArray, measure: Callable[[AnyArray], AnyArray]) -> Floats:

@@ -168,7 +168,7 @@ def check_rows(found: Root) -> None:
     wanted("file of rows", is_a(str, rows.file) and part_of(rows.file, found.token) == ROWS)
     types = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
     wanted("types", all(is_a(str, each) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", each) for each in types))
-    wanted("types", layout.features in ("<f4", "<f8"))
+    wanted("types", layout.features in ("<f2", "<f4", "<f8"))
     wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
     wanted("hashes", all(is_hex(each, 64) for each in rows.blocks))
