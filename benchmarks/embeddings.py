@@ -1,8 +1,8 @@
 """What a model of memory-mapped embeddings takes: seconds and memory for a fit, a request of each kind, and a scoring.
 
 The embeddings are made up: one centre per class, noise, and some labels that are wrong, as embeddings of a pretrained
-network have them. Anonymous memory is what the process has for itself; the rest is the file, which the system drops from
-memory when it needs the room. Beside it stands a fit of scikit-learn's LinearSVC on as many records as `--peer` says.
+network have them. Anonymous memory is what the process has for itself; the rest is the file, which the system drops
+from memory when it needs the room. Beside it stands a fit of scikit-learn's LinearSVC on as many records as `--peer`.
 """
 
 import argparse

@@ -16,12 +16,12 @@ from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 
 PRETRAINED = (
-    "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had no "
-    "part in its training"
+    "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had "
+    "no part in its training"
 )
 EMBEDDINGS = (
-    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that these "
-    "records had no part in training what made them"
+    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that "
+    "these records had no part in training what made them"
 )
 
 

@@ -19,8 +19,8 @@ Ids = NDArray[Any]
 class Dataset:
     """Records of one shape with labels and ids, in memory or memory-mapped.
 
-    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied. A memory map
-    is never loaded whole.
+    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied. A memory
+    map is never loaded whole.
 
     Parameters
     ----------
