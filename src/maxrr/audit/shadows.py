@@ -29,6 +29,7 @@ from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
+from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR, flat_heads
 from maxrr.unlearning.blueprint import numbered
 
@@ -250,7 +251,8 @@ class Shadows:
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
         if case.platt == "retained":  # which is what the model does itself
             return View(*(self.wide(model.predict_proba(part), fitted.codes) for part in parts))
-        rows, features = fitted.in_order()
+        rows = fitted.in_order()
+        features = wide(fitted.heads.features_of(rows))
         held = None if case.held_out is None else fitted.blueprint.embed(fitted.extractor, case.held_out)
         labels, ids = fitted.records.labels[rows], fitted.records.ids[rows]
         scaling = self.scaling(fitted.heads, rows, features, labels, ids, held)
