@@ -152,6 +152,23 @@ def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, .
     return array.astype(np.int64, copy=False)
 
 
+def check_weights(weights: ArrayLike, ids: NDArray[Any]) -> NDArray[np.float64]:
+    """One positive number per record."""
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"weights must be numbers, not {array.dtype}")
+    if array.shape != ids.shape:
+        raise DataError(f"there are {len(ids)} records, but weights have shape {array.shape}: one weight per record")
+    array = array.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
+    if len(wrong):
+        raise DataError(
+            f"record {ids[wrong[0]].item()!r} has the weight {array[wrong[0]]}: weights are positive numbers. Leave "
+            "out records that should not count"
+        )
+    return array
+
+
 def check_finite(inputs: NDArray[Any], ids: NDArray[Any]) -> None:
     if inputs.dtype.kind != "f":
         return

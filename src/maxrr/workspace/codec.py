@@ -49,7 +49,8 @@ def layout_of(fitted: Fitted) -> Layout:
     _, features = fitted.heads.held_
     small = is_small(features)
     subjects = None if records.subjects is None else as_stored(records.subjects)
-    return Layout(as_stored(records.ids), subjects, "<f4" if small else "<f8", features.shape[1])
+    weights = None if records.weights is None else "<f8"
+    return Layout(as_stored(records.ids), subjects, "<f4" if small else "<f8", features.shape[1], weights)
 
 
 def is_small(features: NDArray[np.float64]) -> bool:
@@ -84,6 +85,8 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     table["record"], table["content"] = records.hashes[first:], records.contents[first:]
     if records.subjects is not None:
         table["subject"] = records.subjects[first:]
+    if records.weights is not None:
+        table["weight"] = records.weights[first:]
     later = held >= first
     table["features"][held[later] - first] = features[later]
     table[~records.alive[first:]] = np.zeros(1, layout.row)[0]
@@ -232,6 +235,7 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
         None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
         (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
+        np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
 
 

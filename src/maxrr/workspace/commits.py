@@ -169,7 +169,7 @@ def check_rows(found: Root) -> None:
     wanted("file of rows", is_a(str, rows.file) and part_of(rows.file, found.token) == ROWS)
     keys = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
     wanted("types", all(is_a(str, key) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", key) for key in keys))
-    wanted("types", layout.features in ("<f4", "<f8"))
+    wanted("types", layout.features in ("<f4", "<f8") and layout.weights in (None, "<f8"))
     wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
     wanted("hashes", all(is_hex(each, 64) for each in rows.blocks))
