@@ -31,11 +31,15 @@ BLUEPRINT = {
 CHOICE = {"unconditional": bool, "depended_on": str, "details": dict}
 
 
-def checked(facts: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts that are all there, each of its kind. Nothing in a file is believed."""
-    if facts.keys() != known.keys():
+def checked(
+    facts: Mapping[str, Any], known: Mapping[str, Any], optional: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Facts that are all there, each of its kind; some only where there is something to say. Nothing is believed."""
+    possible = {**known, **(optional or {})}
+    if not known.keys() <= facts.keys() <= possible.keys():
         raise ValueError(f"{sorted(known)} are expected, not {facts!r:.80}")
-    for name, kind in known.items():
+    for name in facts:
+        kind = possible[name]
         if not isinstance(facts[name], kind) or (kind is not bool and isinstance(facts[name], bool)):
             raise ValueError(f"{name} is {facts[name]!r:.80}")
     return dict(facts)
