@@ -71,7 +71,7 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
 
 def from_csv(path: Path, kind: RecordKind, keys: Collection[str]) -> NDArray[Any]:
     """The records in a CSV file: its columns by name where these are known, and otherwise in their order."""
-    from maxrr.data.table import parsed
+    from maxrr.data.csv_file import parsed
 
     table = parsed(path, keys, kind.columns)
     if kind.shape != (len(table.columns),):

@@ -66,6 +66,34 @@ def divide(whole: Part, split_by: SplitBy = "subject") -> tuple[Part, Part]:
     return whole.at(~test), whole.at(test)
 
 
+def train_and_test(records: Dataset, split_by: SplitBy = "subject") -> tuple[Dataset, Dataset]:
+    """Split records into those for training and about a fifth for testing, as `load` does.
+
+    Parameters
+    ----------
+    records : Dataset
+        The records.
+    split_by : {"subject", "id"}
+        What decides: a hash of the person whom a record is about, so that one person's records are on one side, or of
+        the record's id. Records without subjects are split by id.
+
+    Returns
+    -------
+    train, test : Dataset
+        The records of each side, in the order they have here.
+
+    Examples
+    --------
+    >>> frame = Dataset(np.arange(20.0)[:, None], [0] * 20, ("only",), np.arange(20))
+    >>> train_and_test(frame)[1].ids.tolist()
+    [8, 9]
+    """
+    check_split_by(split_by)
+    by_subject = split_by == "subject" and records.subjects is not None
+    test = is_test(records.subjects if by_subject and records.subjects is not None else records.ids)
+    return records.select(records.ids[~test]), records.select(records.ids[test])
+
+
 def pair(
     train: Part, test: Part, source: str, class_names: tuple[str, ...] | None = None,
     columns: tuple[str, ...] | None = None, *, whole: bool = False,
