@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from maxrr.data import Categories, DataError, Encoding, Number, from_frame, load, train_and_test
-from maxrr.data.checks import check_keys
+from maxrr.data.checks import check_identifiers
 from maxrr.data.labels import as_classes
 
 COLUMNS = {
@@ -136,6 +136,6 @@ def test_sources_without_columns_refuse_their_names(option):
 def test_a_null_in_a_dictionary_is_missing_wherever_keys_are_taken():
     """NumPy is told another value for it."""
     given = pa.array(["a", "b", None]).dictionary_encode()
-    for check in (check_keys, as_classes):
+    for check in (check_identifiers, as_classes):
         with pytest.raises(DataError, match="row 2 has None"):
             check(given, "subject ids")

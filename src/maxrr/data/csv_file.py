@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.labels import as_keys
+from maxrr.data.labels import as_identifiers
 from maxrr.data.numbers import Cells, not_a_number, number
 from maxrr.data.table import Columns, Table, part_of, places_of, weights_in
 from maxrr.data.train_test import SplitBy, divide, pair
@@ -28,26 +28,26 @@ def read(
     Inputs are stored as float32. Labels and ids that are all integers become integers. Blank lines and spaces around a
     value do not matter.
     """
-    table = parsed(path, wanted.keys, check=wanted.check, encoding=wanted.encoding)
-    for name, texts in table.keys.items():
+    table = parsed(path, wanted.others, check=wanted.check, encoding=wanted.encoding)
+    for name, texts in table.others.items():
         if "" in texts:
             raise DataError(f"{path}: {table.where(list(texts).index(''))} has nothing in column {name!r}")
     _check_labels(path, table, wanted.label)
-    keys = {name: _keys(path, texts, name) for name, texts in table.keys.items() if name != wanted.weight}
+    others = {name: _identifiers(path, texts, name) for name, texts in table.others.items() if name != wanted.weight}
     if wanted.weight is not None:
-        keys[wanted.weight] = weights_in(table, wanted.weight)
-    part = part_of(table, wanted, keys)
+        others[wanted.weight] = weights_in(table, wanted.weight)
+    part = part_of(table, wanted, others)
     return pair(*divide(part, split_by), str(path), columns=table.columns, whole=whole)
 
 
 def parsed(
     path: Path,
-    keys: Collection[str],
+    text_columns: Collection[str],
     columns: Sequence[str] | None = None,
     check: Callable[[list[str]], None] | None = None,
     encoding: Encoding | None = None,
 ) -> Table:
-    """A CSV file in UTF-8 with a header: inputs, and texts in the columns called `keys`, as far as they are there.
+    """A CSV file in UTF-8 with a header: inputs, and texts in the `text_columns`, as far as they are there.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def parsed(
             header = [name.strip() for name in next(reader, [])]
             if check:
                 check(header)
-            return _parsed(path, reader, header, keys, columns, encoding or Encoding())
+            return _parsed(path, reader, header, text_columns, columns, encoding or Encoding())
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
         except csv.Error as error:
@@ -74,13 +74,13 @@ def parsed(
 
 
 def _parsed(
-    path: Path, reader: Any, header: list[str], keys: Collection[str], columns: Sequence[str] | None,
+    path: Path, reader: Any, header: list[str], text_columns: Collection[str], columns: Sequence[str] | None,
     encoding: Encoding,
 ) -> Table:  # fmt: skip
-    inputs = [header[place] for place in places_of(header, keys, columns)]
+    inputs = [header[place] for place in places_of(header, text_columns, columns)]
     encoding.check_columns(inputs)
     plain = [name for name in inputs if name not in encoding.rules]
-    texts: dict[str, list[str]] = {name: [] for name in keys if name in header and name not in (columns or ())}
+    texts: dict[str, list[str]] = {name: [] for name in text_columns if name in header and name not in (columns or ())}
     texts |= {name: [] for name in inputs if name in encoding.rules}
     places = [header.index(name) for name in plain]
     of_texts = {name: header.index(name) for name in texts}
@@ -119,7 +119,7 @@ def _parsed(
 
 def _check_labels(path: Path, table: Table, label: str | None) -> None:
     """Refuse NaN and infinity among numbers: these are labels that are missing, not another class."""
-    texts = list(table.keys[label]) if label is not None else []
+    texts = list(table.others[label]) if label is not None else []
     try:
         numbers = np.array([number(text) for text in texts])
     except ValueError:
@@ -129,8 +129,8 @@ def _check_labels(path: Path, table: Table, label: str | None) -> None:
         raise DataError(f"{path}: {table.where(row)}, column {label!r}: {texts[row]!r} is no class")
 
 
-def _keys(path: Path, texts: Cells, name: str) -> NDArray[Any]:
+def _identifiers(path: Path, texts: Cells, name: str) -> NDArray[Any]:
     try:
-        return as_keys(list(texts), f"the values of column {name!r}")
+        return as_identifiers(list(texts), f"the values of column {name!r}")
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

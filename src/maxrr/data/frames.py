@@ -88,27 +88,27 @@ def part_of_frame(
         absent = [name for name in columns if name not in header]
         if absent:
             raise DataError(f"{source}: has no column {', '.join(map(repr, absent))}")
-        header = [*(name for name in wanted.keys if name in header and name not in columns), *columns]
-    table = table_of(frame, source, header, wanted.keys, check=wanted.check, encoding=wanted.encoding, id=wanted.id)
-    keys = {name: np.asarray(cells) for name, cells in table.keys.items()}
+        header = [*(name for name in wanted.others if name in header and name not in columns), *columns]
+    table = table_of(frame, source, header, wanted.others, check=wanted.check, encoding=wanted.encoding, id=wanted.id)
+    others = {name: np.asarray(cells) for name, cells in table.others.items()}
     if wanted.weight is not None:
-        keys[wanted.weight] = weights_in(table, wanted.weight)
-    return part_of(table, wanted, keys), table.columns
+        others[wanted.weight] = weights_in(table, wanted.weight)
+    return part_of(table, wanted, others), table.columns
 
 
 def table_of(
-    frame: Any, source: str, header: Sequence[str], keys: Collection[str], columns: Sequence[str] | None = None, *,
+    frame: Any, source: str, header: Sequence[str], others: Collection[str], columns: Sequence[str] | None = None, *,
     check: Callable[[Sequence[str]], None] | None = None, encoding: Encoding | None = None, id: str | None = None,
 ) -> Table:  # fmt: skip
-    """Inputs, and the columns called `keys` as far as they are there. See `maxrr.data.csv_file.parsed`."""
+    """Inputs, and the columns called `others` as far as they are there. See `maxrr.data.csv_file.parsed`."""
     how = encoding or Encoding()
     try:
         if check:
             check(header)
-        inputs = [header[place] for place in places_of(header, keys, columns)]
+        inputs = [header[place] for place in places_of(header, others, columns)]
         how.check_columns(inputs)
         found: dict[str, Cells] = {
-            name: cells_of(frame, name) for name in keys if name in header and name not in (columns or ())
+            name: cells_of(frame, name) for name in others if name in header and name not in (columns or ())
         }
 
         def where(row: int) -> str:

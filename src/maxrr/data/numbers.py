@@ -61,5 +61,6 @@ def not_a_number(cell: Any) -> str:
         return "'' is not a number: declare in the encoding what stands for a missing value, such as {\"fill\": 0.0}"
     return (
         f"{str(cell)!r:.80} is not a number. If the column says the class, the record or the person, name it as label, "
-        f'id or subject; if these are categories, declare them in the encoding: {{"categories": [{json.dumps(cell)}, …]}}'
+        'id or subject; if these are categories, declare them in the encoding: {"categories": ['
+        f"{json.dumps(cell)}, …]}}"
     )

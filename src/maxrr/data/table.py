@@ -30,7 +30,7 @@ class Columns:
     encoding: Encoding = field(default_factory=Encoding)
 
     @property
-    def keys(self) -> list[str]:
+    def others(self) -> list[str]:
         """The columns that are no inputs."""
         return [name for name in (self.label, self.id, self.subject, self.weight) if name is not None]
 
@@ -53,7 +53,7 @@ class Table:
     source: str
     columns: tuple[str, ...]
     numbers: NDArray[np.float64]  # (n, columns)
-    keys: dict[str, Cells]
+    others: dict[str, Cells]
     where: Callable[[int], str]
 
     def as_type(self, dtype: Any) -> NDArray[Any]:
@@ -70,42 +70,42 @@ class Table:
         return inputs
 
 
-def places_of(header: Sequence[str], keys: Collection[str], columns: Sequence[str] | None) -> list[int]:
+def places_of(header: Sequence[str], others: Collection[str], columns: Sequence[str] | None) -> list[int]:
     """Where the columns of inputs stand."""
     named = ", ".join(map(repr, header)) or "nothing"
     if len(set(header)) < len(header):
         raise DataError(f"names a column twice: its first line names {named}")
     if columns is None:
-        places = [place for place, name in enumerate(header) if name not in keys]
+        places = [place for place, name in enumerate(header) if name not in others]
         if not places:
             raise DataError(f"has no inputs: its first line names {named}")
         return places
     missing = [name for name in columns if name not in header]
     if missing:
         raise DataError(f"has no column {', '.join(map(repr, missing))}: its first line names {named}")
-    unknown = [name for name in header if name not in columns and name not in keys]
+    unknown = [name for name in header if name not in columns and name not in others]
     if unknown:
         wanted = ", ".join(map(repr, columns))
         raise DataError(f"has a column {', '.join(map(repr, unknown))}, which is unknown: the columns are {wanted}")
     return [header.index(name) for name in columns]
 
 
-def part_of(table: Table, wanted: Columns, keys: dict[str, NDArray[Any]]) -> Part:
+def part_of(table: Table, wanted: Columns, others: dict[str, NDArray[Any]]) -> Part:
     """The records of a table, with what its other columns say of them."""
     inputs = table.as_type(np.float32)
-    if wanted.id in keys:
-        ids = keys[wanted.id]
+    if wanted.id in others:
+        ids = others[wanted.id]
     else:
         in_order = inputs[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
         (ids,) = made_ids([in_order], wanted.ids_from)
-    labels = np.zeros(len(inputs), dtype=np.int64) if wanted.label is None else keys[wanted.label]
-    subjects, weights = (None if name is None else keys.get(name) for name in (wanted.subject, wanted.weight))
+    labels = np.zeros(len(inputs), dtype=np.int64) if wanted.label is None else others[wanted.label]
+    subjects, weights = (None if name is None else others.get(name) for name in (wanted.subject, wanted.weight))
     return Part(inputs, labels, ids, subjects, weights)
 
 
 def weights_in(table: Table, name: str) -> NDArray[np.float64]:
     """The column of weights as numbers. Whether they are positive is seen later."""
     try:
-        return numbers_of(table.keys[name])
+        return numbers_of(table.others[name])
     except Misfit as misfit:
         raise DataError(f"{table.source}: {table.where(misfit.row)}, column {name!r}: is no weight") from None
