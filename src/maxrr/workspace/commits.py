@@ -6,7 +6,7 @@ Everything else is written before, under names that no earlier state uses, or er
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +107,15 @@ class Commit:
         The shape of one record.
     classes : tuple of str
         The names of all classes.
+    source : dict of str to str
+        Where the records come from, as the caller of `fit` said it.
     """
 
     state: int
     requests: int
     shape: tuple[int, ...]
     classes: tuple[str, ...]
+    source: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def last(cls, folder: str | Path) -> "Commit | None":
@@ -137,7 +140,13 @@ class Commit:
             return None
         found = Root.read(Path(folder))
         records = found.facts["records"]
-        return cls(found.state, len(found.receipts), tuple(records["shape"]), tuple(records["classes"]))
+        return cls(
+            found.state,
+            len(found.receipts),
+            tuple(records["shape"]),
+            tuple(records["classes"]),
+            dict(found.facts["source"]),
+        )
 
 
 def missing(folder: Path) -> WorkspaceError:
