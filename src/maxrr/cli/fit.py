@@ -14,10 +14,22 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import show, status
-from maxrr.cli.options import WAIT, Copies, FromWhat, Id, Json, Label, Subject, Wait
+from maxrr.cli.options import (
+    WAIT,
+    Copies,
+    EncodingFile,
+    FromWhat,
+    Id,
+    Json,
+    Label,
+    SplitBy,
+    Subject,
+    Wait,
+    Weight,
+)
 from maxrr.cli.outcome import state_of, told
 from maxrr.cli.run import REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import importing_from_here, named_network, to_keep, word
+from maxrr.cli.workspaces import importing_from_here, named_network, reading, to_keep
 
 if TYPE_CHECKING:
     from maxrr.core import Core, HashCore
@@ -34,7 +46,7 @@ def fit(
         str,
         Argument(
             metavar="SOURCE",
-            help="What to learn from: a data set known by name, an .npz or .csv file, or a folder of images.",
+            help="What to learn from: a data set known by name, an .npz, .csv or .parquet file, or a folder of images.",
         ),
     ],
     out: Annotated[
@@ -122,7 +134,17 @@ def fit(
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
+    weight: Weight = None,
+    encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    split_by: Annotated[
+        SplitBy | None,
+        Option(
+            help="What decides which records are for testing, where the source does not say it. subject: the person, "
+            "so that all records about one are on one side. id: each record by itself, also where people are named. "
+            "If not given, as the workspace did it before; subject in a new one."
+        ),
+    ] = None,
     skip_forgotten: Annotated[
         bool,
         Option(
@@ -146,6 +168,7 @@ def fit(
         maxrr fit digits --out ws/
         maxrr fit fashion-mnist --core 20000 --runs 10 --out ws/
         maxrr fit visits.csv --label diagnosis --id visit --subject person --out ws/
+        maxrr fit people.parquet --label left --id row --subject person --encoding encoding.json --out ws/
         maxrr fit photos/ --network mynets:resnet --epochs 30 --device cuda --out ws/
     """
     from maxrr.data import load
@@ -159,9 +182,10 @@ def fit(
     started = perf_counter()
     with told() as outcome:
         with show.progress() as progress, importing_from_here(network), interruptible():
-            named = word(ids_from)
-            training, test = load(source, label=label, id=id, subject=subject, ids_from=named, progress=progress)
-            made, notes = network_for(training, network), to_keep(source, label, id, subject, named)
+            split = split_before(out) if split_by is None else str(split_by)
+            options = reading(label, id, subject, weight, encoding, ids_from, split)
+            training, test = load(source, **options, progress=progress)
+            made, notes = network_for(training, network), to_keep(source, options, training, test)
             if network is None and (uneven := unevenness(training)):
                 show.warning(uneven)
 
@@ -193,6 +217,14 @@ def fit(
             show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
         else:
             tell(present, len(test), accuracy, seconds)
+
+
+def split_before(folder: Path) -> str:
+    """What decided which records are for testing when the workspace was last fitted; the person in a new one."""
+    from maxrr.workspace import Commit
+
+    last = Commit.last(folder)
+    return "subject" if last is None or not last.source else last.source.get("split_by", "id")
 
 
 def fitted(folder: Path, now: Commit) -> str:

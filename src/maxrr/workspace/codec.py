@@ -54,7 +54,8 @@ def layout_of(fitted: Fitted) -> Layout:
     small = kept.itemsize < 8 or all(is_small(heads.features_of(part)) for part in in_parts(heads.rows_))
     features = kept.newbyteorder("<").str if kept.itemsize < 8 else "<f4" if small else "<f8"
     subjects = None if records.subjects is None else as_stored(records.subjects)
-    return Layout(as_stored(records.ids), subjects, features, heads.n_features_in_)
+    weights = None if records.weights is None else "<f8"
+    return Layout(as_stored(records.ids), subjects, features, heads.n_features_in_, weights)
 
 
 def in_parts(rows: Ints) -> list[Ints]:
@@ -95,6 +96,8 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     table["record"], table["content"] = records.hashes[first:], records.contents[first:]
     if records.subjects is not None:
         table["subject"] = records.subjects[first:]
+    if records.weights is not None:
+        table["weight"] = records.weights[first:]
     for part in in_parts(held[held >= first]):
         table["features"][part - first] = fitted.heads.features_of(part)
     table[~records.alive[first:]] = np.zeros(1, layout.row)[0]
@@ -244,6 +247,7 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
         None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
         (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
+        np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
 
 

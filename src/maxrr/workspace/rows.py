@@ -35,19 +35,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a row is made of: NumPy's names for the types of ids, subject ids and features, and how many features."""
+    """What a row is made of: NumPy's names for the types of its parts, and how many features."""
 
     ids: str
     subjects: str | None
     features: str
     width: int
+    weights: str | None = None
 
     @property
     def size(self) -> int:
         """Bytes of a row."""
         types = [self.ids] if self.subjects is None else [self.ids, self.subjects]
         width = self.width * int(self.features[2:])
-        return 1 + 4 + sum(8 if each == "<i8" else 4 * int(each[2:]) for each in types) + 32 + 32 + width
+        weight = 0 if self.weights is None else 8
+        return 1 + 4 + sum(8 if each == "<i8" else 4 * int(each[2:]) for each in types) + 32 + 32 + width + weight
 
     @property
     def row(self) -> np.dtype[Any]:
@@ -55,10 +57,11 @@ class Layout:
         import numpy as np
 
         whose = [] if self.subjects is None else [("subject", self.subjects)]
+        weight = [] if self.weights is None else [("weight", self.weights)]
         return np.dtype(
             [
                 ("is", "u1"), ("label", "<i4"), ("id", self.ids), *whose, ("record", "u1", (32,)),
-                ("content", "u1", (32,)), ("features", self.features, (self.width,)),
+                ("content", "u1", (32,)), ("features", self.features, (self.width,)), *weight,
             ]
         )  # fmt: skip
 
