@@ -51,7 +51,8 @@ def main() -> None:
 def circumstances() -> dict:
     """When, where and with what it was measured."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.machine(), "cores": len(os.sched_getaffinity(0)),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
         "numpy": np.__version__, "scikit-learn": sklearn.__version__,
     }  # fmt: skip
 

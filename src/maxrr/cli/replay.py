@@ -18,6 +18,7 @@ from maxrr.cli.options import (
     Id,
     Json,
     Label,
+    Meta,
     Network,
     Split,
     SplitBy,
@@ -85,6 +86,7 @@ def replay(
     weight: Weight = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
     split_by: Split = SplitBy.SUBJECT,
     wait: Wait = WAIT,
     json: Json = False,
@@ -109,7 +111,7 @@ def replay(
     """
     from maxrr.unlearning import Outcome
 
-    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by))
+    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or data is None:
             raise Stop(USAGE, TWO_FORMS)

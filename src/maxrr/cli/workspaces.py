@@ -92,7 +92,7 @@ def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
 
 def reading(
     label: str, id: str, subject: str, weight: str | None, encoding: Path | None, ids_from: IdsFrom | None,
-    split_by: str,
+    split_by: str, meta: Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How records are read: the options of a command as `maxrr.data.load` takes them."""
     from maxrr.data import Encoding
@@ -100,7 +100,7 @@ def reading(
     return {
         "label": label, "id": id, "subject": subject, "weight": weight,
         "encoding": None if encoding is None else Encoding.read(encoding), "ids_from": word(ids_from),
-        "split_by": split_by,
+        "split_by": split_by, "meta": None if meta is None else str(meta.absolute()),
     }  # fmt: skip
 
 
@@ -152,6 +152,8 @@ def options_for(workspace: Workspace, source: str) -> dict[str, Any]:
 
     notes = workspace.source
     always = {"ids_from": notes.get("ids_from"), "split_by": notes.get("split_by", "id")}
+    if Path(source).suffix == ".npy":
+        return columns(workspace) | {"meta": notes.get("meta")} | always
     if not is_table(source):
         return always
     return columns(workspace) | {"encoding": encoding_of(workspace)} | always
