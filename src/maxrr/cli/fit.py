@@ -60,8 +60,8 @@ def fit(
         Option(
             help="Which records the extractor is trained on. hash:0.33: about that share, by a keyed hash of the "
             "id; so if not given. A number, such as 20000: those influential in about half of --runs runs. "
-            "frequency:20000: those most often influential, as in the paper. full: all. frozen: none, and the network of "
-            "--network is used as it is, or no network at all where the records are embeddings; so for an .npy file "
+            "frequency:20000: those most often influential, as in the paper. full: all. frozen: none, and the network "
+            "of --network is used as it is, or no network at all where the records are embeddings; so for an .npy file "
             "if not given. With more core records the extractor learns more, and more requests "
             "concern it."
         ),

@@ -1,7 +1,7 @@
 """Checks of what callers hand in, and the messages for what cannot be used."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -28,6 +28,40 @@ def penalty(C: object) -> float:
     if not SMALLEST_PENALTY <= float(C) <= LARGEST_PENALTY:
         raise ValueError(f"C must be between {SMALLEST_PENALTY:.0e} and {LARGEST_PENALTY:.0e}, not {C!r}")
     return float(C)
+
+
+def class_weights(given: object) -> dict[Any, float] | None:
+    """Weights by class, if they are fixed numbers."""
+    if given is None:
+        return None
+    if isinstance(given, str) and given == "balanced":
+        raise ValueError(
+            "class_weight='balanced' makes every weight depend on every sample, so that each one forgotten would "
+            "change every head. Pass fixed numbers instead, such as {'rare': 50, 'common': 1}"
+        )
+    if not isinstance(given, Mapping):
+        raise ValueError(f"class_weight must be None or a dictionary from classes to weights, not {given!r}")
+    for label, weight in given.items():
+        if not isinstance(weight, Real) or not 0.0 < float(weight) < math.inf:
+            raise ValueError(f"the weight of class {label!r} must be a positive, finite number, not {weight!r}")
+    return {label: float(weight) for label, weight in given.items()}
+
+
+def sample_weights(given: ArrayLike | None, count: int) -> Floats:
+    """One weight per sample."""
+    if given is None:
+        return np.ones(count)
+    try:
+        found = np.array(to_numpy(given) if is_torch(given) else given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}") from error
+    if found.shape != (count,):
+        raise ValueError(f"sample_weight must hold one weight for each of the {count} samples, got shape {found.shape}")
+    wrong = np.flatnonzero(~((found >= 0.0) & (found < np.inf)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(f"weights must be finite and not negative, but sample_weight[{row}] is {found[row]}")
+    return found + 0.0  # no negative zeros
 
 
 def features(X: AnyArray, estimator: object) -> AnyArray:
@@ -77,11 +111,17 @@ def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
     return np.asarray(given)
 
 
-def classes(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """The classes among the labels, at least two, and the number of each sample's class."""
+def classes(given: NDArray[Any], weights: Floats) -> tuple[NDArray[Any], Ints]:
+    """The classes among the labels, two of them with samples that weigh, and the number of each sample's class."""
     found, codes = np.unique(given, return_inverse=True)
-    if len(found) < 2:
-        raise ValueError(f"an SVM needs samples of two classes, but y has only one class, {plain(found[0])!r}")
+    weighing = np.unique(given[weights > 0.0])
+    if not len(weighing):
+        raise ValueError("all sample weights are zero, and an SVM needs samples of two classes")
+    if len(weighing) < 2:
+        nothing = "" if len(found) < 2 else "; all others have samples of weight zero alone"
+        raise ValueError(
+            f"an SVM needs samples of two classes, but y has only one class, {plain(weighing[0])!r}{nothing}"
+        )
     return found, codes.astype(np.int64)
 
 
