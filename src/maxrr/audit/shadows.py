@@ -230,7 +230,10 @@ class Shadows:
     def fit(self, features: Any, records: Dataset, rows: NDArray[np.int64]) -> LinearSVM:
         """A head on some of the records."""
         with flat_heads.quietly():
-            return LinearSVM(C=self.case.fitted.blueprint.C).fit(features[rows], records.labels[rows])
+            blueprint = self.case.fitted.blueprint
+            weights = blueprint.weights_of(records)
+            some = None if weights is None else weights[rows]
+            return LinearSVM(C=blueprint.C).fit(features[rows], records.labels[rows], sample_weight=some)
 
     # The model in question, and what it is compared with
 

@@ -95,6 +95,13 @@ def fit(
             "if labels are noisy."
         ),
     ] = 1.0,
+    class_weight: Annotated[
+        list[str] | None,
+        Option(
+            help="How much the records of a class count in the heads, as NAME=NUMBER; may be repeated, 1 for others. "
+            "Raise it for a rare class that is found too seldom."
+        ),
+    ] = None,
     seed: Annotated[
         int,
         Option(
@@ -184,6 +191,7 @@ def fit(
 
     core = core or (HASHED if network is not None or meta is None else FROZEN)
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
+    weights = class_weights(class_weight or [])
     started = perf_counter()
     with told() as outcome:
         with show.progress() as progress, importing_from_here(network), interruptible():
@@ -199,7 +207,7 @@ def fit(
                 chosen = core_of(core, runs, core_key_file, before)
                 return MaxRR(
                     made, chosen, C=C, seed=seed, epochs=epochs, batch_size=batch_size, lr=lr, device=device,
-                    threads=threads,
+                    threads=threads, class_weight=weights,
                 )  # fmt: skip
 
             if state_of(out):
@@ -223,6 +231,18 @@ def fit(
             show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
         else:
             tell(present, len(test), accuracy, seconds)
+
+
+def class_weights(given: list[str]) -> dict[str, float] | None:
+    """Weights by class, as the options name them."""
+    found = {}
+    for each in given:
+        name, _, number = each.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise Stop(USAGE, f"--class-weight is NAME=NUMBER, such as ill=50, not {each!r}") from None
+    return found or None
 
 
 def split_before(folder: Path) -> str:

@@ -175,7 +175,10 @@ def carry_out(now: Fitted, action: Action, request: Request, progress: Progress 
         case Action.more:
             assert request.added is not None
             features = then.blueprint.embed(then.extractor, request.added)
-            heads = now.heads.with_more(features, request.added.labels, instead_of=request.rows)
+            weights = then.blueprint.weights_of(request.added)
+            heads = now.heads.with_more(
+                features, request.added.labels, instead_of=request.rows, sample_weight=weights
+            )  # fmt: skip
             return replace(then, heads=heads)
         case Action.move | Action.erase:
             return replace(then, heads=now.heads.without(request.rows))
@@ -234,7 +237,10 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
         return then
     labels = then.labels.copy()
     labels[gone] = np.zeros(1, labels.dtype)[0]
-    return replace(then, records=then.records.without_names(gone), labels=labels)
+    left = {name for code, name in enumerate(then.records.class_names) if code not in gone}
+    weights = {name: weight for name, weight in then.blueprint.class_weight.items() if name in left}
+    blueprint = replace(then.blueprint, class_weight=weights)
+    return replace(then, records=then.records.without_names(gone), labels=labels, blueprint=blueprint)
 
 
 def with_heads(then: Fitted, progress: Progress | None) -> Fitted:

@@ -183,7 +183,9 @@ def load(
     if table.nbytes <= LARGE:
         features = np.ascontiguousarray(features, dtype=np.float64)
     states = heads_of(facts["heads"], parts[HEADS])
-    heads = restored(blueprint.C, features, records.labels, held, states, copy_X=False)
+    heads = restored(
+        blueprint.C, features, records.labels, held, states, sample_weight=blueprint.weights_of(records), copy_X=False
+    )  # fmt: skip
     core_ids = np.sort(records.ids[(table["is"] & CORE) > 0])
     forgotten = parts[TOMBSTONES]
     tombstones = frozenset(
