@@ -28,22 +28,22 @@ class Settled:
 
 
 def settle(
-    X: Floats, y: Floats, unit: float, bounds: Floats, pull: Floats, tilt: float, noise: float, on_margin: Bools,
+    X: Floats, y: Floats, C: float, bounds: Floats, pull: Floats, tilt: float, noise: float, on_margin: Bools,
     inside: Bools,
 ) -> Settled | None:  # fmt: skip
     """The settled partition reached from a guess, or None.
 
-    The upper bounds of multipliers are `unit` · `bounds`. `pull` and `tilt` are Σ Cᵢyᵢxᵢ and Σ Cᵢyᵢ over the samples
+    The upper bounds of multipliers are `C` · `bounds`. `pull` and `tilt` are Σ Cᵢyᵢxᵢ and Σ Cᵢyᵢ over the samples
     inside the margin that are not in the working set, `noise` the rounding error to expect in the former.
     """
-    signed, caps = bounds * y, unit * bounds
+    signed, caps = bounds * y, C * bounds
     seen: set[bytes] = set()
     if np.count_nonzero(on_margin) > X.shape[1] + 1:
         return None
     for _ in range(MOST_ROUNDS):
         capped = np.flatnonzero(inside)
-        held = pull + unit * (signed[capped] @ X[capped])
-        solved = solve_on_margin(X[on_margin], y[on_margin], held, tilt + unit * float(np.sum(signed[capped])), noise)
+        held = pull + C * (signed[capped] @ X[capped])
+        solved = solve_on_margin(X[on_margin], y[on_margin], held, tilt + C * float(np.sum(signed[capped])), noise)
         if solved is None:
             return None
         w, b, alpha = solved

@@ -21,12 +21,12 @@ DEPENDENT = 1e-12  # less than this of it: they are not
 class Near:
     """The samples near the margin, and what the others add: Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over those inside.
 
-    The bounds of multipliers, cᵢ, and the multipliers themselves are in units of `unit`.
+    The bounds of multipliers, cᵢ, and the multipliers themselves are in units of C.
     """
 
     X: Floats
     y: Floats
-    unit: float
+    C: float
     bounds: Floats
     pull: Fixed
     tilt: Fixed  # one number
@@ -48,8 +48,8 @@ class Near:
         return rises, int(self.tilt.at(bits)[0]) + int(np.sum(rises[self.y > 0.0]))
 
     def steepness(self) -> float:
-        """By how much one unit of a multiplier can change a margin: unit · |x|²."""
-        return self.unit * float(np.max(np.sum(self.X * self.X, axis=1), initial=0.0))
+        """By how much a multiplier, in units of C, can change a margin: C|x|²."""
+        return self.C * float(np.max(np.sum(self.X * self.X, axis=1), initial=0.0))
 
 
 class Basis:
@@ -57,7 +57,7 @@ class Basis:
 
     def __init__(self, near: Near, members: Ints) -> None:
         self.members = members
-        self.unit = near.unit
+        self.C = near.C
         self.first = near.X[members[0]]
         self.rows = near.X[members[1:]] - self.first
         self.R = qr(self.rows.T, mode="r", check_finite=False)[0][: len(self.rows)] if len(self.rows) else None
@@ -75,11 +75,11 @@ class Basis:
         That of the first sample rises by `first`, those of the others by `further` more.
         """
         if self.R is None:
-            change = -imbalance * self.unit * self.first
+            change = -imbalance * self.C * self.first
             return np.array([-imbalance]), float(first - self.first @ change)
-        right = further / self.unit + imbalance * (self.rows @ self.first)
+        right = further / self.C + imbalance * (self.rows @ self.first)
         signed = self.solve(self.solve(right, transposed=True))
-        change = self.unit * (signed @ self.rows - imbalance * self.first)
+        change = self.C * (signed @ self.rows - imbalance * self.first)
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
 
     def step(self, first: float, further: Floats, imbalance: float, bits: int) -> tuple[Integers, int]:
@@ -135,7 +135,7 @@ def share_out(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -
     fixed, tilt = near.pull.rounded(), float(near.tilt.rounded()[0])
     guess = guess.copy()
     for _ in range(2):
-        w = near.unit * (fixed + (guess * near.y) @ near.X)
+        w = near.C * (fixed + (guess * near.y) @ near.X)
         lacking = near.y[members] - near.X[members] @ w - b
         change, shift = basis.correction(lacking[0], lacking[1:] - lacking[0], float(guess @ near.y) + tilt)
         wanted = change @ np.column_stack([near.X[members], np.ones(len(members))])

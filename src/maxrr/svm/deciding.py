@@ -37,7 +37,7 @@ class Candidate:
 
     near: Bools
     inside: Bools
-    a: Floats  # all multipliers, in units
+    a: Floats  # all multipliers, in units of C
     places: Ints  # of those near the margin
     known: InsideSum
     polished: Polished
@@ -58,7 +58,9 @@ def propose(
     near, inside = near & samples.alive, inside & ~near & samples.alive
     trial.known = known = inside_sum(samples, trial.y, np.flatnonzero(inside), trial.known)
     places = np.flatnonzero(near)
-    problem = Near(samples.rows(places), trial.y[places], samples.unit, samples.bounds[places], known.total, known.tilt)
+    problem = Near(
+        samples.rows(places), trial.y[places], samples.penalties.C, samples.bounds[places], known.total, known.tilt
+    )
     try:
         search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
         polished, enclosure, published = decide(samples, problem, search, places, known.places)
@@ -70,7 +72,7 @@ def propose(
 
 
 def finish(samples: Samples, trial: Trial, a: Floats, margins: Floats, b: float) -> Head | None:
-    """The proved head, if these multipliers (in units), margins and bias are near enough to it."""
+    """The proved head, if these multipliers (in units of C), margins and bias are near enough to it."""
     near = ((a > 0.0) & (a < samples.bounds)) | (np.abs(margins - 1.0) <= CLOSE * sizes(samples, margins, b))
     candidate = propose(samples, trial, near, margins < 1.0, a, b)
     return None if candidate is None else confirm(samples, trial, candidate)
@@ -160,7 +162,7 @@ def largest_exponent(
 
 def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | None) -> InsideSum:
     """Σ cᵢyᵢ(xᵢ, 1) over the samples inside, from the sum over nearly the same samples if there is one."""
-    if known is not None and known.unit == samples.unit:
+    if known is not None:
         gone, fresh = (
             np.setdiff1d(*pair, assume_unique=True) for pair in ((known.places, places), (places, known.places))
         )
@@ -172,12 +174,12 @@ def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | Non
             if len(gone):
                 less, tilted = sums(samples, y, gone)
                 total, tilt = total.minus(less), tilt.minus(tilted)
-            return InsideSum(places, total, tilt, samples.unit)
-    return InsideSum(places, *sums(samples, y, places), samples.unit)
+            return InsideSum(places, total, tilt)
+    return InsideSum(places, *sums(samples, y, places))
 
 
 def sums(samples: Samples, y: Floats, places: Ints) -> tuple[Fixed, Fixed]:
-    """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over some samples, for bounds cᵢ in units."""
+    """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over some samples, for bounds cᵢ in units of C."""
     X, signs = samples.rows(places), y[places]
     if samples.penalties.even:
         return signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)
@@ -223,7 +225,7 @@ def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floa
         samples, published.w, margins, candidate.enclosure.gap, published.weight_error, published.bias_error,
         decided=published.decided, on_margin=len(on_margin), inside=len(inside),
     )  # fmt: skip
-    multipliers = samples.unit * candidate.a[on_margin]
+    multipliers = samples.penalties.C * candidate.a[on_margin]
     return Head(
         trial.positive, published.w, published.b, margins, on_margin, inside, multipliers, certificate, candidate.known
     )
@@ -234,7 +236,7 @@ def certify(
     *, decided: bool, on_margin: int, inside: int,
 ) -> Certificate:  # fmt: skip
     """The certificate from what was proved."""
-    primal = 0.5 * float(w @ w) + samples.unit * float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins)))
+    primal = 0.5 * float(w @ w) + samples.penalties.C * float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins)))
     error = (weight_error * samples.longest(samples.alive) + bias_error) * UP
     return Certificate(decided, weight_error, bias_error, error, gap / primal, primal, on_margin, inside)
 

@@ -48,7 +48,7 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
     `lengths` are those of the samples near the margin, correct to 2^−30 or so.
     """
     total = complementarity(near, polished)
-    gap = math.nextafter(near.unit * total.rounded()[0] * UP, math.inf) if total.values[0] else 0.0
+    gap = math.nextafter(near.C * total.rounded()[0] * UP, math.inf) if total.values[0] else 0.0
     radius = math.sqrt(2.0 * gap) * UP
     # How far from b the score puts each sample's turning point tᵢ.
     offsets = near.y * polished.shortfall.rounded()
@@ -72,7 +72,7 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
 
 
 def complementarity(near: Near, polished: Polished) -> Fixed:
-    """Σ (cᵢ − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ and their bounds cᵢ in units."""
+    """Σ (cᵢ − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ and their bounds cᵢ in units of C."""
     a, short = polished.multipliers.values, polished.shortfall.values
     top = near.whole_bounds.at(polished.multipliers.bits)
     total = sum((ci - ai) * si if si > 0 else -ai * si for ai, ci, si in zip(a, top, short, strict=True))

@@ -42,7 +42,7 @@ GUARD = 24  # bits by which a multiplier may be out of its bounds, or a margin o
 class Polished:
     """Admissible multipliers of the samples near the margin, and what follows from them, all of it exact.
 
-    `multipliers` are in units; `w` is unit · Σ aᵢyᵢxᵢ over all samples, `shortfall` 1 − mᵢ of those near the margin.
+    `multipliers` are in units of C; `w` is C Σ aᵢyᵢxᵢ over all samples, `shortfall` 1 − mᵢ of those near the margin.
     """
 
     multipliers: Fixed
@@ -56,7 +56,7 @@ class UnpolishedError(ArithmeticError):
 
 
 class Search:
-    """The active set method, from a guess of the multipliers (in units) and of b; margins are good to 2^−bits."""
+    """The active set method, from a guess of the multipliers (in units of C) and of b; margins are good to 2^−bits."""
 
     def __init__(self, near: Near, guess: Floats, b: float, bits: int, patient: bool = False) -> None:
         if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(near.steepness())):
@@ -130,7 +130,7 @@ class Search:
     def weights(self, slices: Slices, a: Integers) -> Fixed:
         """w for these multipliers of the basis, whose samples come as slices."""
         signed = Fixed(a * self.signs[self.members], self.bits)
-        return self.held.plus(slices.combination(signed)).times(self.near.unit)
+        return self.held.plus(slices.combination(signed)).times(self.near.C)
 
     def factorise(self) -> Basis | FineBasis:
         """The basis of the current members."""

@@ -22,7 +22,7 @@ def solve_surely(samples: Samples, trial: Trial) -> Head:
     X, y = samples.rows(rows), trial.y[rows]
     origin = np.mean(X, axis=0)
     bounds = samples.bounds[rows]
-    path = follow(X - origin, y, samples.unit, bounds)
+    path = follow(X - origin, y, samples.penalties.C, bounds)
     a, b = np.zeros(len(trial.y)), path.b - float(path.w @ origin)
     # On the path both s and a of a sample are positive; at its end one of them is far smaller.
     typical = min(1.0, float(np.max(np.minimum(path.a, path.g) / bounds)) * 2.0)
@@ -43,22 +43,22 @@ def solve_surely(samples: Samples, trial: Trial) -> Head:
 
 
 def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:
-    """The head of these multipliers (in units) once they are admissible, with what float64 proves about it."""
+    """The head of these multipliers (in units of C) once they are admissible, with what float64 proves about it."""
     rows, y = np.flatnonzero(samples.alive), trial.y
     bounds = samples.bounds[rows]
     whole = balance(np.clip(a[rows], 0.0, bounds), y[rows], bounds)
     signed = Fixed(whole.values * integers(int(sign) for sign in y[rows]), whole.bits)
-    w = combination(samples.rows(rows), signed).times(samples.unit).rounded()
+    w = combination(samples.rows(rows), signed).times(samples.penalties.C).rounded()
     b = bias(samples, y, all_margins(samples, y, w, 0.0), 0.0)
     margins = all_margins(samples, y, w, b)
     a = np.zeros(len(y))
-    a[rows] = whole.rounded()
+    a[rows], rest = whole.rounded(), Fixed.of(bounds).minus(whole).rounded()
     # The gap at (w, b), all roundings charged in full.
     rounding = 2.0 * 2.0**-53 * float(np.linalg.norm(w)) + TINY
     error = margin_error(samples.lengths, w, b, rounding, 0.0)[rows]
     short = 1.0 - margins[rows]
-    gap = samples.unit * UP * float(
-        np.sum((bounds - a[rows]) * np.maximum(0.0, short + error) + a[rows] * np.maximum(0.0, error - short))
+    gap = samples.penalties.C * UP * float(
+        np.sum(rest * np.maximum(0.0, short + error) + a[rows] * np.maximum(0.0, error - short))
     )  # fmt: skip
     radius = math.sqrt(2.0 * gap) * UP
     # b*: every turning point is known up to an error.
@@ -73,7 +73,9 @@ def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:
         decided=False, on_margin=int(np.count_nonzero(on_margin)), inside=int(np.count_nonzero(inside)),
     )  # fmt: skip
     places = np.flatnonzero(on_margin)
-    return Head(trial.positive, w, b, margins, places, np.flatnonzero(inside), samples.unit * a[places], certificate)
+    return Head(
+        trial.positive, w, b, margins, places, np.flatnonzero(inside), samples.penalties.C * a[places], certificate
+    )
 
 
 def middle_bias(points: Floats, rises: Integers, y: Floats) -> float:

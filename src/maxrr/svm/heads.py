@@ -171,7 +171,7 @@ def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head 
         return None
     head = known[present[1]]
     sums = head.known
-    inside = sums and InsideSum(sums.places, sums.total.negated(), sums.tilt.negated(), sums.unit)
+    inside = sums and InsideSum(sums.places, sums.total.negated(), sums.tilt.negated())
     return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=inside)
 
 

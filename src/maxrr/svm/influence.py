@@ -125,7 +125,7 @@ def spread(
                 taken += 1
                 yield taken - 1, X, mask, guess
 
-    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.caps
+    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds
     with closing(Processes().map(solve_run, jobs(), *shared)) as solved:
         try:
             for found in solved:
@@ -205,13 +205,13 @@ def filled(blank: Samples, features: AnyArray) -> Samples:
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
-def solve_run(job: Job, codes: Ints, C: float, weights: Floats, caps: Floats) -> Influence:
+def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) -> Influence:
     """What a worker does for one run; its errors name the run."""
     number, X, mask, guess = job
     try:
         if isinstance(X, ValueError):
             raise X
-        blank = masked(without_features(np.array(codes), Penalties(C, weights, caps)), mask)
+        blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
         needed = heads_needed(samples.codes, samples.alive)
         if guess is None:

@@ -22,7 +22,7 @@ class FineBasis:
     """As `basis.Basis`, with factors of many bits."""
 
     def __init__(self, near: Near, members: Ints) -> None:
-        self.members, self.unit = members, near.unit
+        self.members, self.C = members, near.C
         self.first = near.X[members[0]]
         self.rows = near.X[members[1:]] - self.first
         self.origin = Fixed.of(self.first)
@@ -48,11 +48,9 @@ class FineBasis:
         """As `Basis.step`. Every digit counts: the changes are large, and cancel."""
         origin, off = self.origin, Fixed.of(np.array([imbalance]))
         along = Fixed(self.whole @ origin.values, self.bits + origin.bits)
-        right = Fixed.of(further / self.unit).plus(along.times(imbalance))
+        right = Fixed.of(further / self.C).plus(along.times(imbalance))
         signed = Fixed(self.solve(right.values), right.bits + BITS - 2 * self.bits)
-        moved = (
-            Fixed(signed.values @ self.whole, signed.bits + self.bits).minus(origin.times(imbalance)).times(self.unit)
-        )
+        moved = Fixed(signed.values @ self.whole, signed.bits + self.bits).minus(origin.times(imbalance)).times(self.C)
         raised = Fixed(integers([moved.values @ origin.values]), moved.bits + origin.bits)
         whole = shift(signed.values, bits - signed.bits)
         rise = Fixed.of(np.array([first])).minus(raised)

@@ -4,7 +4,7 @@ It follows the central path of
 
     minimise ½|w|² + Σ Cᵢξᵢ  under  yᵢ(w·xᵢ + b) − 1 + ξᵢ = sᵢ,  sᵢ ≥ 0,  ξᵢ ≥ 0
 
-with multipliers aᵢ of the first bound and gᵢ of the second, aᵢ + gᵢ = Cᵢ, all in units, by Mehrotra's predictor and
+with multipliers aᵢ of the first bound and gᵢ of the second, aᵢ + gᵢ = Cᵢ, in units of C, by Mehrotra's predictor and
 corrector. Ties, dead columns and weights of zero are nothing special on that path, and it needs a few dozen steps
 whatever the data: each costs one product of the samples with themselves, and one small positive definite system. It
 ends near the solution, in the middle of the multipliers that fit; `deciding.py` goes the rest of the way.
@@ -40,19 +40,19 @@ class Path:
         return float(self.a @ self.s + self.g @ self.xi) / (2 * len(self.a))
 
 
-def follow(X: Floats, y: Floats, unit: float, bounds: Floats) -> Path:
-    """The end of the central path, to about rounding. X is best centred; Cᵢ are `unit` · `bounds`."""
+def follow(X: Floats, y: Floats, C: float, bounds: Floats) -> Path:
+    """The end of the central path, to about rounding. X is best centred; Cᵢ are `C` · `bounds`."""
     n, d = X.shape
     Z = y[:, None] * X
     path = Path(np.zeros(d), 0.0, 0.5 * bounds, 0.5 * bounds, np.ones(n), np.full(n, 2.0))
     best, kept, waited = np.inf, path, 0
     for _ in range(MOST_STEPS):
-        # 1. What is missing: w = unit · Σ aᵢyᵢxᵢ, Σ aᵢyᵢ = 0, and the definition of s.
-        lacking_w = unit * (path.a @ Z) - path.w
+        # 1. What is missing: w = C · Σ aᵢyᵢxᵢ, Σ aᵢyᵢ = 0, and the definition of s.
+        lacking_w = C * (path.a @ Z) - path.w
         lacking_b = float(path.a @ y)
         lacking_s = 1.0 - (Z @ path.w + y * path.b) - path.xi + path.s
         mu = path.complementarity()
-        objective = 0.5 * float(path.w @ path.w) / unit + float(np.sum(bounds * path.xi))
+        objective = 0.5 * float(path.w @ path.w) / C + float(np.sum(bounds * path.xi))
         if mu < BETTER * best:
             best, kept, waited = mu, path, 0
         else:
@@ -62,13 +62,13 @@ def follow(X: Floats, y: Floats, unit: float, bounds: Floats) -> Path:
         # 2. One matrix for predictor and corrector.
         inverse = 1.0 / (path.s / path.a + path.xi / path.g)
         try:
-            solve = factorise(Z, y, unit, inverse)
+            solve = factorise(Z, y, C, inverse)
         except (LinAlgError, ValueError):  # not positive definite, or not finite
             break
 
         def direction(target_s: Floats, target_xi: Floats) -> tuple[Floats, float, Floats, Floats, Floats]:
             h = lacking_s + target_s / path.a - target_xi / path.g  # noqa: B023
-            step_w, step_b = solve(lacking_w + unit * ((inverse * h) @ Z), lacking_b + float((inverse * h) @ y))  # noqa: B023
+            step_w, step_b = solve(lacking_w + C * ((inverse * h) @ Z), lacking_b + float((inverse * h) @ y))  # noqa: B023
             step_a = inverse * (h - Z @ step_w - y * step_b)  # noqa: B023
             step_s = (target_s - path.s * step_a) / path.a  # noqa: B023
             step_xi = (target_xi + path.xi * step_a) / path.g  # noqa: B023
@@ -94,22 +94,22 @@ def follow(X: Floats, y: Floats, unit: float, bounds: Floats) -> Path:
     return kept
 
 
-def factorise(Z: Floats, y: Floats, unit: float, inverse: Floats):  # type: ignore[no-untyped-def]
-    """A solver for [I + unit ZᵀEZ, unit ZᵀEy; yᵀEZ, yᵀEy] (w, b) = right sides, with E the diagonal `inverse`."""
+def factorise(Z: Floats, y: Floats, C: float, inverse: Floats):  # type: ignore[no-untyped-def]
+    """A solver for [I + C ZᵀEZ, C ZᵀEy; yᵀEZ, yᵀEy] (w, b) = right sides, with E the diagonal `inverse`."""
     d = Z.shape[1]
     matrix = np.empty((d + 1, d + 1))
     weighted = Z * np.sqrt(inverse)[:, None]
     matrix[:d, :d] = weighted.T @ weighted
     matrix[:d, d] = matrix[d, :d] = (inverse * y) @ Z
     matrix[d, d] = np.sum(inverse)
-    matrix[np.arange(d), np.arange(d)] += 1.0 / unit
+    matrix[np.arange(d), np.arange(d)] += 1.0 / C
     scale = 1.0 / np.sqrt(np.diag(matrix))
     matrix *= scale[:, None] * scale
     matrix[np.arange(d + 1), np.arange(d + 1)] += RIDGE * d
     factor = cho_factor(matrix, check_finite=True)
 
     def solve(right_w: Floats, right_b: float) -> tuple[Floats, float]:
-        found = scale * cho_solve(factor, scale * np.append(right_w / unit, right_b), check_finite=False)
+        found = scale * cho_solve(factor, scale * np.append(right_w / C, right_b), check_finite=False)
         return found[:d], float(found[d])
 
     return solve

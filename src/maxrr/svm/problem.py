@@ -48,13 +48,8 @@ class Samples:
 
     @property
     def bounds(self) -> Floats:
-        """The same in units."""
+        """The same in units of C."""
         return self.penalties.bounds
-
-    @property
-    def unit(self) -> float:
-        """What multipliers are counted in where they are exact."""
-        return self.penalties.unit
 
     def counting(self) -> "Samples":
         """The same samples, with a counter at zero."""
@@ -99,13 +94,12 @@ class Samples:
 class InsideSum:
     """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over samples inside the margin, without rounding: kept, so that removing one costs one row.
 
-    The cᵢ are Cᵢ in units.
+    The cᵢ are Cᵢ in units of C.
     """
 
     places: Ints
     total: Fixed
     tilt: Fixed  # one number
-    unit: float
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,10 @@ def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, fl
         return w, 0.0, width
     y = samples.signs(positive)
     chosen, weight = thin(order, y)
-    cap, length = samples.unit * (samples.bounds[chosen] * weight), float(np.mean(samples.lengths[chosen])) or 1.0
+    cap, length = (
+        samples.penalties.C * (samples.bounds[chosen] * weight),
+        float(np.mean(samples.lengths[chosen])) or 1.0,
+    )
     return solve_roughly(samples.rows(chosen), y[chosen], cap, samples.penalties.even, width, length)
 
 
@@ -88,7 +91,7 @@ def first_width(samples: Samples) -> float:
     steepness of C would drown them in rounding.
     """
     steepness = samples.bounds[samples.alive] * samples.lengths[samples.alive] ** 2
-    return max(WIDEST, 0.5 * samples.unit * float(np.mean(steepness)))
+    return max(WIDEST, 0.5 * samples.penalties.C * float(np.mean(steepness)))
 
 
 def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:

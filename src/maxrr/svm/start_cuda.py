@@ -31,7 +31,7 @@ class RunSamples:
     X: Tensor  # (runs, n, D)
     y: Tensor  # (heads of a run, n): the same for all runs, as are the samples that are alive
     alive: Tensor  # (n)
-    bounds: Tensor  # (n): Cᵢ in units
+    bounds: Tensor  # (n): Cᵢ in units of C
     even: bool  # whether they are all the same
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what was subtracted from the features
@@ -71,7 +71,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
     run, heads = prepare(samples, torch.stack(features), classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
     v = find_direction(run, samples)
-    caps = samples.unit * run.bounds
+    caps = samples.penalties.C * run.bounds
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
     alpha = centres(shortfall, caps * run.alive, v.new_full((), 2.0 * ROUGH))
@@ -125,12 +125,12 @@ def find_direction(run: RunSamples, samples: Samples) -> Tensor:
     """Weights from a thinned sample: (runs, heads, D)."""
     chosen, weight = thin(samples)
     places = torch.as_tensor(chosen, device=run.X.device)
-    cap = torch.as_tensor(samples.unit * (samples.bounds[chosen] * weight), device=run.X.device)
+    cap = torch.as_tensor(samples.penalties.C * (samples.bounds[chosen] * weight), device=run.X.device)
     rows = run.only(places.expand(len(run.X), -1), cap.expand(len(run.X), -1))
     size = (run.X[:, :, :-1] * run.length[:, :, None] + run.origin[:, None]).square().sum(2)
     size = (size * (run.bounds * run.alive)).sum(1)
     width = each_head(
-        (0.5 * samples.unit * size / run.alive.sum()).clamp(min=WIDEST)[:, None], len(run.y)
+        (0.5 * samples.penalties.C * size / run.alive.sum()).clamp(min=WIDEST)[:, None], len(run.y)
     )  # as `first_width`
     v = run.X.new_zeros((len(width), run.X.shape[2]))
     alpha = centres(torch.ones_like(rows.y), rows.cap, width)

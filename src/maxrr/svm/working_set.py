@@ -113,13 +113,13 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
         if now.strayed:
             break
         between = (now.alpha > 0.0) & (now.alpha < cap)
-        settled = settle(X, y, samples.unit, bounds, trial.pull, trial.tilt, noise, between, now.alpha >= cap)
+        settled = settle(X, y, samples.penalties.C, bounds, trial.pull, trial.tilt, noise, between, now.alpha >= cap)
         if settled is not None:
             near, inside = (trial.held > 0.0) & (trial.held < samples.caps), trial.held == samples.caps
             near[now.working], inside[now.working], now.alpha = settled.on_margin, settled.inside, settled.multipliers
             alpha = trial.with_held(now.working, now.alpha)
             now.w, now.b = settled.w, settled.b
-            now.candidate = propose(samples, trial, near, inside, alpha / samples.unit, settled.b)
+            now.candidate = propose(samples, trial, near, inside, alpha / samples.penalties.C, settled.b)
             if now.candidate is not None:
                 now.w, now.b = now.candidate.published.w, now.candidate.published.b
             break
@@ -137,8 +137,9 @@ def narrow(
     share: Floats | None,
 ) -> None:  # fmt: skip
     """Newton on one smoothing; the next will be narrower if the multipliers still change much."""
+    sigma = samples.penalties.C / (2.0 * now.width)
     problem = newton.Smoothed(
-        X, like(y, X), like(cap, X), like(alpha, X), samples.unit / (2.0 * now.width), like(trial.pull, X), trial.tilt,
+        X, like(y, X), like(cap, X), like(alpha, X), sigma, like(trial.pull, X), trial.tilt,
         None if share is None else like(share, X),
     )  # fmt: skip
     length = float(np.mean(samples.lengths[now.working])) or 1.0
@@ -218,7 +219,7 @@ def best_step(samples: Samples, trial: Trial, proposal: Proposal, change: Floats
     offset = float(trial.w @ step_w)
     slope = offset - float(np.clip(raised, 0.0, samples.caps) @ change)
     return newton.line_search(
-        raised, samples.caps, samples.unit / (2.0 * trial.width), change, samples.bounds * change, slope,
+        raised, samples.caps, samples.penalties.C / (2.0 * trial.width), change, samples.bounds * change, slope,
         offset=offset, curvature=float(step_w @ step_w),
     )  # fmt: skip
 
@@ -232,5 +233,6 @@ def finish_here(samples: Samples, trial: Trial) -> Head | None:
     """Try to finish a head whose samples on the margin depend on each other, so that it does not settle."""
     if trial.spread > TIED:
         return None
-    head = finish(samples, trial, trial.alpha / samples.unit, trial.margins, trial.b)
+    a = np.where(trial.alpha < samples.caps, trial.alpha / samples.penalties.C, samples.bounds)
+    head = finish(samples, trial, a, trial.margins, trial.b)
     return head or solve_surely(samples, trial)
