@@ -106,8 +106,6 @@ def reading(
 
 def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Dataset) -> dict[str, str]:
     """What a workspace keeps of its source: a path is made absolute, for later commands may run elsewhere."""
-    import numpy as np
-
     from maxrr.data import available
 
     known = source in [name for name, _ in available()]
@@ -115,8 +113,8 @@ def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Datas
     notes |= {name: value for name, value in options.items() if isinstance(value, str)}
     if options["encoding"] is not None:
         notes["encoding"] = options["encoding"].to_json()
-    people = [side.subjects for side in (training, test) if side.subjects is not None]
-    if len(people) == 2 and not len(np.intersect1d(*people)):
+    people = [set() if side.subjects is None else set(side.subjects.tolist()) for side in (training, test)]
+    if not people[0] & people[1] and training.subjects is not None:
         notes["people"] = APART
     return notes
 

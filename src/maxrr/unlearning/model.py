@@ -35,6 +35,7 @@ from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.pipelines import warn_of_fitted_steps
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
@@ -185,7 +186,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         maxrr.svm.FlatHeadWarning
             A head has weights of zero, so that every record is influential in it.
+        maxrr.unlearning.FittedBeforeWarning
+            A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
+        warn_of_fitted_steps()
         with self._lock:
             return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
 
