@@ -66,7 +66,19 @@ PUBLIC = {
         "sha256_of",
         "write_atomically",
     },
-    "maxrr.nets": {"MLP", "Environment", "LeNet5", "Network", "Recipe", "Run", "embed", "split", "train", "train_many"},
+    "maxrr.nets": {
+        "MLP",
+        "Environment",
+        "LeNet5",
+        "Network",
+        "NoNetwork",
+        "Recipe",
+        "Run",
+        "embed",
+        "split",
+        "train",
+        "train_many",
+    },  # fmt: skip
     "maxrr.parallel": {
         "Engine",
         "InProcess",
