@@ -78,7 +78,7 @@ PUBLIC = {
         "split",
         "train",
         "train_many",
-    },  # fmt: skip
+    },
     "maxrr.parallel": {
         "Engine",
         "InProcess",
