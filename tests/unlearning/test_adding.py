@@ -24,7 +24,7 @@ from tests.unlearning.problems import (
 from maxrr.core import FrequencyCore, Frozen
 from maxrr.data import Dataset
 from maxrr.errors import DataError, Stale
-from maxrr.unlearning import Action, Bundle, Receipt, contradictions, replay
+from maxrr.unlearning import Action, Bundle, MaxRR, Receipt, contradictions, replay
 from maxrr.unlearning.classes import with_arriving
 
 HASH = CORES["hash"]
@@ -385,3 +385,32 @@ def test_every_day_some_come_and_some_go():
 @pytest.mark.long
 def test_a_hundred_days():
     check_days(100, 500, 20)
+
+
+# With weights, and without a network
+
+
+def weighed(data, seed):
+    return replace(data, weights=np.random.default_rng(seed).uniform(0.5, 2.0, len(data)))
+
+
+def test_weights_count_as_in_a_fit_of_everything():
+    old, new = weighed(table(), 1), weighed(new_records(), 2)
+    model = fresh(Frozen(), table(), class_weight={"kind 1": 3.0}).fit(old)
+    model.add(new.inputs, new.labels, ids=new.ids, subjects=new.subjects, sample_weight=new.weights)
+    everyone = replace(joined(old, new), weights=np.concatenate([old.weights, new.weights]))
+    never = fresh(Frozen(), table(), class_weight={"kind 1": 3.0}).fit(everyone)
+    assert everything(model) == everything(never)
+    with pytest.raises(DataError, match="give weights for all or for none"):
+        model.add(new_records(2, first=6))
+
+
+def test_embeddings_are_added_without_a_network():
+    old, new = table(), new_records()
+    model = MaxRR.on_features().fit(old)
+    receipt = model.add(new)
+    assert model.model_hash_ == MaxRR.on_features().fit(joined(old, new)).model_hash_
+    assert receipt.bytes_claim == "identical"
+    model.unlearn(new.ids[:3])
+    model.refit()
+    assert model.content_hash_ == joined(old, new).without(new.ids[:3]).content_hash()

@@ -12,24 +12,24 @@ from maxrr.cli import show
 from maxrr.cli.fit import UNDONE as UNFITTED
 from maxrr.cli.fit import fitted
 from maxrr.cli.fit import tell as tell_fitted
-from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Network, Source, Wait, Yes
+from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Meta, Network, Source, Wait, Yes
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import as_json, tell
 from maxrr.cli.unlearn import confirm
-from maxrr.cli.workspaces import check_network, opened, raw_records, reading, sides, to_keep, word
+from maxrr.cli.workspaces import check_network, lasting_name, opened, options_for, raw_records, sides, word
 
 UNDONE = "nothing was changed, and no record added"  # what is said to somebody who interrupts
 LabelColumn = Annotated[
     str | None,
-    Option(help="CSV files only: the column with the class. Give it if it has another name than at the fit."),
+    Option(help="Tables only: the column with the class. Give it if it has another name than at the fit."),
 ]
 IdColumn = Annotated[
     str | None,
-    Option(help="CSV files only: the column with the record id. Give it if it has another name than at the fit."),
+    Option(help="Tables only: the column with the record id. Give it if it has another name than at the fit."),
 ]
 SubjectColumn = Annotated[
     str | None,
-    Option(help="CSV files only: the column with the subject id. Give it if it has another name than at the fit."),
+    Option(help="Tables only: the column with the subject id. Give it if it has another name than at the fit."),
 ]
 
 
@@ -46,6 +46,7 @@ def add(
     id: IdColumn = None,
     subject: SubjectColumn = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
     plan: Annotated[
         bool, Option("--plan", help="Say what it would do and how long it takes, and change nothing.")
     ] = False,
@@ -72,16 +73,19 @@ def add(
     with told() as outcome:
         with opened(workspace, wait, network=network, read_only=plan) as found:
             check_network(found)
-            given = {"label": label, "id": id, "subject": subject, "ids_from": word(ids_from)}
-            columns = reading(found.source) | {name: value for name, value in given.items() if value is not None}
+            given = {
+                "label": label, "id": id, "subject": subject, "ids_from": word(ids_from),
+                "meta": None if meta is None else str(meta.absolute()),
+            }  # fmt: skip
+            notes = found.source | {name: value for name, value in given.items() if value is not None}
             with show.progress() as progress:
-                new, _ = load(source, **columns, whole=True, progress=progress)
+                new, _ = load(source, **options_for(notes, source), whole=True, progress=progress)
             planned = found.plan_add(found.kind.conform(new), allow_copies=allow_copies)
             if plan:
                 show.json(as_json(planned)) if json else tell(planned)
                 return
             confirm(planned, "Add these records?", yes=yes, json=json)
-            before, notes = found.model_hash_, to_keep(source, **columns)
+            before, notes["name"] = found.model_hash_, lasting_name(source)
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 records = raw_records(found, None, progress) if planned.action.fits_anew else None
                 receipt = found.execute(planned, records=records, source=notes, progress=progress)

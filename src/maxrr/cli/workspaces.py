@@ -13,10 +13,12 @@ from maxrr.cli.options import IdsFrom
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
-    from maxrr.data import Dataset
+    from maxrr.data import Dataset, Encoding
     from maxrr.nets.naming import NamedNetwork
     from maxrr.progress import Progress
     from maxrr.workspace import Workspace
+
+APART = "apart"  # of people: none has records both for training and for testing
 
 
 @contextmanager
@@ -88,14 +90,37 @@ def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
     return None if ids_from is None else "content" if ids_from is IdsFrom.CONTENT else "rows"
 
 
-def to_keep(source: str, label: str, id: str, subject: str, ids_from: str | None = None) -> dict[str, str]:
+def reading(
+    label: str, id: str, subject: str, weight: str | None, encoding: Path | None, ids_from: IdsFrom | None,
+    split_by: str, meta: Path | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """How records are read: the options of a command as `maxrr.data.load` takes them."""
+    from maxrr.data import Encoding
+
+    return {
+        "label": label, "id": id, "subject": subject, "weight": weight,
+        "encoding": None if encoding is None else Encoding.read(encoding), "ids_from": word(ids_from),
+        "split_by": split_by, "meta": None if meta is None else str(meta.absolute()),
+    }  # fmt: skip
+
+
+def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Dataset) -> dict[str, str]:
     """What a workspace keeps of its source: a path is made absolute, for later commands may run elsewhere."""
+    notes = {"name": lasting_name(source)}
+    notes |= {name: value for name, value in options.items() if isinstance(value, str)}
+    if options["encoding"] is not None:
+        notes["encoding"] = options["encoding"].to_json()
+    people = [set() if side.subjects is None else set(side.subjects.tolist()) for side in (training, test)]
+    if not people[0] & people[1] and training.subjects is not None:
+        notes["people"] = APART
+    return notes
+
+
+def lasting_name(source: str) -> str:
+    """What a source is called wherever later commands may run."""
     from maxrr.data import available
 
-    known = source in [name for name, _ in available()]
-    name = source if known else str(Path(source).absolute())
-    made = {} if ids_from is None else {"ids_from": ids_from}
-    return {"name": name, "label": label, "id": id, "subject": subject, **made}
+    return source if source in [name for name, _ in available()] else str(Path(source).absolute())
 
 
 def raw_records(workspace: Workspace, sources: Sequence[str] | None, progress: Progress) -> Dataset:
@@ -111,8 +136,10 @@ def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progres
     from maxrr.data import load
 
     notes = [workspace.source | {"name": name} for name in sources] if sources else known_sources(workspace)
-    training, test = load(notes[0]["name"], **reading(notes[0]), progress=progress)
-    added = [load(note["name"], **reading(note), whole=True, progress=progress)[0] for note in notes[1:]]
+    places = [(note["name"], options_for(note, note["name"])) for note in notes]
+    (first, options), *others = places
+    training, test = load(first, **options, progress=progress)
+    added = [load(name, **options, whole=True, progress=progress)[0] for name, options in others]
     kind = workspace.kind
     test = kind.conform(test)
     seen = test.ids[workspace.holds(test.ids) | workspace.forgotten(test.ids)]  # added from elsewhere
@@ -134,11 +161,30 @@ def known_sources(workspace: Workspace) -> list[dict[str, str]]:
     return [note for number, note in enumerate(notes) if note not in notes[:number]]
 
 
-def text_columns_of(workspace: Workspace) -> list[str]:
-    """What labels, ids and subjects are called in a CSV file of this workspace."""
-    return [workspace.source.get(kind, kind) for kind in ("label", "id", "subject")]
+def options_for(notes: Mapping[str, str], source: str) -> dict[str, Any]:
+    """How records are read from a source, by what a workspace has noted, as `maxrr.data.load` takes it.
+
+    A workspace from before records were split by subject says nothing of that, and its records were split by id. A
+    source without columns is read without their names.
+    """
+    from maxrr.data.sources import is_table
+
+    always = {"ids_from": notes.get("ids_from"), "split_by": notes.get("split_by", "id")}
+    if Path(source).suffix == ".npy":
+        return columns(notes) | {"meta": notes.get("meta")} | always
+    if not is_table(source):
+        return always
+    return columns(notes) | {"encoding": encoding_of(notes)} | always
 
 
-def reading(note: Mapping[str, str]) -> dict[str, Any]:
-    """How a source is read, as `maxrr.data.load` takes it."""
-    return {kind: note.get(kind, kind) for kind in ("label", "id", "subject")} | {"ids_from": note.get("ids_from")}
+def columns(notes: Mapping[str, str]) -> dict[str, Any]:
+    """What the columns that are no inputs are called in a table, by what a workspace has noted."""
+    return {kind: notes.get(kind, kind) for kind in ("label", "id", "subject")} | {"weight": notes.get("weight")}
+
+
+def encoding_of(notes: Mapping[str, str]) -> Encoding:
+    """How the columns of a table became inputs when a workspace was fitted."""
+    from maxrr.data import Encoding
+
+    declared = notes.get("encoding")
+    return Encoding() if declared is None else Encoding.from_json(declared)

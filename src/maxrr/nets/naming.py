@@ -10,9 +10,10 @@ from torch import nn
 
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
+from maxrr.nets.no_network import NoNetwork
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
 
-OUR_OWN = (LeNet5, MLP)
+OUR_OWN = (LeNet5, MLP, NoNetwork)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def name_of(network: Network) -> NamedNetwork | None:
 def with_outputs(network: Network, classes: int) -> Network:
     """A network of this library that tells as many classes apart; one that does, and any other, as it is."""
     named = name_of(network)
-    if named is None or not named.our_own:
+    if named is None or not named.our_own or len(named.arguments) < 2:
         return network
     first, outputs, *others = named.arguments
     return network if outputs >= classes else NamedNetwork(named.maker, (first, classes, *others))

@@ -101,8 +101,10 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
             raise DataError(f"there is no class {label!r}; the classes are {known}")
         labels = found[:1]
     subjects = None if records.subjects is None else records.subjects[rows]
+    weights = None if records.weights is None else records.weights[rows]
     return Dataset(
-        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns
+        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns,
+        weights=weights,
     )  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     labels = np.array([number.get(name, -1) for name in names], dtype=np.int64)[ordered.labels]
     added = Dataset(
         in_type(ordered.inputs, records.dtype), labels, classes.names, ordered.ids, ordered.subjects,
-        columns=records.columns,
+        columns=records.columns, weights=ordered.weights,
     )  # fmt: skip
     copies = copies_in(fitted, added, allow_copies)
     nobody = np.empty(0, dtype=np.int64)
@@ -165,6 +167,9 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
                 f"the {what} of the model are {kinds[known.dtype.kind]}, and the new ones {kinds[new.dtype.kind]}: "
                 "use one kind"
             )
+    if (given.weights is None) != (records.weights is None):
+        have, lack = ("new", "the model's") if records.weights is None else ("model's", "the new ones")
+        raise DataError(f"the {have} records have weights, and {lack} do not: give weights for all or for none")
     there = given.ids[records.rows(given.ids) >= 0]
     if len(there):
         raise DataError(

@@ -183,10 +183,12 @@ class RecordKind:
             found.append(replace(kept, labels=labels, class_names=tuple(names)))
             taken = np.union1d(taken, new)
         whose = [part.subjects for part in found if part.subjects is not None]
+        weights = [part.weights for part in found if part.weights is not None]
         return Dataset(
             np.concatenate([part.inputs.astype(self.dtype, copy=False) for part in found]),
             np.concatenate([part.labels for part in found]), tuple(names), np.concatenate([part.ids for part in found]),
             np.concatenate(whose) if len(whose) == len(found) else None, first.name, first.columns,
+            np.concatenate(weights) if len(weights) == len(found) else None,
         )  # fmt: skip
 
     def with_classes(self, records: Dataset) -> Dataset:

@@ -419,7 +419,7 @@ class Workspace:
 
     def plan_add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
-        allow_copies: str | None = None,
+        sample_weight: ArrayLike | None = None, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """What `add` would do. Changes nothing. See `MaxRR.plan_add`.
 
@@ -427,7 +427,7 @@ class Workspace:
         ----------
         X, y, ids, subjects : Dataset or array, array, array, array
             As in `add`.
-        allow_copies : str, optional
+        sample_weight, allow_copies : array, str, optional
             As in `add`.
 
         Returns
@@ -436,7 +436,7 @@ class Workspace:
             What will be done, for `execute`.
         """
         with self._lock:
-            return self._model.plan_add(X, y, ids, subjects, allow_copies=allow_copies)
+            return self._model.plan_add(X, y, ids, subjects, sample_weight=sample_weight, allow_copies=allow_copies)
 
     def execute(
         self, plan: Plan, *, records: Dataset | None = None, source: Mapping[str, str] | None = None,
@@ -547,8 +547,8 @@ class Workspace:
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
-        allow_copies: str | None = None, records: Dataset | None = None, source: Mapping[str, str] | None = None,
-        progress: Progress | None = None,
+        sample_weight: ArrayLike | None = None, allow_copies: str | None = None, records: Dataset | None = None,
+        source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Learn more records, and commit. See `MaxRR.add`.
 
@@ -558,8 +558,8 @@ class Workspace:
         ----------
         X : Dataset or array
             The new records.
-        y, ids, subjects : array, optional
-            Their classes, ids and subject ids, with an array.
+        y, ids, subjects, sample_weight : array, optional
+            Their classes, ids, subject ids and weights, with an array.
         allow_copies : str, optional
             A reason to let in the values of a forgotten record.
         records : Dataset, optional
@@ -583,7 +583,7 @@ class Workspace:
             The network is needed, and is the caller's own code: give it to `open`.
         """
         with self._writing(), self._at_hand(records) as fitted:
-            request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects), allow_copies)
+            request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects, sample_weight), allow_copies)
             plan = make_plan(fitted, request)
             return execute(fitted, plan, lambda after, receipt: self._take_over(after, receipt, source), progress)
 
@@ -959,6 +959,7 @@ class Workspace:
         model = MaxRR(
             made.network, made.core, C=made.C, seed=made.seed, epochs=recipe.epochs,  # type: ignore[arg-type]
             batch_size=recipe.batch_size, lr=recipe.lr, device=made.device, threads=made.threads,
+            class_weight=dict(made.class_weight) or None,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model
