@@ -115,8 +115,9 @@ def as_facts(dtype: np.dtype[Any]) -> Any:
 def from_facts(facts: Any) -> np.dtype[Any]:
     """The type that was stored."""
     if not isinstance(facts, list):
-        return np.dtype(facts)
-    return np.dtype([(name, base, tuple(shape)) for name, base, shape in facts])
+        return np.dtype(str(facts))
+    fields: np.dtype[Any] = np.dtype([(name, base, tuple(shape)) for name, base, shape in facts])
+    return fields
 
 
 def _array(name: str, given: ArrayLike) -> NDArray[Any]:
