@@ -45,7 +45,7 @@ def sentences(count=90, seed=0):
     """Token ids, padded with zeros, and where they are; labels and record ids. Classes overlap in their words."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(count) % 3)
-    mask = np.arange(LENGTH) < rng.integers(2, LENGTH + 1, count)[:, None]
+    mask = np.arange(LENGTH) < rng.integers(4, LENGTH + 1, count)[:, None]
     tokens = rng.integers(1, 16, (count, LENGTH)) + 7 * labels[:, None]
     return {"tokens": np.where(mask, tokens, 0), "mask": mask}, labels, 500 + 3 * rng.permutation(count)
 

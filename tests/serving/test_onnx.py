@@ -15,6 +15,7 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
+from maxrr.data.fields import parts_of
 from maxrr.nets import MLP, split
 from maxrr.serving import export_onnx, onnx
 
@@ -274,8 +275,7 @@ def test_several_inputs_and_integers(path, name):
     export_onnx(model, path, data if name == "tokens" else None)
     graph = session(path)
     assert [each.name for each in graph.get_inputs()] == known
-    parts = [data.inputs] if data.inputs.dtype.names is None else [data.inputs[part] for part in data.inputs.dtype.names]
-    given = {name: np.array(part[:5]) for name, part in zip(known, parts, strict=True)}
+    given = {name: np.array(part[:5]) for name, (_, part) in zip(known, parts_of(data.inputs), strict=True)}
     scores, _, labels = graph.run(None, given)
     assert np.allclose(scores, model.decision_function(data)[:5], atol=1e-4)
     assert [data.class_names[label] for label in labels] == model.predict(data)[:5].tolist()

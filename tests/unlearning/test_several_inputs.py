@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_dictionaries_and_tuples_are_what_a_dataset_makes_of_them():
 class Seen(nn.Module):
     """Notes the types that reach it, or a copy of it."""
 
-    types = set()
+    types: ClassVar = set()
 
     def __init__(self):
         super().__init__()
@@ -120,7 +121,7 @@ def test_a_network_that_does_not_take_integers_says_what_to_do():
         ({"words": np.zeros((2, LENGTH))}, "there is no input 'words'"),
         ({"mask": np.ones((2, LENGTH), dtype=np.int64)}, "'mask' are int64, but the model was fitted on booleans"),
         ({"tokens": np.ones((2, LENGTH))}, "'tokens' are float64, but the model was fitted on integers"),
-        ({"tokens": np.ones((2, 3), dtype=np.int64)}, r"'tokens' have shape \(3,\), but the model was fitted on \(6,\)"),
+        ({"tokens": np.ones((2, 3), dtype=np.int64)}, r"'tokens' have shape \(3,\), but the model was"),
         ({"tokens": np.ones((3, LENGTH), dtype=np.int64)}, "one row per record, but mask has 2, tokens has 3"),
     ],
 )  # fmt: skip
@@ -164,3 +165,11 @@ def test_a_forgotten_record_does_not_come_back_in_another_type(model):
     others = {"tokens": inputs["tokens"].astype(np.int32), "mask": inputs["mask"].astype(np.float32)}
     with pytest.raises(DataError, match="exactly the values of forgotten"):
         model.fit(Dataset(others, labels, KINDS, 10_000 + ids))
+
+
+@pytest.mark.long
+def test_a_fresh_process_makes_the_same_of_them(case):
+    model, records = case
+    gone = model.core_.ids[:2]
+    receipt = model.unlearn(gone, core_policy="retrain")
+    assert replay(receipt, model.bundle(), records.without(gone)).outcome == "identical"
