@@ -99,3 +99,10 @@ def test_blocks_are_filled_up_with_what_the_network_takes():
         extractor = split(train(network, dataset, 0, epochs=1, threads=1).network)[0]
         features = embed(extractor, dataset)
         assert embed(extractor, dataset.select(ids[9])).tobytes() == features[9].tobytes()
+
+
+def test_an_extractor_with_other_arguments():
+    with pytest.raises(ValueError, match=r"does not take the inputs 0, 1: .*forward"):
+        embed(nn.Linear(2, 3), pictures_and_rows())
+    with pytest.raises(ValueError, match=r"does not take the inputs mask, tokens: .* unexpected keyword"):
+        embed(PictureAndTable(), texts())

@@ -114,7 +114,7 @@ def block_extractor(
         count = len(stored if isinstance(stored, Tensor) else next(iter(stored.values())))
         with torch.inference_mode():
             inputs = ready(each(lambda part: filled(part, size).to(device), stored), kind)
-            result = call(network, inputs)
+            result = called(network, inputs)
         if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
             found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
             raise ValueError(f"the extractor should give one vector for each of {size} records, but gives {found}")
@@ -128,6 +128,16 @@ def block_extractor(
         return features
 
     return extract
+
+
+def called(network: nn.Module, inputs: Inputs) -> Any:
+    """What the extractor makes of a block. One that takes other arguments is said to."""
+    try:
+        return call(network, inputs)
+    except TypeError as error:
+        if isinstance(inputs, Tensor):
+            raise
+        raise ValueError(f"the extractor does not take the inputs {', '.join(inputs)}: {error}") from error
 
 
 def filled(part: Tensor, size: int) -> Tensor:

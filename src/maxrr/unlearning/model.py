@@ -596,7 +596,10 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
             "ones in the same order"
         )
     array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
-    records = replace(X, inputs=array) if isinstance(X, Dataset) else unlabelled(array)
+    if not isinstance(X, Dataset):
+        records = unlabelled(array)
+    else:
+        records = X if array.dtype == X.inputs.dtype else replace(X, inputs=array)
     return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
