@@ -285,18 +285,18 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
         blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     return Bundle(
-        blueprint=blueprint, choice=facts.choice_of(said["choice"], keys(said["core_ids"])), extractor=weights,
+        blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
-        ids=keys(said["ids"]), fitted_on=keys(said["fitted_on"]), key=bytes.fromhex(said["key"]),
+        ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
         network=said["network"], **simple,
     )  # fmt: skip
 
 
-def keys(found: list[Any]) -> NDArray[Any]:
+def ids_of(found: list[Any]) -> NDArray[Any]:
     """Ids from JSON."""
     if not isinstance(found, list):
         raise ValueError(f"ids are {found!r:.80}")

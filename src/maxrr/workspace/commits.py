@@ -173,8 +173,8 @@ def check(found: Root) -> None:
 def check_rows(found: Root) -> None:
     rows, layout = found.rows, found.rows.layout
     wanted("file of rows", is_a(str, rows.file) and part_of(rows.file, found.token) == ROWS)
-    keys = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
-    wanted("types", all(is_a(str, key) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", key) for key in keys))
+    types = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
+    wanted("types", all(is_a(str, each) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", each) for each in types))
     wanted("types", layout.features in ("<f4", "<f8"))
     wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
