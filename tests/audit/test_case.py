@@ -161,7 +161,7 @@ TESTS = {
     ),
     "all training records": (lambda: TRAINING, "80 test records"),
     "in another type": (
-        lambda: changed(TEST, inputs=TEST.inputs.astype(np.float64)), "type",
+        lambda: changed(TEST, inputs=TEST.inputs.astype(np.float64)), r"float64 .*float32",
     ),
     "another shape": (lambda: changed(TEST, inputs=TEST.inputs[:, 1:]), "shape"),
     "other classes": (lambda: changed(TEST, class_names=("a", "b", "c")), "class names"),
