@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from tests.unlearning.problems import (
     CORES,
     NEW_CLASS,
@@ -20,10 +21,13 @@ from tests.unlearning.problems import (
     table_model,
     train_again,
 )  # fmt: skip
+from torch import nn
 
 from maxrr.core import FrequencyCore, Frozen
 from maxrr.data import Dataset
 from maxrr.errors import DataError, Stale
+from maxrr.nets import embed
+from maxrr.svm import LinearSVM
 from maxrr.unlearning import Action, Bundle, MaxRR, Receipt, contradictions, replay
 from maxrr.unlearning.classes import with_arriving
 
@@ -414,3 +418,35 @@ def test_embeddings_are_added_without_a_network():
     model.unlearn(new.ids[:3])
     model.refit()
     assert model.content_hash_ == joined(old, new).without(new.ids[:3]).content_hash()
+
+
+def test_records_of_several_inputs_are_added_by_name():
+    data, new = table(), new_records(4)
+
+    def several(inputs):
+        return {"left": inputs[:, :3], "right": inputs[:, 3:].astype(np.float64)}
+
+    def fit(records):
+        model = MaxRR(Sides(), CORES["full"], epochs=2, seed=3, device="cpu")
+        return model.fit(several(records.inputs), records.labels, ids=records.ids)
+
+    model = fit(data)
+    extractor = model.extractor_
+    receipt = model.add(several(new.inputs), new.labels, ids=new.ids)
+    assert (receipt.added, receipt.guarantee) == (4, "exact-refit")
+    both = joined(data, new)
+    features = embed(extractor, Dataset(several(both.inputs), both.labels, both.class_names, both.ids), device="cpu")
+    assert model.heads_.coef_.tobytes() == LinearSVM().fit(features, both.labels).coef_.tobytes()
+    with pytest.raises(DataError, match="'right' is missing"):
+        model.add({"left": new.inputs[:, :3]}, new.labels, ids=new.ids + 1)
+
+
+class Sides(nn.Module):
+    """A network with two inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right, self.last = nn.Linear(3, 6), nn.Linear(2, 6), nn.Linear(6, 3)
+
+    def forward(self, left, right):
+        return self.last(torch.tanh(self.left(left) + self.right(right.float())))

@@ -11,6 +11,7 @@ from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.classes import with_arriving
+from maxrr.unlearning.matching import to_learn, to_replace
 from maxrr.unlearning.records import shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in, copies_in_place, in_order_of
@@ -86,10 +87,7 @@ def look_up_for_replacing(
 def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str | None) -> Dataset:
     """The record that takes the place of the requested one."""
     records, rows = fitted.records, request.rows
-    given = np.asarray(inputs)
-    if given.shape != records.shape:
-        raise DataError(f"the new record has shape {given.shape}, but the model's records have {records.shape}")
-    content = in_type(given, records.dtype)
+    content = to_replace(inputs, records.dtype, records.shape)
     labels = records.labels[rows]
     if label is not None:
         present = records.present
@@ -103,20 +101,8 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
     subjects = None if records.subjects is None else records.subjects[rows]
     weights = None if records.weights is None else records.weights[rows]
     return Dataset(
-        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns,
-        weights=weights,
+        content, labels, records.class_names, records.ids[rows], subjects, columns=records.columns, weights=weights,
     )  # fmt: skip
-
-
-def in_type(given: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Numbers as the model's records have them."""
-    if given.dtype == np.uint8 != dtype:
-        raise DataError(f"the new records are of bytes, which networks divide by 255, but the model's are {dtype}")
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused where a dataset is made of it
-        content: NDArray[Any] = given.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(content, given):
-        raise DataError(f"the new records do not fit into {dtype}, which the model's records are of")
-    return content
 
 
 def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None) -> Request:
@@ -130,7 +116,7 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     number = {name: place for place, name in enumerate(classes.names)}
     labels = np.array([number.get(name, -1) for name in names], dtype=np.int64)[ordered.labels]
     added = Dataset(
-        in_type(ordered.inputs, records.dtype), labels, classes.names, ordered.ids, ordered.subjects,
+        to_learn(ordered.inputs, records.dtype, records.shape), labels, classes.names, ordered.ids, ordered.subjects,
         columns=records.columns, weights=ordered.weights,
     )  # fmt: skip
     copies = copies_in(fitted, added, allow_copies)
@@ -153,8 +139,6 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
             f"the new records have other columns than the model's, such as {other[0]!r}: bring the same ones, in any "
             "order"
         )
-    if given.shape != records.shape:
-        raise DataError(f"the new records have shape {given.shape}, but the model's records have {records.shape}")
     for what, new, known in (("ids", given.ids, records.ids), ("subject ids", given.subjects, records.subjects)):
         if (new is None) != (known is None):
             have, lack = ("new", "the model's") if known is None else ("model's", "the new ones")
