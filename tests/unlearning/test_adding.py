@@ -360,8 +360,10 @@ def days(model, count, arriving, leaving):
     everyone, core = table(), core_of(model)
     others = np.setdiff1d(everyone.ids, core)
     for day in range(count):
+        like = rng.integers(0, 80, arriving)
+        values = table().inputs[like] + rng.normal(scale=0.7, size=(arriving, 5))
         new = Dataset(
-            rng.normal(size=(arriving, 5)).astype(np.float32), rng.integers(0, 3, arriving), everyone.class_names,
+            values.astype(np.float32), table().labels[like], everyone.class_names,
             10_000 * (day + 1) + np.arange(arriving), np.full(arriving, day),
         )  # fmt: skip
         model.add(new)
