@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.options import EncodingFile, FromWhat, Id, Json, Label, Split, SplitBy, Subject, Weight
+from maxrr.cli.options import EncodingFile, FromWhat, Id, Json, Label, Meta, Split, SplitBy, Subject, Weight
 from maxrr.cli.workspaces import reading
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def describe(
     weight: Weight = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
     split_by: Split = SplitBy.SUBJECT,
     json: Json = False,
 ) -> None:
@@ -65,7 +66,7 @@ def describe(
     import maxrr.data as data
     from maxrr.data.checks import MissingIdsError
 
-    options = reading(label, id, subject, weight, encoding, ids_from, str(split_by))
+    options = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
     with show.progress() as progress:
         try:
             train, test = data.load(source, **options, progress=progress)
@@ -83,7 +84,7 @@ def describe(
 def counts(found: Description) -> str:
     """How many records of what, about how many people."""
     train, test = found.records
-    each = f"{' × '.join(map(str, found.shape))} {found.dtype}"
+    each = f"{' × '.join(map(str, found.shape))} {found.dtype}".strip()
     people = "no subject ids" if found.subjects is None else f"about {found.subjects:,} subjects"
     return f"{train:,} records for training and {test:,} for testing, each {each}; {people}."
 

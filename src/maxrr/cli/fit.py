@@ -22,6 +22,7 @@ from maxrr.cli.options import (
     Id,
     Json,
     Label,
+    Meta,
     SplitBy,
     Subject,
     Wait,
@@ -46,7 +47,8 @@ def fit(
         str,
         Argument(
             metavar="SOURCE",
-            help="What to learn from: a data set known by name, an .npz, .csv or .parquet file, or a folder of images.",
+            help="What to learn from: a data set known by name, an .npz, .csv or .parquet file, a folder of images, or "
+            "an .npy file of embeddings with --meta.",
         ),
     ],
     out: Annotated[
@@ -54,15 +56,16 @@ def fit(
         Option(help="The folder to keep the workspace in: a new or empty one, or a workspace, which is fitted again."),
     ],
     core: Annotated[
-        str,
+        str | None,
         Option(
             help="Which records the extractor is trained on. hash:0.33: about that share, by a keyed hash of the "
-            "id. A number, such as 20000: those influential in about half of --runs runs. frequency:20000: "
-            "those most often influential, as in the paper. full: all. frozen: none, and the network of "
-            "--network is used as it is. With more core records the extractor learns more, and more requests "
+            "id; so if not given. A number, such as 20000: those influential in about half of --runs runs. "
+            "frequency:20000: those most often influential, as in the paper. full: all. frozen: none, and the network "
+            "of --network is used as it is, or no network at all where the records are embeddings; so for an .npy file "
+            "if not given. With more core records the extractor learns more, and more requests "
             "concern it."
         ),
-    ] = "hash:0.33",
+    ] = None,
     runs: Annotated[
         int | None,
         Option(
@@ -92,6 +95,13 @@ def fit(
             "if labels are noisy."
         ),
     ] = 1.0,
+    class_weight: Annotated[
+        list[str] | None,
+        Option(
+            help="How much the records of a class count in the heads, as NAME=NUMBER; may be repeated, 1 for others. "
+            "Raise it for a rare class that is found too seldom."
+        ),
+    ] = None,
     seed: Annotated[
         int,
         Option(
@@ -137,6 +147,7 @@ def fit(
     weight: Weight = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
     split_by: Annotated[
         SplitBy | None,
         Option(
@@ -169,23 +180,26 @@ def fit(
         maxrr fit fashion-mnist --core 20000 --runs 10 --out ws/
         maxrr fit visits.csv --label diagnosis --id visit --subject person --out ws/
         maxrr fit people.parquet --label left --id row --subject person --encoding encoding.json --out ws/
+        maxrr fit embeddings.npy --meta people.parquet --label topic --subject author --out ws/
         maxrr fit photos/ --network mynets:resnet --epochs 30 --device cuda --out ws/
     """
     from maxrr.data import load
     from maxrr.data.scales import unevenness
+    from maxrr.nets import NoNetwork
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
-    if core == "frozen" and network is None:
-        raise Stop(USAGE, "--core frozen uses a network as it is: name it with --network")
+    core = core or (HASHED if network is not None or meta is None else FROZEN)
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
+    weights = class_weights(class_weight or [])
     started = perf_counter()
     with told() as outcome:
         with show.progress() as progress, importing_from_here(network), interruptible():
             split = split_before(out) if split_by is None else str(split_by)
-            options = reading(label, id, subject, weight, encoding, ids_from, split)
+            options = reading(label, id, subject, weight, encoding, ids_from, split, meta)
             training, test = load(source, **options, progress=progress)
-            made, notes = network_for(training, network), to_keep(source, options, training, test)
+            made = NoNetwork() if core == FROZEN and network is None else network_for(training, network)
+            notes = to_keep(source, options, training, test)
             if network is None and (uneven := unevenness(training)):
                 show.warning(uneven)
 
@@ -193,7 +207,7 @@ def fit(
                 chosen = core_of(core, runs, core_key_file, before)
                 return MaxRR(
                     made, chosen, C=C, seed=seed, epochs=epochs, batch_size=batch_size, lr=lr, device=device,
-                    threads=threads,
+                    threads=threads, class_weight=weights,
                 )  # fmt: skip
 
             if state_of(out):
@@ -217,6 +231,18 @@ def fit(
             show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
         else:
             tell(present, len(test), accuracy, seconds)
+
+
+def class_weights(given: list[str]) -> dict[str, float] | None:
+    """Weights by class, as the options name them."""
+    found = {}
+    for each in given:
+        name, _, number = each.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise Stop(USAGE, f"--class-weight is NAME=NUMBER, such as ill=50, not {each!r}") from None
+    return found or None
 
 
 def split_before(folder: Path) -> str:
@@ -243,12 +269,15 @@ def interruptible() -> Iterator[None]:
 
 def network_for(records: Dataset, maker: str | None) -> Network:
     """The network that was named, or one that suits the records."""
+    from maxrr.data.fields import shapes
     from maxrr.nets import MLP, LeNet5
     from maxrr.nets.lenet import SMALLEST
 
     shape, classes = records.shape, len(records.class_names)
     if maker is not None:
-        return named_network(maker, shape, classes)
+        return named_network(maker, shapes(records.inputs.dtype, shape), classes)
+    if not shape:
+        raise Stop(USAGE, "records with several inputs need a network of your own: name it with --network")
     return LeNet5(shape, classes) if len(shape) == 3 and min(shape[1:]) >= SMALLEST else MLP(prod(shape), classes)
 
 
@@ -281,6 +310,7 @@ def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -
 
 
 RUNS = 10
+HASHED, FROZEN = "hash:0.33", "frozen"
 LARGEST_KEY = 1 << 20  # bytes: whatever is larger is another file
 
 
@@ -300,7 +330,7 @@ def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | N
         return hash_core(after, key_file, before)
     if word == "full":
         return FullCore()
-    if word == "frozen":
+    if word == FROZEN:
         return Frozen()
     raise Stop(USAGE, f"--core is a number, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}")
 

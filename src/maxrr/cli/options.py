@@ -41,6 +41,15 @@ EncodingFile = Annotated[
 ]
 
 
+Meta = Annotated[
+    Path | None,
+    Option(
+        help="Beside an .npy file of embeddings: the .csv or .parquet file with the label, id, subject and weight of "
+        "each row, in the same order. Other columns are not looked at."
+    ),
+]
+
+
 class SplitBy(StrEnum):
     """What decides which records are for testing."""
 

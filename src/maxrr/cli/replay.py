@@ -18,6 +18,7 @@ from maxrr.cli.options import (
     Id,
     Json,
     Label,
+    Meta,
     Network,
     Split,
     SplitBy,
@@ -85,6 +86,7 @@ def replay(
     weight: Weight = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
     split_by: Split = SplitBy.SUBJECT,
     wait: Wait = WAIT,
     json: Json = False,
@@ -109,7 +111,7 @@ def replay(
     """
     from maxrr.unlearning import Outcome
 
-    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by))
+    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or data is None:
             raise Stop(USAGE, TWO_FORMS)
@@ -220,12 +222,13 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
 
 def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
     """The network that the user says was fitted, with the arguments that the bundle names."""
+    from maxrr.data.fields import shapes
     from maxrr.unlearning import network_in
 
     named = network_in(bundle)
     if named is not None and named.maker == maker:
         return named
-    return named_network(maker, records.shape, len(records.class_names))
+    return named_network(maker, shapes(records.inputs.dtype, records.shape), len(records.class_names))
 
 
 def receipt_of(workspace: Workspace, named: str) -> Receipt:

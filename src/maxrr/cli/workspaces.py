@@ -40,7 +40,9 @@ def network_of(folder: Path, maker: str) -> NamedNetwork | None:
     return None if last is None else named_network(maker, last.shape, len(last.classes))
 
 
-def named_network(maker: str, shape: tuple[int, ...], classes: int) -> NamedNetwork:
+def named_network(
+    maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
+) -> NamedNetwork:  # fmt: skip
     """A network of the user's own for such records, made once to see whether it can be."""
     from maxrr.nets.naming import NamedNetwork
 
@@ -92,7 +94,7 @@ def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
 
 def reading(
     label: str, id: str, subject: str, weight: str | None, encoding: Path | None, ids_from: IdsFrom | None,
-    split_by: str,
+    split_by: str, meta: Path | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How records are read: the options of a command as `maxrr.data.load` takes them."""
     from maxrr.data import Encoding
@@ -100,7 +102,7 @@ def reading(
     return {
         "label": label, "id": id, "subject": subject, "weight": weight,
         "encoding": None if encoding is None else Encoding.read(encoding), "ids_from": word(ids_from),
-        "split_by": split_by,
+        "split_by": split_by, "meta": None if meta is None else str(meta.absolute()),
     }  # fmt: skip
 
 
@@ -150,6 +152,8 @@ def options_for(workspace: Workspace, source: str) -> dict[str, Any]:
 
     notes = workspace.source
     always = {"ids_from": notes.get("ids_from"), "split_by": notes.get("split_by", "id")}
+    if Path(source).suffix == ".npy":
+        return columns(workspace) | {"meta": notes.get("meta")} | always
     if not is_table(source):
         return always
     return columns(workspace) | {"encoding": encoding_of(workspace)} | always

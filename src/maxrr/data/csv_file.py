@@ -3,9 +3,9 @@
 import csv
 import io
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from maxrr.data.table import Columns, Table, part_of, places_of, weights_in
 from maxrr.data.train_test import SplitBy, divide, pair
 from maxrr.errors import DataError
 from maxrr.files import open_regular
+
+T = TypeVar("T")
 
 
 def read(
@@ -40,6 +42,25 @@ def read(
     return pair(*divide(part, split_by), str(path), columns=table.columns, whole=whole)
 
 
+def texts_in(
+    path: Path, names: Collection[str], check: Callable[[list[str]], None]
+) -> dict[str, list[str]]:  # fmt: skip
+    """The columns of these names, as far as they are there, as texts. Others are not looked at."""
+
+    def read(reader: Any, header: list[str]) -> dict[str, list[str]]:
+        places_of(header, header, ())  # every name once
+        found: dict[str, list[str]] = {name: [] for name in names if name in header}
+        places = {name: header.index(name) for name in found}
+        for cells in _lines(reader, header):
+            for name, place in places.items():
+                if not cells[place]:
+                    raise DataError(f"line {reader.line_num} has nothing in column {name!r}")
+                found[name].append(cells[place])
+        return found
+
+    return _opened(path, check, read)
+
+
 def parsed(
     path: Path,
     text_columns: Collection[str],
@@ -58,19 +79,39 @@ def parsed(
     encoding : Encoding, optional
         How columns that are not plain numbers become inputs. In these an empty cell is a missing value.
     """
+
+    def read(reader: Any, header: list[str]) -> Table:
+        return _parsed(path, reader, header, text_columns, columns, encoding or Encoding())
+
+    return _opened(path, check, read)
+
+
+def _opened(path: Path, check: Callable[[list[str]], None] | None, read: Callable[[Any, list[str]], T]) -> T:
+    """What `read` makes of the lines after the header. Errors get the name of the file."""
     with open_regular(path) as file:
         reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
             if check:
                 check(header)
-            return _parsed(path, reader, header, text_columns, columns, encoding or Encoding())
+            return read(reader, header)
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
         except csv.Error as error:
             raise DataError(f"{path}: cannot be read as CSV: {error}") from None
         except DataError as error:
             raise type(error)(f"{path}: {error}") from None
+
+
+def _lines(reader: Any, header: list[str]) -> Iterator[list[str]]:
+    """The cells of each line that has some."""
+    for row in reader:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise DataError(f"line {reader.line_num} has {len(cells)} values, but the header names {len(header)}")
+        yield cells
 
 
 def _parsed(
@@ -85,12 +126,7 @@ def _parsed(
     places = [header.index(name) for name in plain]
     of_texts = {name: header.index(name) for name in texts}
     values, lines = array("d"), array("q")
-    for row in reader:
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        if len(cells) != len(header):
-            raise DataError(f"line {reader.line_num} has {len(cells)} values, but the header names {len(header)}")
+    for cells in _lines(reader, header):
         for name, place in of_texts.items():
             texts[name].append(cells[place])
         lines.append(reader.line_num)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from maxrr.data import archive, csv_file, images, known, parquet, places
+from maxrr.data import archive, csv_file, images, known, mapped, parquet, places
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
 from maxrr.data.ids import IdsFrom, check_ids_from
@@ -18,7 +18,8 @@ TABLES = {".csv": csv_file.read, ".parquet": parquet.read}
 def load(
     source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
     weight: str | None = None, encoding: Encoding | None = None, ids_from: IdsFrom | None = None,
-    split_by: SplitBy = "subject", whole: bool = False, progress: Progress | None = None,
+    split_by: SplitBy = "subject", meta: str | Path | None = None, whole: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
@@ -27,9 +28,11 @@ def load(
     ========================  =================================================================================
     'digits'                  8 × 8 images inside scikit-learn
     'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
-    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`
+    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`. Inputs that a
+                              network takes by name, as they are: X.tokens, X.mask in the place of X
     a path ending in .csv     a table with a header, a column of labels, one of ids, or `ids_from`, numbers
     ... in .parquet           the same; needs pyarrow
+    a path ending in .npy     embeddings or other inputs, which are not loaded; `meta` says what its rows are
     a folder                  PNG and JPEG images, one folder per class, inside folders train and test or directly
     ========================  =================================================================================
 
@@ -63,6 +66,9 @@ def load(
     split_by : {"subject", "id"}
         What decides which records are for testing, where the source does not say it. "id" may put records about one
         person on both sides.
+    meta : str or Path, optional
+        Beside an .npy file, and only there: the CSV or Parquet file that has the labels, ids, subjects and weights of
+        its rows, one line per row, in the same order. Other columns are not looked at.
     whole : bool
         Whether all records are for training, also those that would be for testing. Use it for a file of records that
         were set aside.
@@ -87,7 +93,13 @@ def load(
     """
     check_split_by(split_by)
     wanted = Columns(label, id, subject, weight, ids_from, encoding or Encoding())
-    if not is_table(source):
+    if (meta is not None) != (Path(source).suffix == ".npy" and not Path(source).is_dir()):
+        raise DataError(
+            f"{source}: is a file of numbers alone: say what its rows are, meta='people.csv' (--meta people.csv)"
+            if meta is None
+            else f"{source}: meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out"
+        )
+    if not is_table(source) and meta is None:
         _check_no_columns(source, wanted)
     if source == "digits" or source in PUBLISHED or Path(source).is_dir():
         _check_given(source, ids_from)
@@ -106,11 +118,15 @@ def load(
         return images.read(path, progress, whole)
     if not path.is_file():
         raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
+    if meta is not None:
+        return mapped.read(path, Path(meta), wanted, split_by, whole)
     if path.suffix == ".npz":
         return archive.read(path, ids_from, split_by, whole)
     if path.suffix in TABLES:
         return TABLES[path.suffix](path, wanted, split_by, whole)
-    raise DataError(f"{source}: cannot be read: give an .npz, .csv or .parquet file, a folder, or one of {known_names}")
+    raise DataError(
+        f"{source}: cannot be read: give an .npz, .npy, .csv or .parquet file, a folder, or one of {known_names}"
+    )
 
 
 def is_table(source: str | Path) -> bool:

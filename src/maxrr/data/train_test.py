@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import some
 from maxrr.data.dataset import Dataset
+from maxrr.data.fields import described
 from maxrr.data.labels import index_labels
+from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
 TEST_SHARE = 0.2
@@ -30,7 +32,7 @@ class Part:
     def at(self, side: NDArray[np.bool_]) -> "Part":
         subjects = None if self.subjects is None else self.subjects[side]
         weights = None if self.weights is None else self.weights[side]
-        return Part(self.inputs[side], self.labels[side], self.ids[side], subjects, weights)
+        return Part(take(self.inputs, side), self.labels[side], self.ids[side], subjects, weights)
 
     def and_those_of(self, other: "Part") -> "Part":
         """All of both, which must be of one kind."""
@@ -106,10 +108,8 @@ def pair(
         if not len(train.ids) and not whole:
             raise DataError(f"no record is for training, and {len(test.ids)} are for testing")
         if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
-            raise DataError(
-                f"training records are {train.inputs.dtype} of shape {train.inputs.shape[1:]}, "
-                f"but test records {test.inputs.dtype} of shape {test.inputs.shape[1:]}"
-            )
+            one, other = (described(part.inputs.dtype, part.inputs.shape[1:]) for part in (train, test))
+            raise DataError(f"training records are {one}, but test records {other}")
         if whole:
             train, test = train.and_those_of(test), test.at(np.zeros(len(test.ids), dtype=bool))
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)

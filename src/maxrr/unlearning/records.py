@@ -40,10 +40,13 @@ class HeldRecords:
     weights: NDArray[np.float64] | None = None  # how much each counts for the heads; None where all count the same
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "HeldRecords":
-        """A copy of the records that nobody else can change, and that can be erased."""
+    def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
+        """A copy of the records that nobody else can change, and that can be erased.
+
+        Without a copy of the inputs, those of the dataset must be nobody else's.
+        """
         return cls(
-            np.array(dataset.inputs), dataset.inputs.dtype, dataset.shape,
+            np.array(dataset.inputs) if copy else dataset.inputs, dataset.inputs.dtype, dataset.shape,
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
             np.array(dataset.record_hashes()), np.array(value_hashes(dataset.inputs)),
