@@ -20,8 +20,8 @@ COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "replay": lambda ws, file: ("replay", ws, file),
     "plan": lambda ws, file: ("plan", ws, "--ids-file", file),
     "predict": lambda ws, file: ("predict", ws, file),
-    "replace --npy": lambda ws, file: ("replace", ws, "v3", "--npy", file, "--yes"),
-    "replace --image": lambda ws, file: ("replace", ws, "v3", "--image", file, "--yes"),
+    "replace --npy": lambda ws, file: ("replace", ws, "v1", "--npy", file, "--yes"),
+    "replace --image": lambda ws, file: ("replace", ws, "v1", "--image", file, "--yes"),
     "key": lambda ws, file: ("fit", "digits", "--core", "hash:0.3", "--core-key-file", file, "--out", ws / "new"),
     "source": lambda ws, file: ("data", "describe", file),
 }
@@ -97,7 +97,7 @@ def test_a_receipt_that_is_too_large(shell: Shell, tmp_path: Path, monkeypatch: 
 @pytest.fixture
 def handed_out(shell: Shell, visits: Path) -> dict[str, object]:
     """What is on a receipt."""
-    found = shell("unlearn", visits, "--ids", "v3", "--policy", "keep-extractor", "--yes", "--json").json
+    found = shell("unlearn", visits, "--ids", "v1", "--policy", "keep-extractor", "--yes", "--json").json
     assert isinstance(found, dict)
     return found
 
@@ -137,9 +137,9 @@ def test_classes_and_file_names_are_only_read(shell: Shell, tmp_path: Path) -> N
 
 
 def test_ids_that_numpy_would_change(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
-    """'v3' and a NUL asked for 'v3'."""
+    """'v1' and a NUL asked for 'v1'."""
     ids = tmp_path / "ids.txt"
-    for text, message in ((b"v3\0\n", "character NUL"), (b"v3\n" + b"x" * 5_000_000, "1,000 characters at most")):
+    for text, message in ((b"v1\0\n", "character NUL"), (b"v1\n" + b"x" * 5_000_000, "1,000 characters at most")):
         ids.write_bytes(text)
         ended = shell("plan", fitted_visits, "--ids-file", ids, code=1)
         assert message in ended.err
@@ -155,7 +155,7 @@ def test_long_ids_where_ids_are_integers(shell: Shell, fitted_digits: Path) -> N
 
 def test_a_line_of_ids_is_one_id(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
     """Python calls more characters line ends than anybody who writes ids: this was two of them, both there."""
-    (tmp_path / "ids.txt").write_text("v3\u2028v4\n", encoding="utf-8")
+    (tmp_path / "ids.txt").write_text("v1\u2028v2\n", encoding="utf-8")
     assert "no record has id" in shell("plan", fitted_visits, "--ids-file", tmp_path / "ids.txt", code=3).out
 
 
