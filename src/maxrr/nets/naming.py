@@ -3,11 +3,14 @@
 import importlib
 import inspect
 import math
+import pickle
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from maxrr.errors import DataError
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
@@ -68,6 +71,26 @@ def name_of(network: Network) -> NamedNetwork | None:
         return NamedNetwork(maker) if find_maker(maker) is network and not maker.startswith("__main__") else None
     except ValueError:
         return None
+
+
+def check_importable(network: Network) -> None:
+    """Refuse a function that a fresh process could not find, before anything is trained with it."""
+    if isinstance(network, nn.Module | NamedNetwork):
+        return
+    home = getattr(network, "__module__", "")
+    in_a_notebook = home == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
+    try:
+        pickle.dumps(network)
+    except Exception:  # what cannot be pickled says so in many ways
+        found = False
+    else:
+        found = not in_a_notebook
+    if not found:
+        raise DataError(
+            f"the network is made by {getattr(network, '__qualname__', repr(network))!s:.80}, which a fresh process "
+            "cannot import, as a replay must: put the function into a module, such as my_network.py, and import it "
+            "from there, or pass the network itself, a torch.nn.Module"
+        )
 
 
 def describe(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:

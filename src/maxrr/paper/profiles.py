@@ -81,7 +81,7 @@ class Profile:
 
     def to_json(self) -> dict[str, Any]:
         """For a result file."""
-        return asdict(self)
+        return asdict(self) | {"recipe": self.recipe.facts}
 
 
 SMOKE = Profile(
