@@ -24,13 +24,14 @@ from maxrr.cli.options import (
     Refit,
     Source,
     Subjects,
+    Train,
     Wait,
     Yes,
 )
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import as_json, check_one_kind, planned, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import check_network, opened, raw_records
+from maxrr.cli.workspaces import check_network, check_training, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +83,7 @@ def unlearn(
     source: Source = None,
     yes: Yes = False,
     network: Network = None,
+    train: Train = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -99,12 +101,14 @@ def unlearn(
     """
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
-        with opened(workspace, wait, network=network) as found:
+        with opened(workspace, wait, network=network, train=train) as found:
             plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.action.fits_anew:
                 check_network(found)
+            if plan.trains:
+                check_training(found)
             confirm(plan, "Forget these records for good?", yes=yes, json=json)
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
@@ -135,6 +139,7 @@ def replace(
     source: Source = None,
     yes: Yes = False,
     network: Network = None,
+    train: Train = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -152,7 +157,7 @@ def replace(
     if (image is None) == (npy is None):
         raise Stop(USAGE, "give the new record with one of --image and --npy")
     with told() as outcome:
-        with opened(workspace, wait, network=network) as found:
+        with opened(workspace, wait, network=network, train=train) as found:
             check_network(found)
             (key,) = found.kind.ids([id]).tolist()
             inputs = new_record(found, image, npy)
@@ -160,6 +165,8 @@ def replace(
             plan = found.plan_replace(key, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
+            if plan.trains:
+                check_training(found)
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:

@@ -104,13 +104,13 @@ def find_maker(maker: str) -> Any:
     """What a name such as `package.module:function` stands for."""
     module, colon, name = maker.partition(":")
     if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-        raise ValueError(f"a network is named as in package.module:function, not {maker!r}")
+        raise ValueError(f"code is named as in package.module:function, not {maker!r}")
     try:
         thing = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{maker} cannot be imported: {error}") from error
     if not callable(thing):
-        raise ValueError(f"{maker} is not a function that makes a network")
+        raise ValueError(f"{maker} is not a function")
     return thing
 
 
