@@ -152,6 +152,7 @@ def test_records_of_a_dataset_are_recognised_by_their_values():
     assert core_of(frozen(pretrained_on=seen).fit(records)).tolist() == IDS[:6].tolist()
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 def test_a_whole_network_is_no_extractor():
     whole = trained_elsewhere(IDS)
     with pytest.raises(DataError, match=r"one output for each of the 3 classes.*split\(network\)\[0\].*whole=True"):

@@ -75,24 +75,11 @@ class Frozen:
                 f"each of the {len(dataset.class_names)} classes: its scores would be taken for features. Cut it with "
                 "maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
             )
-        seen = self.seen_of(dataset)
+        seen = seen_before(self.pretrained_on, dataset)
         return Choice(
             ids=np.sort(dataset.ids[seen]), unconditional=False, details={"kind": "frozen", "k": int(seen.sum())},
             depended_on=UNSEEN if self.pretrained_on is None else SEEN,
         )  # fmt: skip
-
-    def seen_of(self, dataset: Dataset) -> NDArray[np.bool_]:
-        """Which of these records the network was trained on."""
-        before = self.pretrained_on
-        if before is None:
-            return np.zeros(len(dataset), dtype=bool)
-        if not isinstance(before, Dataset):
-            return np.isin(dataset.ids, of_one_kind(np.array(before), dataset.ids))
-        seen = np.isin(dataset.ids, of_one_kind(before.ids, dataset.ids))
-        if before.shape == dataset.shape:
-            values = {content.tobytes() for content in value_hashes(before.inputs)}
-            seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
-        return seen
 
 
 @dataclass(frozen=True)
@@ -144,6 +131,21 @@ class Adopted:
                 "two and not in the other. Leave core out, or train on just these"
             )
         return choice
+
+
+def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bool_]:
+    """Which of these records are among those before, by their ids; by their values, too, where these are known."""
+    if before is None:
+        return np.zeros(len(dataset), dtype=bool)
+    if not isinstance(before, Dataset):
+        return np.isin(dataset.ids, of_one_kind(np.array(before), dataset.ids))
+    seen = np.zeros(len(dataset), dtype=bool)
+    if before.ids.dtype.kind == dataset.ids.dtype.kind:
+        seen |= np.isin(dataset.ids, before.ids)
+    if before.shape == dataset.shape:
+        values = {content.tobytes() for content in value_hashes(before.inputs)}
+        seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
+    return seen
 
 
 def rule_of(core: Core) -> Core | None:

@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import math
-import pickle
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from maxrr.errors import DataError
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
+from maxrr.parallel.processes import can_be_sent
 
 OUR_OWN = (LeNet5, MLP)
 
@@ -79,15 +79,9 @@ def check_importable(network: Network) -> None:
         return
     home = getattr(network, "__module__", "")
     in_a_notebook = home == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
-    try:
-        pickle.dumps(network)
-    except Exception:  # what cannot be pickled says so in many ways
-        found = False
-    else:
-        found = not in_a_notebook
-    if not found:
+    if in_a_notebook or not can_be_sent(network):
         raise DataError(
-            f"the network is made by {getattr(network, '__qualname__', repr(network))!s:.80}, which a fresh process "
+            f"the network is made by {getattr(network, '__name__', repr(network))!s:.80}, which a fresh process "
             "cannot import, as a replay must: put the function into a module, such as my_network.py, and import it "
             "from there, or pass the network itself, a torch.nn.Module"
         )
