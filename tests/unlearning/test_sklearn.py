@@ -34,6 +34,7 @@ def test_cross_validation():
     assert cross_val_score(estimator(), X, y, cv=2, scoring="neg_log_loss").min() > -1.5
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.unlearning.FittedBeforeWarning")
 def test_in_a_pipeline():
     X, y = arrays()
     pipeline = make_pipeline(StandardScaler(), estimator()).fit(X, y)
@@ -46,7 +47,7 @@ def test_in_a_pipeline():
 
 def test_parameters_and_clones():
     model = estimator(C=2.0, seed=3)
-    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train"}
+    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train", "class_weight"}
     assert set(model.get_params(deep=False)) == names
     X, y = arrays()
     copied = clone(model.fit(X, y))
@@ -141,7 +142,7 @@ def test_arrays_and_a_dataset_of_them_are_the_same():
     weights = np.zeros(80)
     weights[:5] = 1.0
     assert on_arrays.score(data.inputs, names, weights) == np.mean(on_arrays.predict(data.inputs)[:5] == names[:5])
-    with pytest.raises(ValueError, match="leave y, ids and subjects out"):
+    with pytest.raises(ValueError, match="leave y, ids, subjects and sample_weight out"):
         on_arrays.fit(data, names)
     with pytest.raises(ValueError, match="labels"):
         on_arrays.fit(data.inputs)

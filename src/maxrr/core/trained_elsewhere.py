@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from maxrr.core.choice import Choice, Core, check_classes, chosen
 from maxrr.core.selection import FullCore, HashCore
 from maxrr.data import Dataset
-from maxrr.data.checks import check_keys, listed
+from maxrr.data.checks import check_identifiers, listed
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
-from maxrr.nets import split
+from maxrr.nets import NoNetwork, split
 from maxrr.nets.own_training import Training
 from maxrr.nets.records import as_tensor, ready
 from maxrr.nets.seeding import Network, made
@@ -23,9 +23,13 @@ from maxrr.progress import Progress
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]
 
-UNSEEN = (
+PRETRAINED = (
     "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had "
     "no part in its training"
+)
+EMBEDDINGS = (
+    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that "
+    "these records had no part in training what made them"
 )
 SEEN = (
     "the core is the records that the extractor was trained on elsewhere, on the word of whoever gave it that no "
@@ -78,7 +82,7 @@ class Frozen:
         seen = seen_before(self.pretrained_on, dataset)
         return Choice(
             ids=np.sort(dataset.ids[seen]), unconditional=False, details={"kind": "frozen", "k": int(seen.sum())},
-            depended_on=UNSEEN if self.pretrained_on is None else SEEN,
+            depended_on=SEEN if self.pretrained_on is not None else word_of(network),
         )  # fmt: skip
 
 
@@ -133,6 +137,11 @@ class Adopted:
         return choice
 
 
+def word_of(network: Network) -> str:
+    """What is believed of a network, or of what made embeddings, that is said to have seen none of the records."""
+    return EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED
+
+
 def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bool_]:
     """Which of these records are among those before, by their ids; by their values, too, where these are known."""
     if before is None:
@@ -157,7 +166,7 @@ def rule_of(core: Core) -> Core | None:
 
 def as_ids(given: Any) -> tuple[Any, ...]:
     """Record ids, sorted and each once."""
-    return tuple(np.unique(check_keys(listed(given), "record ids")).tolist())
+    return tuple(np.unique(check_identifiers(listed(given), "record ids")).tolist())
 
 
 def of_one_kind(ids: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:

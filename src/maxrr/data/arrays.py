@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import LONGEST_KEY
+from maxrr.data.checks import LONGEST_IDENTIFIER
 from maxrr.errors import DataError
 from maxrr.files import open_regular
 
@@ -34,6 +34,27 @@ def read_npy(path: Path) -> NDArray[Any]:
         try:
             return _array(file, os.fstat(file.fileno()).st_size)
         except Exception as error:  # a damaged file fails in NumPy, ast or struct, as it happens
+            raise _unreadable(path, ".npy", error) from None
+
+
+def map_npy(path: Path) -> NDArray[Any]:
+    """The array in an .npy file of numbers, as a memory map: nothing of it is read before it is needed.
+
+    Raises
+    ------
+    DataError
+        It is damaged, holds something else, or its header promises more or less than there is.
+    """
+    with open_regular(path) as file:
+        try:
+            shape, in_columns, dtype, start = _header(file)
+            if dtype.kind not in "biuf" or not shape or min(shape) < 1:
+                raise DataError(f"its header promises {dtype} of shape {shape}, and not numbers")
+            promised, size = start + math.prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size
+            if promised != size:
+                raise DataError(f"its header promises {promised:,} bytes, and there are {size:,}")
+            return np.memmap(file, dtype, "r", start, shape, "F" if in_columns else "C")
+        except Exception as error:
             raise _unreadable(path, ".npy", error) from None
 
 
@@ -97,8 +118,8 @@ def _array(stream: IO[bytes], size: int) -> NDArray[Any]:
     shape, in_columns, dtype, start = _header(stream)
     if dtype.hasobject:
         raise DataError("holds Python objects, which are not read: store numbers and strings")
-    if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST_KEY:
-        raise DataError(f"it has strings of more than {LONGEST_KEY:,} characters")
+    if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST_IDENTIFIER:
+        raise DataError(f"it has strings of more than {LONGEST_IDENTIFIER:,} characters")
     if min(shape, default=0) < 0 or not dtype.itemsize:
         raise DataError(f"its header promises {dtype} of shape {shape}")
     promised = start + math.prod(shape) * dtype.itemsize

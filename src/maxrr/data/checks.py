@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from maxrr.errors import DataError
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
-LONGEST_KEY = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
-DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
+DTYPES = tuple(map(np.dtype, (np.uint8, np.float16, np.float32, np.float64)))
 
 
 class MissingIdsError(DataError):
@@ -35,26 +35,35 @@ def blocks(inputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def listed(given: Any) -> Any:
-    """One key or many, as many."""
+    """One identifier or many, as many."""
     if isinstance(given, (str, bytes, int, np.generic)):
         return [given]
     return np.atleast_1d(given) if isinstance(given, np.ndarray) else given
 
 
-def check_keys(given: ArrayLike, what: str) -> NDArray[Any]:
-    """A list of integers, as int64, or of strings, which may also be objects: without NUL, and not too long.
+def as_array(given: Any) -> NDArray[Any]:
+    """What NumPy makes of a column. Arrow's dictionaries go by way of lists: NumPy is told another value for null."""
+    if type(getattr(given, "type", None)).__name__ == "DictionaryType":
+        return np.array(given.to_pylist(), dtype=object)
+    return np.asarray(given)
+
+
+def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
+    """What records, subjects or classes are called: integers, as int64, or strings, without NUL and not too long.
+
+    They may also come as objects.
 
     Python's own strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0'
     would be 'a', and gives every string the room of the longest.
     """
-    items = given if isinstance(given, (list, tuple)) else np.asarray(given)
+    items = given if isinstance(given, (list, tuple)) else as_array(given)
     if isinstance(items, np.ndarray):
         if items.ndim != 1:
             raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
         if items.dtype.kind in "OT":
             items = items.tolist()
     if not isinstance(items, np.ndarray):
-        items = _keys_of_objects(list(items), what)
+        items = _identifiers_of_objects(list(items), what)
     if items.ndim != 1:
         raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
     if items.size == 0 and items.dtype.kind == "f":  # what NumPy makes of []
@@ -65,12 +74,27 @@ def check_keys(given: ArrayLike, what: str) -> NDArray[Any]:
         return items.astype(np.int64)
     if items.dtype.kind == "U":
         return _checked_strings(items.astype(np.str_), what)
+    if items.dtype.kind == "f" and np.isnan(items).any():
+        return _identifiers_of_objects(items.tolist(), what)  # which says where
     raise DataError(f"{what} must be all integers or all strings, not {items.dtype}")
 
 
-def _keys_of_objects(items: list[Any], what: str) -> NDArray[Any]:
+def is_missing(value: Any) -> bool:
+    """Whether it says that there is no value: None, NaN, and what pandas has for that."""
+    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nothing or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
+
+
+def _identifiers_of_objects(items: list[Any], what: str) -> NDArray[Any]:
     """Python's integers or strings as an array."""
     kinds = {type(item) for item in items}
+    if not all(issubclass(kind, (str, int)) for kind in kinds):
+        missing = next((row for row, item in enumerate(items) if is_missing(item)), None)
+        if missing is not None:
+            raise DataError(
+                f"{what} must be there for every record, and row {missing} has {items[missing]!r}: "
+                "name it, or leave the record out"
+            )
     if kinds and all(issubclass(kind, str) for kind in kinds):
         for item in items:
             check_text(item, what)
@@ -79,26 +103,32 @@ def _keys_of_objects(items: list[Any], what: str) -> NDArray[Any]:
         named = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"{what} must be all integers or all strings, not a mixture of {named}")
     try:
-        return np.asarray(items)
+        array = np.asarray(items)
     except (ValueError, OverflowError):
         raise DataError(f"{what} must be all integers or all strings, one per record") from None
+    if array.dtype.kind == "O" and array.ndim == 1:
+        row = next((row for row, item in enumerate(items) if not isinstance(item, (int, np.integer))), None)
+        found = "some have more than 64 bits" if row is None else f"row {row} has a {type(items[row]).__name__}"
+        raise DataError(f"{what} must be all integers or all strings, and {found}: write them as strings")
+    return array
 
 
 def check_text(text: str, what: str) -> None:
     """Refuse a string that no array of strings can hold as it is, or only at the cost of all others."""
     if "\0" in text:
         raise DataError(f"{what} must not have the character NUL in them, as {text[:50]!r} does")
-    if len(text) > LONGEST_KEY:
+    if len(text) > LONGEST_IDENTIFIER:
         raise DataError(
-            f"{what} must have {LONGEST_KEY:,} characters at most, and one of {len(text):,} starts with {text[:50]!r}"
+            f"{what} must have {LONGEST_IDENTIFIER:,} characters at most, and one of {len(text):,} starts with "
+            f"{text[:50]!r}"
         )
 
 
 def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
     """The same strings. In an array, a NUL can only be in the middle of one."""
-    if array.itemsize > 4 * LONGEST_KEY:
+    if array.itemsize > 4 * LONGEST_IDENTIFIER:
         check_text(max(array.tolist(), key=len, default=""), what)
-        array = array.astype(f"U{LONGEST_KEY}")  # what is left of its room is empty
+        array = array.astype(f"U{LONGEST_IDENTIFIER}")  # what is left of its room is empty
     codes = np.ascontiguousarray(array).view(np.uint32).reshape(len(array), -1) if array.size else np.zeros((0, 2))
     wrong = np.flatnonzero(((codes[:, :-1] == 0) & (codes[:, 1:] != 0)).any(axis=1))
     if len(wrong):
@@ -110,7 +140,7 @@ def check_inputs(inputs: ArrayLike) -> NDArray[Any]:
     """Records of one shape: bytes, or floats. Not copied."""
     array = np.asanyarray(inputs)
     if array.dtype not in DTYPES:
-        raise DataError(f"inputs must be uint8 (pixels), float32 or float64, not {array.dtype}: convert them")
+        raise DataError(f"inputs must be uint8 (pixels), float16, float32 or float64, not {array.dtype}: convert them")
     if array.ndim < 2 or 0 in array.shape[1:]:
         raise DataError(f"inputs must be (records, …) with at least one number per record, not of shape {array.shape}")
     return array
@@ -150,6 +180,23 @@ def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, .
             f"(0 to {len(class_names) - 1}); {len(outside)} such records in all"
         )
     return array.astype(np.int64, copy=False)
+
+
+def check_weights(weights: ArrayLike, ids: NDArray[Any]) -> NDArray[np.float64]:
+    """One positive number per record."""
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"weights must be numbers, not {array.dtype}")
+    if array.shape != ids.shape:
+        raise DataError(f"there are {len(ids)} records, but weights have shape {array.shape}: one weight per record")
+    array = array.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
+    if len(wrong):
+        raise DataError(
+            f"record {ids[wrong[0]].item()!r} has the weight {array[wrong[0]]}: weights are positive numbers. Leave "
+            "out records that should not count"
+        )
+    return array
 
 
 def check_finite(inputs: NDArray[Any], ids: NDArray[Any]) -> None:

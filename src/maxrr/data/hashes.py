@@ -18,12 +18,14 @@ def framed(*parts: bytes) -> bytes:
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
-def key_bytes(key: int | str | None) -> bytes:
-    """An integer, a string or nothing: 1, '1' and None differ."""
-    if key is None:
+def identifier_bytes(identifier: int | str | None) -> bytes:
+    """The id of a record or a subject, or the name of a class, as it is hashed: 1, '1' and None differ."""
+    if identifier is None:
         return b"none"
+    if isinstance(identifier, int):
+        return b"int:%d" % identifier
     # File names that are not Unicode reach us with lone surrogates in them.
-    return b"int:%d" % key if isinstance(key, int) else b"str:" + key.encode("utf-8", "surrogatepass")
+    return b"str:" + identifier.encode("utf-8", "surrogatepass")
 
 
 def layout(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -74,15 +76,25 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def record_hashes(
-    inputs: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
-) -> NDArray[np.uint8]:
-    """One hash per record, over its id, its subject, the name of its class, and its inputs with type and shape."""
+    inputs: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.uint8]:  # fmt: skip
+    """One hash per record, over its id, subject, class name, weight if it has one, and inputs with type and shape.
+
+    Of records without weights it is the same as before there were any: the shape says how many bytes of inputs follow,
+    so that no weight can be taken for them.
+    """
     each = layout(inputs.dtype, inputs.shape[1:])
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     prefixes = [
-        framed(key_bytes(id_), key_bytes(subject), key_bytes(name), each)
+        framed(identifier_bytes(id_), identifier_bytes(subject), identifier_bytes(name), each)
         for id_, subject, name in zip(ids.tolist(), whose, class_names, strict=True)
     ]
+    if weights is not None:
+        prefixes = [
+            before + framed(b"weight:" + each.tobytes())
+            for before, each in zip(prefixes, weights.astype("<f8"), strict=True)
+        ]
     return hash_rows(inputs, prefixes)
 
 
@@ -92,5 +104,5 @@ def content_hash(
     """One hash over the names of the classes that have records, type and shape of a record, and the hashes of all in
     the order of their ids.
     """
-    names = framed(*map(key_bytes, class_names))
+    names = framed(*map(identifier_bytes, class_names))
     return hashlib.sha256(framed(names, layout(dtype, shape), ordered.tobytes())).hexdigest()

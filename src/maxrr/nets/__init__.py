@@ -4,6 +4,7 @@ from maxrr.nets.drawing_anew import DrawnAnewWarning
 from maxrr.nets.embedding import embed
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
+from maxrr.nets.no_network import NoNetwork
 from maxrr.nets.own_training import NotRepeatableWarning, TrainingFunction
 from maxrr.nets.recipe import Environment, Recipe, Run
 from maxrr.nets.records import tensors
@@ -17,6 +18,7 @@ __all__ = [
     "Environment",
     "LeNet5",
     "Network",
+    "NoNetwork",
     "NotRepeatableWarning",
     "Recipe",
     "Run",

@@ -12,10 +12,11 @@ from torch import nn
 from maxrr.errors import DataError
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
+from maxrr.nets.no_network import NoNetwork
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
 from maxrr.parallel.processes import can_be_sent
 
-OUR_OWN = (LeNet5, MLP)
+OUR_OWN = (LeNet5, MLP, NoNetwork)
 
 
 @dataclass(frozen=True)

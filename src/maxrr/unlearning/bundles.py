@@ -21,6 +21,7 @@ from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
+from maxrr.svm.arrays import wide
 from maxrr.unlearning import facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.conditions import conditions
@@ -73,7 +74,8 @@ class Bundle:
     fitted_on : array
         The ids of the records that the heads were fitted on, sorted.
     features : array of shape (records, features)
-        The features of the records in `fitted_on`, in the same order.
+        The features of the records in `fitted_on`, in the same order. None where the records are embeddings, and so
+        are with whoever holds the data.
     key : bytes
         The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
     tombstones : frozenset of Tombstone
@@ -123,7 +125,8 @@ class Bundle:
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
-        rows, features = fitted.in_order()
+        rows = fitted.in_order()
+        features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
             fitted.blueprint, fitted.choice, fitted.records.content_hash, fitted.model_hash, str(fitted.extractor),
             facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_,
@@ -322,18 +325,18 @@ def read(
         blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     return Bundle(
-        blueprint=blueprint, choice=facts.choice_of(said["choice"], keys(said["core_ids"])), extractor=weights,
+        blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
-        ids=keys(said["ids"]), fitted_on=keys(said["fitted_on"]), key=bytes.fromhex(said["key"]),
+        ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
         network=said["network"], adopted=facts.checked_flag(said, "adopted"), **simple,
     )  # fmt: skip
 
 
-def keys(found: list[Any]) -> NDArray[Any]:
+def ids_of(found: list[Any]) -> NDArray[Any]:
     """Ids from JSON."""
     if not isinstance(found, list):
         raise ValueError(f"ids are {found!r:.80}")

@@ -4,6 +4,7 @@ A network is known by its name. Ours are made again from it; other code is run o
 """
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -23,7 +24,7 @@ from maxrr.svm import Certificate
 from maxrr.unlearning.blueprint import Blueprint
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
-
+HASHED_WITH = {FrequencyCore: "tie_breaker", MiddleCore: "tie_breaker", HashCore: "key"}  # in files the core's key
 
 BLUEPRINT = {
     "frozen": bool, "seed": int, "recipe": dict, "C": float, "device": str | None, "threads": int, "environment": dict,
@@ -59,6 +60,7 @@ def blueprint_facts(blueprint: Blueprint) -> dict[str, Any]:
         "frozen": blueprint.frozen, "seed": blueprint.seed, "recipe": blueprint.recipe.facts, "C": blueprint.C,
         "device": blueprint.device, "threads": blueprint.threads, "environment": asdict(blueprint.environment),
         "given": dict(blueprint.given),
+        **({"class_weight": dict(blueprint.class_weight)} if blueprint.class_weight else {}),
     }  # fmt: skip
 
 
@@ -66,12 +68,15 @@ def blueprint_of(
     facts: Mapping[str, Any], network: Network, core: Core | None, train: TrainingFunction | None = None
 ) -> Blueprint:  # fmt: skip
     """The blueprint that was stored. A training function is the one that the caller gives, never one that it names."""
-    known = checked(facts, BLUEPRINT)
+    known = checked(facts, BLUEPRINT, {"class_weight": dict})
     recipe, environment = training_of(known["recipe"], train), Environment(**known["environment"])
     if not fits(environment, Environment):
         raise ValueError("the environment is none")
     if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
         raise ValueError("the seed or the weights that were given are none")
+    weights = known.get("class_weight", {})
+    if not fits(weights, dict[str, float]) or not all(0.0 < weight < math.inf for weight in weights.values()):
+        raise ValueError("the weights of classes are none")
     return Blueprint(network=network, core=core, **{**known, "recipe": recipe, "environment": environment})
 
 
@@ -94,29 +99,30 @@ def choice_facts(choice: Choice) -> dict[str, Any]:
 
 
 def core_facts(core: Core | None) -> dict[str, Any] | None:
-    """What is needed to choose a core again in the same way, but for its key; None for ways that are not ours."""
+    """What is needed to choose a core again in the same way, but for `core_key`; None for ways that are not ours."""
     if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen) or type(core) not in CORES.values():
         return None
     if isinstance(core, Frozen):
         return {"kind": "Frozen", **({"whole": True} if core.whole else {})}
-    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}
+    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != HASHED_WITH.get(type(core))}
     return {"kind": type(core).__name__, **plain}
 
 
 def core_key(core: Core | None) -> str | None:
-    """The key of a core that has one."""
-    key = getattr(core, "key", None) if core_facts(core) is not None else None
-    return key.hex() if isinstance(key, bytes) else None
+    """What a core of ours hashes ids with, a secret or not: files keep it apart from the other facts."""
+    name = HASHED_WITH.get(type(core))
+    return None if name is None else getattr(core, name).hex()
 
 
 def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
     """The way to choose a core that was stored."""
     if facts is None:
         return None
+    kind = CORES[facts["kind"]]
     given = {name: value for name, value in facts.items() if name != "kind"}
     if key is not None:
-        given["key"] = bytes.fromhex(key)
-    core: Core = CORES[facts["kind"]](**given)
+        given[HASHED_WITH[kind]] = bytes.fromhex(key)
+    core: Core = kind(**given)
     return core
 
 

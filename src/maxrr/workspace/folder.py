@@ -6,6 +6,7 @@ never came: it is overwritten and deleted. Nothing else is.
 
 import errno
 import hashlib
+import mmap
 import os
 import shutil
 from contextlib import suppress
@@ -53,7 +54,7 @@ class Folder:
         self.enter(shared=read_only, wait=wait)
         self.token = ""
         self.root: Root | None = None
-        self.content = bytearray()  # of the table of records, until it is made one
+        self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
         self.receipts: list[bytes] = []  # for those who read only
         self.then = Seen()  # how far the workspace had come once, as far as is known here

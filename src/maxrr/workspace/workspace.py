@@ -805,7 +805,7 @@ class Workspace:
         how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
         model = MaxRR(
             made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
-            threads=made.threads, **how,
+            threads=made.threads, class_weight=dict(made.class_weight) or None, **how,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model
