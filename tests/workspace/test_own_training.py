@@ -22,7 +22,7 @@ def test_the_function_is_given_by_whoever_opens(here, tmp_path):
         core, influential, _ = kinds(workspace.model, records)
         workspace.unlearn(influential[:1])
         assert workspace.predict(records).shape == (len(records),)
-        with pytest.raises(TrainingMissing, match="by tests.unlearning.trainings:by_adamw: name that function"):
+        with pytest.raises(TrainingMissing, match=r"by tests.unlearning.trainings:by_adamw: name that function"):
             workspace.check_training()
         with pytest.raises(DataError, match=r"by tests.unlearning.trainings:by_adamw: give that function as train="):
             workspace.unlearn(core[:2], core_policy="retrain", records=records)
