@@ -235,6 +235,6 @@ def test_a_recipe(here, tmp_path):
 
 
 def test_a_trained_network_is_not_drawn_anew_without_a_word():
-    trained = trainings.by_adamw(MLP(5, 3, hidden=(12,)), table(), 0, torch.device("cpu"))
+    trained = trainings.by_adamw(MLP(5, 3), table(), 0, torch.device("cpu"))
     with pytest.warns(DrawnAnewWarning, match=r"trained before.* Frozen\(\), MaxRR.adopt"):
         MaxRR(trained, CORE, epochs=1, device="cpu").fit(table())
