@@ -152,3 +152,15 @@ def test_the_cost_of_durability_is_what_was_measured() -> None:
         kind, count = name.split(", ")
         times = f"{1e3 * row['durable']:.0f} ms | {1e3 * row['in_memory']:.0f} ms | {1 / row['durable']:.0f}"
         assert f"| `{kind}`, {count} record{'s' * (count != '1')} | {times} | {row['fsyncs']} |" in page
+
+
+def test_embeddings_page_says_what_was_measured() -> None:
+    found, page = read_json("benchmarks/embeddings.json"), (ROOT / "docs" / "embeddings.md").read_text("utf-8")
+    assert (found["records"], found["width"], found["classes"]) == (1_000_000, 768, 10)
+    assert found["date"][:10] in page
+    for shown in (
+        f"| {found['bytes_of_the_file'] / 1e9:.1f} GB (", f"| {found['fit']['anonymous_bytes'] / 1e9:.1f} GB |",
+        f"| {found['fit']['seconds']:.0f} s |", f"| {found['forget_one_free']['seconds']:.2f} s |",
+        f"| {found['forget_one_influential']['seconds']:.1f} s |", f"{found['influential']:,} of the records",
+    ):  # fmt: skip
+        assert shown in page, shown

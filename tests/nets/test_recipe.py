@@ -74,7 +74,7 @@ def test_what_is_no_recipe(wrong):
 
 
 def test_tables_are_not_turned_around():
-    with pytest.raises(ValueError, match=r"augment varies images .* records have shape \(6,\)"):
+    with pytest.raises(ValueError, match=r"augment varies images .* records have \(6,\)"):
         train_once(MLP(6, 3), table(), 0, Recipe(1, augment="flip"), device="cpu", threads=1, progress=None)
 
 

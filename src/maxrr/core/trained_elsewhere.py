@@ -17,7 +17,7 @@ from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork, split
 from maxrr.nets.own_training import Training
-from maxrr.nets.records import as_tensor, ready
+from maxrr.nets.records import as_tensors, call, each, ready
 from maxrr.nets.seeding import Network, made
 from maxrr.progress import Progress
 
@@ -194,8 +194,8 @@ def looks_whole(network: Network, dataset: Dataset) -> bool:
     modes = [(layer, layer.training) for layer in whole.modules()]
     try:
         with torch.inference_mode():
-            inputs = ready(as_tensor(np.asarray(dataset.inputs[:1])), kind).to(last.weight.device)
-            found = whole.eval()(inputs)
+            inputs = ready(as_tensors(np.asarray(dataset.inputs[:1])), kind)
+            found = call(whole.eval(), each(lambda part: part.to(last.weight.device), inputs))
     except (RuntimeError, ValueError, IndexError):  # embedding will say what is wrong
         return False
     finally:

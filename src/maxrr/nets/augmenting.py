@@ -35,12 +35,13 @@ class Augmentation:
             raise ValueError(f"augment is 'flip', 'shift:' with a number of pixels, or both, not {words!r:.80}")
         return cls("flip" in known, int(pixels) if "shift" in known else 0)
 
-    def check(self, shape: tuple[int, ...]) -> None:
+    def check(self, inputs: Tensor | dict[str, Tensor]) -> None:
         """Refuse records that are no images, and moves out of the picture."""
-        if (self.flip or self.shift) and (len(shape) != 3 or self.shift >= min(shape[1:])):
+        found = tuple(inputs.shape[1:]) if isinstance(inputs, Tensor) else list(inputs)
+        if not isinstance(inputs, Tensor) or inputs.ndim != 4 or self.shift >= min(inputs.shape[2:]):
             raise ValueError(
                 f"augment varies images (channels, height, width) of more pixels per side than it shifts by "
-                f"({self.shift}), and the records have shape {shape}: leave it out"
+                f"({self.shift}), and the records have {found}: leave it out"
             )
 
     def drawn(self, seed: int, epoch: int, count: int, device: torch.device) -> "Drawn | None":

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from maxrr.nets.augmenting import Augmentation
 from maxrr.nets.pinning import pinned
 from maxrr.nets.recipe import Recipe, Run
-from maxrr.nets.records import Records
+from maxrr.nets.records import Records, call
 from maxrr.nets.seeding import DRAWS, begin, drawing, shuffle
 from maxrr.nets.task import Seen, Tally, Task
 from maxrr.parallel import Threads
@@ -70,7 +70,8 @@ def fit(
     flat, gradient = flatten(network)
     optimiser = recipe.make_optimiser([flat])
     augmentation, step = Augmentation.of(recipe.augment), 0
-    augmentation.check(tuple(records.inputs.shape[1:]))
+    if recipe.augment:
+        augmentation.check(records.inputs)
     steps = recipe.epochs * len(recipe.batches(count))
     loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
     last_look = time.monotonic()
@@ -83,12 +84,12 @@ def fit(
             if stop.is_set():
                 raise Stopped
             inputs, labels = records.batch(rows)
-            if varied is not None:
+            if varied is not None and isinstance(inputs, Tensor):
                 inputs = varied.of(inputs, rows)
             if recipe.schedule != "constant":
                 optimiser.param_groups[0]["lr"] = recipe.rate(step, steps)
             gradient.zero_()
-            scores = network(inputs)
+            scores = call(network, inputs)
             loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
             loss.backward()
             optimiser.step()

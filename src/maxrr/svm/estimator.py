@@ -297,10 +297,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y
             The samples to add, as `insert` takes them.
         instead_of
             Row numbers of samples that leave, as `forget` takes them; by default none.
+        sample_weight
+            How much each of the samples to add counts, as `insert` takes it.
 
         Returns
         -------
