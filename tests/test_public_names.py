@@ -36,7 +36,16 @@ PUBLIC = {
         "rank",
     },
     "maxrr.data": {"DataError", "Dataset", "Description", "Ids", "IdsFrom", "available", "describe", "fetch", "load"},
-    "maxrr.errors": {"DataError", "MaxRRError", "NotHere", "Refused", "Stale", "WorkspaceError"},
+    "maxrr.errors": {
+        "DataError",
+        "MaxRRError",
+        "NotHere",
+        "Refused",
+        "RevocationsUnread",
+        "Revoked",
+        "Stale",
+        "WorkspaceError",
+    },
     "maxrr.files": {
         "Lock",
         "enter",
@@ -71,7 +80,15 @@ PUBLIC = {
         "is_report",
         "kinds_of",
     },
-    "maxrr.serving": {"Exported", "export_onnx"},
+    "maxrr.serving": {
+        "Exported",
+        "Revocations",
+        "Served",
+        "export",
+        "export_onnx",
+        "load",
+        "snapshot",
+    },
     "maxrr.unlearning": {
         "Action",
         "Bundle",
@@ -92,6 +109,7 @@ PUBLIC = {
     },
     "maxrr.workspace": {
         "Commit",
+        "Export",
         "NetworkMissing",
         "OlderCopyWarning",
         "OnReceipt",

@@ -218,6 +218,38 @@ def test_no_file_stays_open(folder, records):
     assert opened() == before
 
 
+def test_readers_open_and_reload_at_any_moment_of_a_writer(folder, records):
+    """Every state that they find is one that was committed: its rows, heads and receipts belong together."""
+    long_open = Workspace.open(folder, read_only=True)
+    states = {}
+
+    def look(reader):
+        found = reader.status()
+        return found.requests, found.records, found.model_hash, found.content_hash
+
+    def open_anew():
+        with Workspace.open(folder, read_only=True) as reader:
+            return look(reader)
+
+    def reload():
+        long_open.reload()
+        return look(long_open)
+
+    with Workspace.open(folder) as writer:
+        core, influential, free = kinds(writer.model)
+        states[look(writer)] = True
+        with Load(open_anew, reload) as load:
+            for id_ in (*influential[:6], *free[:6]):
+                writer.unlearn([id_], core_policy="keep-extractor")
+                states[look(writer)] = True
+            writer.unlearn(core[:1], core_policy="retrain", records=records)
+            states[look(writer)] = True
+        assert load.wrong == []
+        assert set(load.seen) <= set(states)
+        assert len(set(load.seen)) > 2
+        assert reload() == look(writer)
+
+
 def test_readers_beside_a_writer_have_snapshots(template, tmp_path, records):
     """They keep what they read, and nobody waits for them."""
     folder = copied(template("hash"), tmp_path / "workspace")
