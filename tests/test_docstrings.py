@@ -16,7 +16,7 @@ from numpydoc.validate import validate
 
 ROOMS = (
     "errors", "files", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace",
-    "serving", "report",
+    "serving", "report", "paper",
 )  # fmt: skip
 
 RULES = {

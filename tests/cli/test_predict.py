@@ -88,7 +88,7 @@ def test_archives_of_several_arrays(shell: Shell, fitted_visits: Path, tmp_path:
 TABLES = {
     "as fitted": "age,weight\n2.5,3\n0.5,6\n",
     "reordered": "weight,age\n3,2.5\n6,0.5\n",
-    "with keys": "weight,state,visit,age,person\n3,,v1,2.5,\n6,?,v2,0.5,p\n",
+    "with texts": "weight,state,visit,age,person\n3,,v1,2.5,\n6,?,v2,0.5,p\n",
 }
 
 
@@ -120,7 +120,7 @@ def test_without_names_their_order_counts_and_that_is_said(
     assert "short.csv: has shape (1, 1)" in shell("predict", fitted_visits, tmp_path / "short.csv", code=1).err
 
 
-def test_a_column_of_the_model_may_be_called_like_a_key(tmp_path: Path) -> None:
+def test_a_column_of_the_model_may_be_called_like_one_of_texts(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("label,id,x\nill,7,1\n")
     found = inputs.from_csv(tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
     assert found.tolist() == [[1.0, 7.0]]

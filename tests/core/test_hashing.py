@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.core.hashing import as_key, keyed_hashes
+from maxrr.core.hashing import as_bytes, keyed_hashes
 
 
 def test_it_is_hmac_over_a_framed_id():
@@ -25,10 +25,10 @@ def test_different_ids_have_different_hashes(numbers, texts):
 
 
 def test_text_and_bytes_are_the_same_key():
-    assert as_key("clé") == as_key("clé".encode())
+    assert as_bytes("clé", "key") == as_bytes("clé".encode(), "key")
 
 
 @pytest.mark.parametrize(("key", "message"), [("", "empty"), (b"", "empty"), (7, "bytes or a string, not int")])
 def test_what_is_no_key(key, message):
     with pytest.raises(ValueError, match=message):
-        as_key(key)
+        as_bytes(key, "key")

@@ -59,22 +59,22 @@ def test_without_a_folder_nothing_touches_the_disk(again, written):
 
 
 @given(tables(), st.sampled_from([b"one", "two"]), st.data())
-def test_the_top_is_that_of_a_naive_oracle(table, key, data):
+def test_the_top_is_that_of_a_naive_oracle(table, tie_breaker, data):
     ids, votes = table
     order = data.draw(st.permutations(range(len(ids))))
     found = made_up(ids, votes)
     shuffled = made_up([ids[place] for place in order], [[row[place] for place in order] for row in votes])
     counts = {id_: sum(row[place] for row in votes) for place, id_ in enumerate(ids)}
-    secret = key.encode() if isinstance(key, str) else key
-    best = sorted(ids, key=lambda id_: (-counts[id_], keyed_hashes(np.array([id_]), secret)))
+    hashed_with = tie_breaker.encode() if isinstance(tie_breaker, str) else tie_breaker
+    best = sorted(ids, key=lambda id_: (-counts[id_], keyed_hashes(np.array([id_]), hashed_with)))
     for k in range(1, len(ids) + 1):
-        assert found.top(k, key).tolist() == shuffled.top(k, key).tolist() == best[:k]
+        assert found.top(k, tie_breaker).tolist() == shuffled.top(k, tie_breaker).tolist() == best[:k]
     assert found.frequency().tolist() == [counts[id_] for id_ in found.ids.tolist()]
     assert found.ever == sum(count > 0 for count in counts.values())
     assert found.always == sum(count == len(votes) for count in counts.values())
 
 
-def test_ties_depend_on_the_key():
+def test_ties_depend_on_the_tie_breaker():
     found = made_up(range(100), np.ones((2, 100)))
     assert found.top(50).tolist() == found.top(50, "maxrr").tolist() != found.top(50, b"another").tolist()
 

@@ -222,11 +222,17 @@ def test_a_core_of_nothing_or_of_one_class(ranked):
         choose(FrequencyCore(1), table(range(10)))
 
 
-@pytest.mark.parametrize("make", [lambda key: HashCore(0.5, key), lambda key: FrequencyCore(3, key=key)])
-def test_keys_are_not_shown(make):
-    assert "secret" not in repr(make("secret")) + str(make(b"secret"))
-    assert make("secret") == make(b"secret") != make("other")
-    with pytest.raises(ValueError, match="the key is empty"):
+def test_keys_are_not_shown():
+    assert "secret" not in repr(HashCore(0.5, "secret")) + str(HashCore(0.5, b"secret"))
+
+
+@pytest.mark.parametrize(("make", "what"), [
+    (lambda key: HashCore(0.5, key=key), "key"),
+    (lambda tie_breaker: FrequencyCore(3, tie_breaker=tie_breaker), "tie breaker"),
+])  # fmt: skip
+def test_what_ids_are_hashed_with_is_text_or_bytes(make, what):
+    assert make("one") == make(b"one") != make("other")
+    with pytest.raises(ValueError, match=f"the {what} is empty"):
         make("")
 
 

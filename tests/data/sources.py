@@ -104,14 +104,18 @@ def datasets(draw, min_size=1, max_size=12):
     inputs = draw(hnp.arrays(dtype, (count, *shape), elements=elements))
     class_names = tuple(draw(st.lists(st.text(max_size=3), min_size=1, max_size=3, unique=True)))
     labels = draw(st.lists(st.integers(0, len(class_names) - 1), min_size=count, max_size=count))
-    ids = draw(st.lists(draw(KEYS), min_size=count, max_size=count, unique=True))
-    subjects = draw(st.none() | st.lists(draw(KEYS), min_size=count, max_size=count))
-    return Dataset(inputs, np.array(labels, dtype=np.int64), class_names, keys(ids), subjects and keys(subjects))
+    ids = draw(st.lists(draw(IDENTIFIERS), min_size=count, max_size=count, unique=True))
+    subjects = draw(st.none() | st.lists(draw(IDENTIFIERS), min_size=count, max_size=count))
+    return Dataset(
+        inputs, np.array(labels, dtype=np.int64), class_names, identifiers(ids), subjects and identifiers(subjects)
+    )
 
 
 # NumPy drops zero characters at the end of a string.
-KEYS = st.sampled_from([st.integers(-(2**63), 2**63 - 1), st.text(st.characters(exclude_characters="\0"), max_size=3)])
+IDENTIFIERS = st.sampled_from(
+    [st.integers(-(2**63), 2**63 - 1), st.text(st.characters(exclude_characters="\0"), max_size=3)]
+)
 
 
-def keys(values):
+def identifiers(values):
     return np.array(values, dtype=np.int64 if isinstance(values[0], int) else np.str_)

@@ -29,8 +29,8 @@ def test_a_record_hash_does_not_depend_on_other_records(data, draw):
     assert np.array_equal(data.select(data.ids[row]).record_hashes()[0], data.record_hashes()[row])
 
 
-def changed_key(key):
-    return key ^ 1 if isinstance(key, int) else key + "x"
+def changed_identifier(identifier):
+    return identifier ^ 1 if isinstance(identifier, int) else identifier + "x"
 
 
 @drawn
@@ -51,13 +51,13 @@ def test_any_change_of_a_record_changes_its_hash_alone(data, draw):
         other = replace(data, labels=labels)
     elif kind == "id":
         ids = data.ids.tolist()
-        ids[row] = changed_key(ids[row])
+        ids[row] = changed_identifier(ids[row])
         assume(len(set(ids)) == len(ids))
         other = replace(data, ids=np.array(ids))
     else:
         assume(data.subjects is not None)
         subjects = data.subjects.tolist()
-        subjects[row] = changed_key(subjects[row])
+        subjects[row] = changed_identifier(subjects[row])
         other = replace(data, subjects=np.array(subjects))
     assert other.content_hash() != data.content_hash()
     differs = (other.record_hashes() != data.record_hashes()).any(axis=1)

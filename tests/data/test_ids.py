@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from tests.data.sources import drawn
 
 from maxrr.data import DataError, Dataset, load
-from maxrr.data.checks import LONGEST_KEY, MissingIdsError, check_keys
+from maxrr.data.checks import LONGEST_IDENTIFIER, MissingIdsError, check_identifiers
 from maxrr.data.ids import DIGITS, content_ids
 
 ROWS = [f"{'ab'[row % 2]},{row},{row / 7}" for row in range(40)]
@@ -130,7 +130,7 @@ def test_labels_are_no_part_of_an_id(tmp_path):
 
 
 NUL = "must not have the character NUL in them, as 'A\\\\x00' does"
-LONG = "x" * (LONGEST_KEY + 1)
+LONG = "x" * (LONGEST_IDENTIFIER + 1)
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,15 @@ def test_ids_that_numpy_would_change_are_refused(make):
 
 def test_a_nul_in_the_middle_of_an_array():
     with pytest.raises(DataError, match="NUL"):
-        check_keys(np.array(["ab", "a\0b"]), "ids")
-    assert check_keys(np.array(["ab", "", "a"]), "ids").tolist() == ["ab", "", "a"]
+        check_identifiers(np.array(["ab", "a\0b"]), "ids")
+    assert check_identifiers(np.array(["ab", "", "a"]), "ids").tolist() == ["ab", "", "a"]
 
 
 @pytest.mark.parametrize("make", [list, np.array, lambda ids: np.array(ids, dtype=object)])
 def test_ids_are_not_too_long(make):
-    assert check_keys(make(["x" * LONGEST_KEY, "y"]), "ids").tolist()[0] == "x" * LONGEST_KEY
+    assert check_identifiers(make(["x" * LONGEST_IDENTIFIER, "y"]), "ids").tolist()[0] == "x" * LONGEST_IDENTIFIER
     with pytest.raises(DataError, match="ids must have 1,000 characters at most, and one of 1,001 starts with 'xxx"):
-        check_keys(make(["y", LONG]), "ids")
+        check_identifiers(make(["y", LONG]), "ids")
 
 
 def test_one_long_id_takes_no_room_for_all(tmp_path):
@@ -177,11 +177,11 @@ def test_mixtures_are_not_made_equal(mixed):
     """NumPy makes strings of [1, 'a']."""
     for given_ in (mixed, np.array(mixed, dtype=object)):
         with pytest.raises(DataError, match="all integers or all strings, not a mixture of"):
-            check_keys(given_, "ids")
+            check_identifiers(given_, "ids")
 
 
 def test_columns_of_objects_are_ids():
-    assert check_keys(np.array(["a", "b"], dtype=object), "ids").tolist() == ["a", "b"]
-    assert check_keys(np.array([1, 2], dtype=object), "ids").dtype == np.int64
+    assert check_identifiers(np.array(["a", "b"], dtype=object), "ids").tolist() == ["a", "b"]
+    assert check_identifiers(np.array([1, 2], dtype=object), "ids").dtype == np.int64
     with pytest.raises(DataError, match="all integers or all strings"):
-        check_keys([2**70, 1], "ids")
+        check_identifiers([2**70, 1], "ids")

@@ -3,16 +3,16 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import KEYS, drawn, keys
+from tests.data.sources import IDENTIFIERS, drawn, identifiers
 
 from maxrr.data.train_test import is_test
 
 
 @drawn
-@given(KEYS.flatmap(lambda kind: st.lists(kind, min_size=1, unique=True)))
+@given(IDENTIFIERS.flatmap(lambda kind: st.lists(kind, min_size=1, unique=True)))
 def test_no_other_record_can_move_it(ids):
-    together = is_test(keys(ids))
-    assert together.tolist() == [is_test(keys([id_]))[0] for id_ in ids]
+    together = is_test(identifiers(ids))
+    assert together.tolist() == [is_test(identifiers([id_]))[0] for id_ in ids]
 
 
 def test_an_integer_and_its_text_are_on_the_same_side():

@@ -18,7 +18,7 @@ FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
 
 CORES = {
-    "frequency": FrequencyCore(150, runs=2, key="ties"),
+    "frequency": FrequencyCore(150, runs=2, tie_breaker="ties"),
     "hash": HashCore(0.5, key="house"),
     "full": FullCore(),
     "frozen": Frozen(),

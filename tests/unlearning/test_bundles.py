@@ -13,8 +13,8 @@ from tests.unlearning.problems import core_of, fresh, table
 from tests.unlearning.test_replaying import retrained
 from torch import nn
 
-from maxrr.core import HashCore
-from maxrr.unlearning import Bundle, replay
+from maxrr.core import FrequencyCore, HashCore, MiddleCore
+from maxrr.unlearning import Bundle, facts, replay
 
 CORE = HashCore(0.5, key="house")
 
@@ -35,6 +35,18 @@ def test_a_bundle_there_and_back(tmp_path, here):
     assert {name: value.tolist() for name, value in bundle.extractor.items()} == {
         name: value.tolist() for name, value in loaded.extractor.items()
     }
+
+
+@pytest.mark.parametrize(("core", "stored"), [
+    (HashCore(0.5, key="house"), ({"kind": "HashCore", "fraction": 0.5}, b"house")),
+    (FrequencyCore(9, tie_breaker="ties"), ({"kind": "FrequencyCore", "k": 9, "runs": 10}, b"ties")),
+    (MiddleCore(9, runs=2), ({"kind": "MiddleCore", "k": 9, "runs": 2}, b"maxrr")),
+])  # fmt: skip
+def test_what_a_core_hashes_ids_with_is_stored_apart(core, stored):
+    """Files have it in one place, whether it is a secret or not."""
+    said, hashed_with = facts.core_facts(core), facts.core_key(core)
+    assert (said, hashed_with) == (stored[0], stored[1].hex())
+    assert facts.core_of(said, hashed_with) == core
 
 
 ELSEWHERE = """

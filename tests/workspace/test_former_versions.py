@@ -5,6 +5,10 @@ They have other words: the policy `keep-extractor` was called `head`, tombstones
 tests/fixtures/policy_head was written by commit 42e050b: records of `tests.unlearning.problems.table`, a workspace that
 forgot a free and an influential record, two core ones under `head`, replaced one under `head`, retrained without one,
 and forgot another under `head`; and the bundle of its model.
+
+tests/fixtures/before_adding was written by commit bc20925, before records could be added: a workspace of version 4 with
+receipts of version 5 and the bundle of its model, of version 2. It forgot a free and an influential record, replaced
+one, retrained without one, and forgot one under `keep-extractor`.
 """
 
 import json
@@ -22,11 +26,16 @@ from maxrr.workspace import Workspace
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "policy_head"
 REPLACED = 700_000_066
+BEFORE_ADDING = FIXTURE.parent / "before_adding"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    made = copied(FIXTURE / "workspace", tmp_path / "workspace")
+    return private_copy(FIXTURE, tmp_path)
+
+
+def private_copy(fixture, tmp_path):
+    made = copied(fixture / "workspace", tmp_path / "workspace")
     for path in (made, *made.rglob("*")):  # Git does not keep who may read and write
         path.chmod(0o700 if path.is_dir() else 0o600)
     return made
@@ -35,10 +44,13 @@ def folder(tmp_path):
 @pytest.fixture
 def records():
     """What it was fitted on, with the replaced record as it is now."""
-    with np.load(FIXTURE / "records.npz") as file:
+    return with_replaced(records_of(FIXTURE), REPLACED, NEW)
+
+
+def records_of(fixture):
+    with np.load(fixture / "records.npz") as file:
         names = tuple(file["class_names"].tolist())
-        found = Dataset(file["features"], file["labels"], names, file["ids"], file["subjects"])
-    return with_replaced(found, REPLACED, NEW)
+        return Dataset(file["features"], file["labels"], names, file["ids"], file["subjects"])
 
 
 def test_old_receipts_hold(folder):
@@ -70,7 +82,7 @@ def test_an_old_receipt_keeps_the_text_it_was_handed_out_with(path):
 @pytest.mark.parametrize(("old", "new"), [("record_marks", "tombstones"), ("neither", "free")])
 def test_versions_are_not_mixed(old, new):
     said = json.loads((FIXTURE / "workspace" / "receipts" / "000001.json").read_text(encoding="utf-8"))
-    for version, name, other in ((4, old, new), (5, old, old)):
+    for version, name, other in ((4, old, new), (5, old, old), (6, old, old)):
         mixed = {other if key == name else key: value for key, value in said.items()} | {"version": version}
         with pytest.raises(ValueError, match="not a receipt"):
             Receipt.from_json(json.dumps(mixed))
@@ -84,7 +96,7 @@ def test_an_old_workspace_is_written_in_new_words_by_its_next_request(folder):
     with Workspace.open(folder) as workspace:
         assert (workspace.model_hash_, workspace.content_hash_) == before
         workspace.unlearn(kinds(workspace.model)[2][:1])
-    assert json.loads((folder / "workspace.json").read_text())["version"] == 4
+    assert json.loads((folder / "workspace.json").read_text())["version"] == 5
     parts = {path.name.split("-")[0] for path in folder.iterdir() if token in path.name}
     assert parts == {"extractor", "heads", "rows", "secrets", "tombstones"}  # what they were called is gone
 
@@ -104,3 +116,23 @@ def test_an_old_workspace_goes_on_forgetting(folder, records):
         assert [receipt.core_policy for receipt in workspace.receipts()][-5:] == [
             "head", "refuse", "refuse", "keep-extractor", "retrain",
         ]  # fmt: skip
+
+
+def test_a_workspace_from_before_adding_goes_on(tmp_path):
+    """Its receipts keep their text, its bundle is that of its model, and it forgets as before, now in version 5."""
+    folder, records = private_copy(BEFORE_ADDING, tmp_path), records_of(BEFORE_ADDING)
+    bundle = Bundle.load(BEFORE_ADDING / "model.bundle")
+    for path in sorted((BEFORE_ADDING / "workspace" / "receipts").iterdir()):
+        receipt = Receipt.from_json(path.read_text(encoding="utf-8"))
+        assert (receipt.version, receipt.to_json()) == (5, path.read_text(encoding="utf-8"))
+        assert list(contradictions(receipt)) == []
+        assert (not_among(receipt, bundle.receipts), list(lies(receipt, bundle))) == ("", [])
+    with Workspace.open(folder) as workspace:
+        assert (workspace.model_hash_, workspace.content_hash_) == (bundle.model_hash, bundle.content_hash)
+        core, influential, free = kinds(workspace.model)
+        assert workspace.unlearn(free[:1]).guarantee == "exact-untouched"
+        assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
+        receipt = workspace.unlearn(core[:1], core_policy="retrain", records=records)
+        assert (receipt.guarantee, receipt.number, receipt.version) == ("exact-retrain", 8, 6)
+    said = json.loads((folder / "workspace.json").read_text())
+    assert (said["version"], len(said["receipts"])) == (5, 8)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.audit.checks import Flags, finite
 from maxrr.audit.roc import roc
-from maxrr.data.hashes import key_bytes
+from maxrr.data.hashes import identifier_bytes
 from maxrr.svm import PlattScaling, fit_platt
 
 Platt = Literal["retained", "held-out", "cross-validated"]
@@ -25,7 +25,7 @@ Platt = Literal["retained", "held-out", "cross-validated"]
 
 PLATT: tuple[Platt, ...] = get_args(Platt)
 
-FOLDS_KEY = b"maxrr: folds of Platt scaling"  # which record is in which fold need not be secret
+FOLDS_SALT = b"maxrr: folds of Platt scaling"  # which record is in which fold need not be secret
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ def platt_by(
 
 
 def folds_of(ids: NDArray[Any], folds: int = 5) -> NDArray[np.intp]:
-    """The fold of each record, 0 to folds − 1, by a keyed hash of its id: other records and their order do not matter.
+    """The fold of each record, 0 to folds − 1, by a hash of its id: other records and their order do not matter.
 
     >>> folds_of(np.arange(6), folds=2)
     array([0, 1, 1, 0, 1, 1])
     """
     if folds < 2:
         raise ValueError(f"cross-validation needs two folds or more, not {folds}")
-    hashes = (hmac.digest(FOLDS_KEY, key_bytes(id_), "sha256") for id_ in ids.tolist())
+    hashes = (hmac.digest(FOLDS_SALT, identifier_bytes(id_), "sha256") for id_ in ids.tolist())
     return np.array([int.from_bytes(digest[:8], "little") % folds for digest in hashes], dtype=np.intp)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 IMAGES = (".png", ".jpg", ".jpeg")
 
 
-def records_in(path: Path, kind: RecordKind, keys: Collection[str]) -> tuple[list[str], NDArray[Any]]:
-    """The records in a file, and a name for each. In a table, columns with these `keys` are no inputs.
+def records_in(path: Path, kind: RecordKind, text_columns: Collection[str]) -> tuple[list[str], NDArray[Any]]:
+    """The records in a file, and a name for each. In a table, the `text_columns` are no inputs.
 
     What is wrong with a file is a `Stop` or a `DataError`.
     """
@@ -29,7 +29,7 @@ def records_in(path: Path, kind: RecordKind, keys: Collection[str]) -> tuple[lis
     if suffix == ".npz":
         return numbered(path, from_npz(path, kind))
     if suffix == ".csv":
-        return numbered(path, from_csv(path, kind, keys))
+        return numbered(path, from_csv(path, kind, text_columns))
     raise Stop(FAILED, f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz or .csv files")
 
 
@@ -69,11 +69,11 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
     return as_records(path, read_npz(path, names)[names[0]], kind)
 
 
-def from_csv(path: Path, kind: RecordKind, keys: Collection[str]) -> NDArray[Any]:
+def from_csv(path: Path, kind: RecordKind, text_columns: Collection[str]) -> NDArray[Any]:
     """The records in a CSV file: its columns by name where these are known, and otherwise in their order."""
     from maxrr.data.table import parsed
 
-    table = parsed(path, keys, kind.columns)
+    table = parsed(path, text_columns, kind.columns)
     if kind.shape != (len(table.columns),):
         raise Stop(FAILED, f"{path}: has shape {table.numbers.shape}, but the workspace's records are {kind}")
     return table.as_type(kind.dtype)

@@ -46,10 +46,10 @@ def predict(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        kind, keys = found.kind, columns(found).values()
+        kind, text_columns = found.kind, columns(found).values()
         if kind.columns is None and any(path.suffix.lower() == ".csv" for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
-        read = [records_in(path, kind, keys) for path in files]
+        read = [records_in(path, kind, text_columns) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
         with show.progress() as progress:

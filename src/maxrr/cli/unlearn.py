@@ -154,10 +154,10 @@ def replace(
     with told() as outcome:
         with opened(workspace, wait, network=network) as found:
             check_network(found)
-            (key,) = found.kind.ids([id]).tolist()
+            (known_as,) = found.kind.ids([id]).tolist()
             inputs = new_record(found, image, npy)
             code = None if label is None else found.kind.label(label)
-            plan = found.plan_replace(key, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
+            plan = found.plan_replace(known_as, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             confirm(plan, "Replace this record for good?", yes=yes, json=json)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from maxrr.core.choice import Choice, check_classes, chosen
-from maxrr.core.hashing import KEY, as_key
+from maxrr.core.hashing import TIE_BREAKER, as_bytes
 from maxrr.core.ranking import rank
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
@@ -33,13 +33,13 @@ class FrequencyCore:
         How many records are core.
     runs : int
         How many networks are trained for the ranking. Ten runs find about 90 % of the records that forty others find.
-    key : bytes or str
-        The key of the hash of ids that breaks ties. It need not be secret.
+    tie_breaker : bytes or str
+        What ids are hashed with to break ties. It need not be secret.
     """
 
     k: int
     runs: int = 10
-    key: bytes | str = field(default=KEY, repr=False)
+    tie_breaker: bytes | str = field(default=TIE_BREAKER, repr=False)
 
     kind: ClassVar[str] = "frequency"
     share: ClassVar[float] = 1.0  # of the runs: the records nearest to it are core
@@ -50,7 +50,7 @@ class FrequencyCore:
             object.__setattr__(self, name, operator.index(getattr(self, name)))  # NumPy's numbers become Python's
         if self.k < 1 or self.runs < 1:
             raise ValueError(f"a core has one record or more, from one run or more, not k={self.k}, runs={self.runs}")
-        object.__setattr__(self, "key", as_key(self.key))
+        object.__setattr__(self, "tie_breaker", as_bytes(self.tie_breaker, "tie breaker"))
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
@@ -64,7 +64,7 @@ class FrequencyCore:
             network, dataset, ranking_seeds(seed, self.runs), C=C, recipe=recipe, device=device, folder=folder,
             progress=progress,
         )  # fmt: skip
-        ids = ranking.nearest(self.share, self.k, self.key)
+        ids = ranking.nearest(self.share, self.k, self.tie_breaker)
         ever = ranking.frequency() > 0
         influential = int(np.sum(np.isin(ids, ranking.ids[ever])))
         return chosen(
@@ -85,7 +85,7 @@ class MiddleCore(FrequencyCore):
 
     Parameters
     ----------
-    k, runs, key
+    k, runs, tie_breaker
         As in `FrequencyCore`.
     """
 

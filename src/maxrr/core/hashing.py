@@ -9,21 +9,21 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from maxrr.data.hashes import framed, key_bytes
+from maxrr.data.hashes import framed, identifier_bytes
 
-KEY = b"maxrr"
-"""The key for breaking ties, which need not be secret."""
+TIE_BREAKER = b"maxrr"
+"""What ids are hashed with to break ties, if nothing else is asked for. It is no secret."""
 
 PURPOSE = b"core"  # hashed first, so that another hash of an id under this key says nothing about the core
 
 
-def as_key(key: bytes | str) -> bytes:
-    """The key as bytes, if it can be one. Messages never show it."""
-    if not isinstance(key, bytes | str):
-        raise ValueError(f"a key is bytes or a string, not {type(key).__name__}")
-    if not key:
-        raise ValueError("the key is empty: everybody would know it")
-    return key.encode() if isinstance(key, str) else key
+def as_bytes(given: bytes | str, what: str) -> bytes:
+    """A key or a tie breaker as bytes, if it can be one. Messages never show it."""
+    if not isinstance(given, bytes | str):
+        raise ValueError(f"a {what} is bytes or a string, not {type(given).__name__}")
+    if not given:
+        raise ValueError(f"the {what} is empty: give one byte or more")
+    return given.encode() if isinstance(given, str) else given
 
 
 def keyed_hashes(ids: NDArray[Any], key: bytes) -> list[bytes]:
@@ -33,4 +33,4 @@ def keyed_hashes(ids: NDArray[Any], key: bytes) -> list[bytes]:
     >>> keyed_hashes(np.array([1]), b"k") == keyed_hashes(np.array(["1"]), b"k")
     False
     """
-    return [hmac.digest(key, framed(PURPOSE, key_bytes(id_)), "sha256") for id_ in ids.tolist()]
+    return [hmac.digest(key, framed(PURPOSE, identifier_bytes(id_)), "sha256") for id_ in ids.tolist()]

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.core.choice import check_classes
-from maxrr.core.hashing import KEY, as_key, keyed_hashes
+from maxrr.core.hashing import TIE_BREAKER, as_bytes, keyed_hashes
 from maxrr.core.steps import Steps
 from maxrr.core.votes import Votes, VoteStore
 from maxrr.data import Dataset
@@ -74,31 +74,31 @@ class Ranking:
             counts += np.unpackbits(row, count=len(self.ids))
         return counts
 
-    def top(self, k: int, key: bytes | str = KEY) -> NDArray[Any]:
+    def top(self, k: int, tie_breaker: bytes | str = TIE_BREAKER) -> NDArray[Any]:
         """The records that were influential most often.
 
         Parameters
         ----------
         k
             How many records, from 1 to all of them.
-        key
-            The key of the hash of ids that breaks ties, so that neither the order of rows nor of ids matters.
+        tie_breaker
+            What ids are hashed with to break ties, so that neither the order of rows nor of ids matters. No secret.
 
         Returns
         -------
         ndarray
             Their ids, the most often influential first.
         """
-        return self.nearest(1.0, k, key)
+        return self.nearest(1.0, k, tie_breaker)
 
-    def nearest(self, share: float, k: int, key: bytes | str = KEY) -> NDArray[Any]:
+    def nearest(self, share: float, k: int, tie_breaker: bytes | str = TIE_BREAKER) -> NDArray[Any]:
         """The records that were influential in about this share of the runs.
 
         Parameters
         ----------
         share
             A share of the runs, from 0 to 1.
-        k, key
+        k, tie_breaker
             As in `top`.
 
         Returns
@@ -109,7 +109,7 @@ class Ranking:
         if not 1 <= k <= len(self.ids):
             raise ValueError(f"the top of {len(self.ids):,} records holds one of them or more, not {k:,}")
         away = np.abs(self.frequency() - share * len(self.seeds)).tolist()
-        hashes = keyed_hashes(self.ids, as_key(key))
+        hashes = keyed_hashes(self.ids, as_bytes(tie_breaker, "tie breaker"))
         order = sorted(range(len(away)), key=lambda record: (away[record], hashes[record]))
         first: NDArray[Any] = self.ids[order[:k]]
         return first

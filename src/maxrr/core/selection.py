@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.core.choice import Choice, check_classes, chosen
-from maxrr.core.hashing import as_key, keyed_hashes
+from maxrr.core.hashing import as_bytes, keyed_hashes
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
 from maxrr.nets.seeding import Network
@@ -44,7 +44,7 @@ class HashCore:
         object.__setattr__(self, "fraction", float(self.fraction))
         if not 0.0 < self.fraction <= 1.0:
             raise ValueError(f"a fraction of the records is above 0 and at most 1, not {self.fraction:g}")
-        object.__setattr__(self, "key", as_key(self.key))
+        object.__setattr__(self, "key", as_bytes(self.key, "key"))
 
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether records with these ids are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
@@ -60,7 +60,7 @@ class HashCore:
             One answer per id.
         """
         bound = self.fraction * 2.0**64  # exact, and Python compares integers with it exactly
-        hashes = keyed_hashes(ids, as_key(self.key))
+        hashes = keyed_hashes(ids, as_bytes(self.key, "key"))
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
 
     def choose(

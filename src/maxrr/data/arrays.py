@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import LONGEST_KEY
+from maxrr.data.checks import LONGEST_IDENTIFIER
 from maxrr.errors import DataError
 from maxrr.files import open_regular
 
@@ -97,8 +97,8 @@ def _array(stream: IO[bytes], size: int) -> NDArray[Any]:
     shape, in_columns, dtype, start = _header(stream)
     if dtype.hasobject:
         raise DataError("holds Python objects, which are not read: store numbers and strings")
-    if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST_KEY:
-        raise DataError(f"it has strings of more than {LONGEST_KEY:,} characters")
+    if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST_IDENTIFIER:
+        raise DataError(f"it has strings of more than {LONGEST_IDENTIFIER:,} characters")
     if min(shape, default=0) < 0 or not dtype.itemsize:
         raise DataError(f"its header promises {dtype} of shape {shape}")
     promised = start + math.prod(shape) * dtype.itemsize

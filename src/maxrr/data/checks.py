@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxrr.errors import DataError
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
-LONGEST_KEY = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
+LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
 DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -35,14 +35,16 @@ def blocks(inputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def listed(given: Any) -> Any:
-    """One key or many, as many."""
+    """One identifier or many, as many."""
     if isinstance(given, (str, bytes, int, np.generic)):
         return [given]
     return np.atleast_1d(given) if isinstance(given, np.ndarray) else given
 
 
-def check_keys(given: ArrayLike, what: str) -> NDArray[Any]:
-    """A list of integers, as int64, or of strings, which may also be objects: without NUL, and not too long.
+def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
+    """What records, subjects or classes are called: integers, as int64, or strings, without NUL and not too long.
+
+    They may also come as objects.
 
     Python's own strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0'
     would be 'a', and gives every string the room of the longest.
@@ -54,7 +56,7 @@ def check_keys(given: ArrayLike, what: str) -> NDArray[Any]:
         if items.dtype.kind in "OT":
             items = items.tolist()
     if not isinstance(items, np.ndarray):
-        items = _keys_of_objects(list(items), what)
+        items = _identifiers_of_objects(list(items), what)
     if items.ndim != 1:
         raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
     if items.size == 0 and items.dtype.kind == "f":  # what NumPy makes of []
@@ -68,7 +70,7 @@ def check_keys(given: ArrayLike, what: str) -> NDArray[Any]:
     raise DataError(f"{what} must be all integers or all strings, not {items.dtype}")
 
 
-def _keys_of_objects(items: list[Any], what: str) -> NDArray[Any]:
+def _identifiers_of_objects(items: list[Any], what: str) -> NDArray[Any]:
     """Python's integers or strings as an array."""
     kinds = {type(item) for item in items}
     if kinds and all(issubclass(kind, str) for kind in kinds):
@@ -88,17 +90,18 @@ def check_text(text: str, what: str) -> None:
     """Refuse a string that no array of strings can hold as it is, or only at the cost of all others."""
     if "\0" in text:
         raise DataError(f"{what} must not have the character NUL in them, as {text[:50]!r} does")
-    if len(text) > LONGEST_KEY:
+    if len(text) > LONGEST_IDENTIFIER:
         raise DataError(
-            f"{what} must have {LONGEST_KEY:,} characters at most, and one of {len(text):,} starts with {text[:50]!r}"
+            f"{what} must have {LONGEST_IDENTIFIER:,} characters at most, and one of {len(text):,} starts with "
+            f"{text[:50]!r}"
         )
 
 
 def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
     """The same strings. In an array, a NUL can only be in the middle of one."""
-    if array.itemsize > 4 * LONGEST_KEY:
+    if array.itemsize > 4 * LONGEST_IDENTIFIER:
         check_text(max(array.tolist(), key=len, default=""), what)
-        array = array.astype(f"U{LONGEST_KEY}")  # what is left of its room is empty
+        array = array.astype(f"U{LONGEST_IDENTIFIER}")  # what is left of its room is empty
     codes = np.ascontiguousarray(array).view(np.uint32).reshape(len(array), -1) if array.size else np.zeros((0, 2))
     wrong = np.flatnonzero(((codes[:, :-1] == 0) & (codes[:, 1:] != 0)).any(axis=1))
     if len(wrong):

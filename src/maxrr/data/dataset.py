@@ -60,13 +60,13 @@ class Dataset:
 
     def __post_init__(self) -> None:
         inputs = checks.check_inputs(self.inputs)
-        ids = checks.check_keys(self.ids, "record ids")
+        ids = checks.check_identifiers(self.ids, "record ids")
         class_names = tuple(self.class_names)
         if len(ids) != len(inputs):
             raise DataError(f"there are {len(inputs)} records, but {len(ids)} ids: one id per record")
         checks.check_unique(ids)
         labels = checks.check_labels(self.labels, ids, class_names)
-        subjects = None if self.subjects is None else checks.check_keys(self.subjects, "subject ids")
+        subjects = None if self.subjects is None else checks.check_identifiers(self.subjects, "subject ids")
         if subjects is not None and len(subjects) != len(ids):
             raise DataError(
                 f"there are {len(ids)} records, but {len(subjects)} subject ids: one per record, or none at all"
@@ -116,7 +116,7 @@ class Dataset:
         DataError
             No record has one of these ids.
         """
-        wanted = checks.check_keys(checks.listed(ids), "record ids")
+        wanted = checks.check_identifiers(checks.listed(ids), "record ids")
         if not len(wanted):
             return np.empty(0, dtype=np.int64)
         if not len(self) or wanted.dtype.kind != self.ids.dtype.kind:
@@ -189,7 +189,7 @@ class Dataset:
         """
         if self.subjects is None:
             raise DataError("this dataset does not say whom its records are about: it has no subject ids")
-        wanted = checks.check_keys(checks.listed(subjects), "subject ids")
+        wanted = checks.check_identifiers(checks.listed(subjects), "subject ids")
         if len(wanted) and wanted.dtype.kind != self.subjects.dtype.kind:
             raise DataError(f"no record is about subject {checks.some(wanted)}")
         unknown = ~np.isin(wanted, self.subjects)

@@ -18,12 +18,14 @@ def framed(*parts: bytes) -> bytes:
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
-def key_bytes(key: int | str | None) -> bytes:
-    """An integer, a string or nothing: 1, '1' and None differ."""
-    if key is None:
+def identifier_bytes(identifier: int | str | None) -> bytes:
+    """The id of a record or a subject, or the name of a class, as it is hashed: 1, '1' and None differ."""
+    if identifier is None:
         return b"none"
+    if isinstance(identifier, int):
+        return b"int:%d" % identifier
     # File names that are not Unicode reach us with lone surrogates in them.
-    return b"int:%d" % key if isinstance(key, int) else b"str:" + key.encode("utf-8", "surrogatepass")
+    return b"str:" + identifier.encode("utf-8", "surrogatepass")
 
 
 def layout(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -80,7 +82,7 @@ def record_hashes(
     each = layout(inputs.dtype, inputs.shape[1:])
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     prefixes = [
-        framed(key_bytes(id_), key_bytes(subject), key_bytes(name), each)
+        framed(identifier_bytes(id_), identifier_bytes(subject), identifier_bytes(name), each)
         for id_, subject, name in zip(ids.tolist(), whose, class_names, strict=True)
     ]
     return hash_rows(inputs, prefixes)
@@ -92,5 +94,5 @@ def content_hash(
     """One hash over the names of the classes that have records, type and shape of a record, and the hashes of all in
     the order of their ids.
     """
-    names = framed(*map(key_bytes, class_names))
+    names = framed(*map(identifier_bytes, class_names))
     return hashlib.sha256(framed(names, layout(dtype, shape), ordered.tobytes())).hexdigest()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
-from maxrr.data.labels import as_keys
+from maxrr.data.labels import as_identifiers
 from maxrr.data.train_test import Part, is_test, pair
 from maxrr.errors import DataError
 from maxrr.files import open_regular
@@ -46,7 +46,7 @@ def read(root: Path, progress: Progress | None = None, whole: bool = False) -> t
         test = [picture for picture, side in zip(both, for_test, strict=True) if side]
     pictures = train + test
     inputs = _pixels(pictures, progress)
-    labels = as_keys([picture.label for picture in pictures])
+    labels = as_identifiers([picture.label for picture in pictures])
     ids = np.array([picture.id for picture in pictures], dtype=np.str_)
     count = len(train)
     first, second = (Part(inputs[half], labels[half], ids[half]) for half in (slice(count), slice(count, None)))

@@ -5,23 +5,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import check_keys, some
+from maxrr.data.checks import check_identifiers, some
 from maxrr.errors import DataError
 
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
 
 
-def as_keys(texts: list[str], what: str = "ids") -> NDArray[Any]:
+def as_identifiers(texts: list[str], what: str = "ids") -> NDArray[Any]:
     """Integers if every text is one as Python would print it, and the texts themselves otherwise.
 
-    >>> as_keys(["10", "-9"]), as_keys(["10", "09"])
+    >>> as_identifiers(["10", "-9"]), as_identifiers(["10", "09"])
     (array([10, -9]), array(['10', '09'], dtype='<U2'))
     """
     try:
         numbers = np.array([int(text) for text in texts], dtype=np.int64)
     except (ValueError, OverflowError):
-        return check_keys(texts, what)
-    return numbers if list(map(str, numbers.tolist())) == texts else check_keys(texts, what)
+        return check_identifiers(texts, what)
+    return numbers if list(map(str, numbers.tolist())) == texts else check_identifiers(texts, what)
 
 
 def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
@@ -40,7 +40,7 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
         kinds = {type(item) for item in array}
         numbers = all(issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool) for kind in kinds)
         flags = all(issubclass(kind, (bool, np.bool_)) for kind in kinds)
-        array = np.asarray(array) if kinds and (numbers or flags) else check_keys(list(array), what)
+        array = np.asarray(array) if kinds and (numbers or flags) else check_identifiers(list(array), what)
     if array.dtype.kind == "b" and array.ndim == 1:
         return array
     if array.dtype.kind == "f" and array.ndim == 1 and array.size:
@@ -52,7 +52,7 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
                 "name the classes, and leave out records whose class is not known"
             )
         return array.astype(np.int64)
-    return check_keys(array, what)
+    return check_identifiers(array, what)
 
 
 def index_labels(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
 from maxrr.data.ids import check_ids_from, made_ids
-from maxrr.data.labels import as_keys
+from maxrr.data.labels import as_identifiers
 from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError
 from maxrr.files import open_regular
@@ -69,20 +69,20 @@ def read(
             raise DataError(f"{path}: line {table.lines[texts.index('')]} has nothing in column {name!r}")
     inputs = table.as_type(np.float32)
     _check_labels(path, table, label)
-    keys = {name: _keys(path, texts, name) for name, texts in table.texts.items()}
+    identifiers = {name: _identifiers(path, texts, name) for name, texts in table.texts.items()}
     in_order = inputs[:, np.argsort(table.columns)]  # so that the order of columns is no part of an id
-    ids = keys[id] if id in keys else made_ids([in_order], ids_from)[0]
-    sides = divide(Part(inputs, keys[label], ids, keys.get(subject)))
+    ids = identifiers[id] if id in identifiers else made_ids([in_order], ids_from)[0]
+    sides = divide(Part(inputs, identifiers[label], ids, identifiers.get(subject)))
     return pair(*sides, str(path), columns=table.columns, whole=whole)
 
 
 def parsed(
     path: Path,
-    keys: Collection[str],
+    text_columns: Collection[str],
     columns: Sequence[str] | None = None,
     check: Callable[[list[str]], None] | None = None,
 ) -> Table:
-    """A CSV file in UTF-8 with a header: numbers, and texts in the columns called `keys`, as far as they are there.
+    """A CSV file in UTF-8 with a header: numbers, and texts in the `text_columns`, as far as they are there.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def parsed(
             header = [name.strip() for name in next(reader, [])]
             if check:
                 check(header)
-            return _parsed(path, reader, header, keys, columns)
+            return _parsed(path, reader, header, text_columns, columns)
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
         except csv.Error as error:
@@ -107,10 +107,10 @@ def parsed(
 
 
 def _parsed(
-    path: Path, reader: Any, header: list[str], keys: Collection[str], columns: Sequence[str] | None
+    path: Path, reader: Any, header: list[str], text_columns: Collection[str], columns: Sequence[str] | None
 ) -> Table:  # fmt: skip
-    places = _places(header, keys, columns)
-    texts: dict[str, list[str]] = {name: [] for name in keys if name in header and name not in (columns or ())}
+    places = _places(header, text_columns, columns)
+    texts: dict[str, list[str]] = {name: [] for name in text_columns if name in header and name not in (columns or ())}
     of_texts = {name: header.index(name) for name in texts}
     values, lines = array("d"), array("q")
     for row in reader:
@@ -137,20 +137,20 @@ def _parsed(
     return Table(path, tuple(header[place] for place in places), numbers, texts, lines)
 
 
-def _places(header: list[str], keys: Collection[str], columns: Sequence[str] | None) -> list[int]:
+def _places(header: list[str], text_columns: Collection[str], columns: Sequence[str] | None) -> list[int]:
     """Where the columns of numbers stand."""
     named = ", ".join(map(repr, header)) or "nothing"
     if len(set(header)) < len(header):
         raise DataError(f"names a column twice: its first line names {named}")
     if columns is None:
-        places = [place for place, name in enumerate(header) if name not in keys]
+        places = [place for place, name in enumerate(header) if name not in text_columns]
         if not places:
             raise DataError(f"has no inputs: its first line names {named}")
         return places
     missing = [name for name in columns if name not in header]
     if missing:
         raise DataError(f"has no column {', '.join(map(repr, missing))}: its first line names {named}")
-    unknown = [name for name in header if name not in columns and name not in keys]
+    unknown = [name for name in header if name not in columns and name not in text_columns]
     if unknown:
         wanted = ", ".join(map(repr, columns))
         raise DataError(f"has a column {', '.join(map(repr, unknown))}, which is unknown: the columns are {wanted}")
@@ -179,8 +179,8 @@ def _check_labels(path: Path, table: Table, label: str) -> None:
         raise DataError(f"{path}: line {table.lines[row]}, column {label!r}: {table.texts[label][row]!r} is no class")
 
 
-def _keys(path: Path, texts: list[str], name: str) -> NDArray[Any]:
+def _identifiers(path: Path, texts: list[str], name: str) -> NDArray[Any]:
     try:
-        return as_keys(texts, f"the values of column {name!r}")
+        return as_identifiers(texts, f"the values of column {name!r}")
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

@@ -20,6 +20,20 @@ def cell_text(cell: Json, kind: Kind) -> tuple[str, str, str, str]:
 
     A cell that is itself a difference of ours is signed, and one of shares in points.
 
+    Parameters
+    ----------
+    cell : mapping
+        A cell of a result file: `mean`, `stderr`, `paper`, `difference`, `verdict`, and `signed` if it is a difference.
+    kind : {"accuracy", "count", "share"}
+        What kind of number it holds.
+
+    Returns
+    -------
+    tuple of str
+        Ours, the paper's, the difference and the verdict. Where the paper has no number, the last three are dashes.
+
+    Examples
+    --------
     >>> cell = {"mean": 0.8953, "stderr": 0.0004, "paper": 0.8971, "difference": -0.0018, "verdict": "agrees"}
     >>> cell_text(cell, "accuracy")
     ('0.8953 ± 0.0004', '0.8971', '−0.0018', 'agrees')

@@ -58,16 +58,22 @@ class Lab:
 
     Attributes
     ----------
-    profile, seed
+    profile
+        How much is measured, on which data.
+    seed
+        What all randomness follows from.
     training, test
-        In the order of their ids.
+        The records, in the order of their ids.
     device
+        Where networks are trained.
     out
         The folder of the result files.
     progress
         Called as long work goes on.
     records
         The content hashes of both sides, for data that are not known by their name.
+    used
+        Folders of networks that are needed until a piece of a result is written.
     """
 
     profile: Profile
@@ -78,14 +84,35 @@ class Lab:
     out: Path
     progress: Progress | None
     records: dict[str, str] = field(default_factory=dict)
-    used: set[Path] = field(default_factory=set, repr=False)  # folders of networks, needed until a piece is written
+    used: set[Path] = field(default_factory=set, repr=False)
 
     @classmethod
     def of(
         cls, profile: Profile, out: Path, *, source: str | None = None, seed: int = 0, device: str | None = None,
         progress: Progress | None = None,
     ) -> "Lab":  # fmt: skip
-        """The lab of a profile; its records are loaded, from a source if they are not known by name."""
+        """The lab of a profile; its records are loaded, from a source if they are not known by name.
+
+        Parameters
+        ----------
+        profile : Profile
+            How much is measured, on which data.
+        out : Path
+            The folder of the result files.
+        source : str, optional
+            Where the records are, as `maxrr.data.load` takes it. If not given, the profile's data.
+        seed : int
+            What all randomness follows from.
+        device : str, optional
+            Where networks are trained, as in `maxrr.nets.train`.
+        progress : optional
+            Called as long work goes on.
+
+        Returns
+        -------
+        Lab
+            With both sides of the records in memory; nothing is measured yet.
+        """
         training, test = load(source or profile.data)
         records: dict[str, str] = {}
         if profile.data not in KNOWN:
@@ -94,7 +121,18 @@ class Lab:
         return cls(profile, seed, training.in_order(), test.in_order(), chosen_device(device), out, progress, records)
 
     def results(self, part: str) -> Results:
-        """The file of one part."""
+        """The file of one part.
+
+        Parameters
+        ----------
+        part : str
+            Its name, one of `PARTS` or `STUDIES`.
+
+        Returns
+        -------
+        Results
+            The result file. Its name also says the data, where these are not the profile's usual ones.
+        """
         usual = PROFILES[self.profile.name].data if self.profile.name in PROFILES else self.profile.data
         name = part if self.profile.data == usual else f"{part}-{self.profile.data}"
         return Results(self.out / f"{name}.json", self.setting, self.device, self.tidy)
@@ -114,12 +152,38 @@ class Lab:
     # Randomness
 
     def seeds(self, count: int) -> list[int]:
-        """Of models, none of them among the ranking's. More are the same ones and then some."""
+        """Seeds of models, none of them among the ranking's.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        list of int
+            More seeds begin with those of a smaller count.
+        """
         numbers: list[int] = stream(self.seed, MODELS).generate_state(count, np.uint64).tolist()
         return numbers
 
     def draw(self, among: NDArray[Any], count: int, *purpose: int) -> NDArray[Any]:
-        """Some of these ids at random, sorted; the same ones for the same purpose."""
+        """Draw some of these ids at random.
+
+        Parameters
+        ----------
+        among : ndarray
+            The ids to draw from.
+        count : int
+            How many to draw, all different.
+        *purpose : int
+            Numbers that name what they are drawn for.
+
+        Returns
+        -------
+        ndarray
+            The ids, sorted; the same ones for the same purpose.
+        """
         rng = np.random.default_rng(stream(self.seed, REQUESTS, *purpose))
         return np.sort(rng.choice(among, count, replace=False))
 
@@ -147,7 +211,18 @@ class Lab:
         return found
 
     def measure_ranking(self, seeds: list[int]) -> Ranking:
-        """The ranking, measured."""
+        """Measure the ranking.
+
+        Parameters
+        ----------
+        seeds : list of int
+            One training run for each.
+
+        Returns
+        -------
+        Ranking
+            Which records were influential in which run.
+        """
         if self.profile.heads == "one-vs-rest":
             folder = self.work("ranking")
             found = rank(
@@ -160,21 +235,67 @@ class Lab:
         return self.ranking_by(seeds, self.fit_heads(features, [None] * len(seeds)))
 
     def ranking_by(self, seeds: Sequence[int], solved: Iterable[Heads]) -> Ranking:
-        """The ranking that these heads give, each of a network with one of the seeds."""
+        """The ranking that heads give which are solved already.
+
+        Parameters
+        ----------
+        seeds : sequence of int
+            The seed of each network.
+        solved : iterable of Heads
+            The heads on the features of each network, in the same order.
+
+        Returns
+        -------
+        Ranking
+            Which records were influential in which run.
+        """
         solved = list(solved)
         votes = np.packbits(np.stack([heads.influential for heads in solved]), axis=1)
         return Ranking(self.training.ids, tuple(seeds), votes, max(heads.gap for heads in solved))
 
     def top(self, k: int) -> NDArray[Any]:
-        """The core of the k most frequent records, sorted."""
+        """The paper's core: the records that were influential most often.
+
+        Parameters
+        ----------
+        k : int
+            How many records.
+
+        Returns
+        -------
+        ndarray
+            Their ids, sorted.
+        """
         return np.sort(self.ranking.top(k))
 
     def others(self, ids: NDArray[Any]) -> NDArray[Any]:
-        """All records but these, sorted."""
+        """All training records but these.
+
+        Parameters
+        ----------
+        ids : ndarray
+            The records to leave out.
+
+        Returns
+        -------
+        ndarray
+            The ids of the others, sorted.
+        """
         return np.setdiff1d(self.training.ids, ids)
 
     def mask(self, ids: NDArray[Any]) -> Bools:
-        """Which of the training records these are."""
+        """Which of the training records these are.
+
+        Parameters
+        ----------
+        ids : ndarray
+            Ids of records.
+
+        Returns
+        -------
+        ndarray
+            One boolean per training record: whether it is among them.
+        """
         return np.isin(self.training.ids, ids)
 
     # Models
@@ -189,10 +310,30 @@ class Lab:
         self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,
         recipe: Recipe | None = None, network: torch.nn.Module | None = None, piece: str = "networks",
     ) -> Iterator[torch.nn.Module]:  # fmt: skip
-        """Networks trained for these seeds on these records, perhaps each without some of its own.
+        """Train one network for each seed.
 
         They are kept in the work folder until what is made of them is on the disk, so that interrupted work goes on
         without training again.
+
+        Parameters
+        ----------
+        seeds : sequence of int
+            One network for each.
+        records : Dataset
+            What the networks are trained on.
+        without : sequence of ndarray, optional
+            For each network the ids of records that it does not see.
+        recipe : Recipe, optional
+            How they are trained. If not given, as the profile says.
+        network : torch.nn.Module, optional
+            What is trained. If not given, `network` of the lab.
+        piece : str
+            Names the folder in which the networks are kept.
+
+        Yields
+        ------
+        torch.nn.Module
+            The next trained network, in the order of the seeds.
         """
         folder = self.work(piece)
         self.used.add(folder)
@@ -208,11 +349,33 @@ class Lab:
             shutil.rmtree(self.used.pop(), ignore_errors=True)
 
     def embed(self, networks: Iterator[torch.nn.Module]) -> list[Features]:
-        """All records under each of the networks."""
+        """All records as the extractor of each network sees them.
+
+        Parameters
+        ----------
+        networks : iterator of torch.nn.Module
+            Trained networks, each of which is split into extractor and last layer.
+
+        Returns
+        -------
+        list of Features
+            The features under each network, in their order.
+        """
         return [self.features(split(network)[0]) for network in networks]
 
     def features(self, extractor: torch.nn.Module) -> Features:
-        """All records as an extractor sees them."""
+        """All records as an extractor sees them.
+
+        Parameters
+        ----------
+        extractor : torch.nn.Module
+            A network without its last layer.
+
+        Returns
+        -------
+        Features
+            Of the training and of the test records; on the lab's device.
+        """
         if self.device.type == "cpu":
             return Features(*(embed(extractor, side, device=self.device) for side in (self.training, self.test)))
         sides = zip(self.on_device, (self.training, self.test), strict=True)
@@ -240,9 +403,23 @@ class Lab:
     def fit_heads(
         self, features: Sequence[Features], masks: Sequence[Bools | None], scheme: Scheme | None = None, C: float = 1.0
     ) -> Iterator[Heads]:  # fmt: skip
-        """The heads on each of these features, fitted to the records of the mask beside it; None stands for all.
+        """Fit the heads of several models.
 
-        By the profile's scheme, if no other is asked for.
+        Parameters
+        ----------
+        features : sequence of Features
+            The records as the extractor of each model sees them.
+        masks : sequence of ndarray or None
+            For each model, which training records its heads are fitted to; None stands for all.
+        scheme : {"one-vs-rest", "one-vs-one"}, optional
+            How SVMs for two classes tell many apart. If not given, as the profile says.
+        C : float
+            Weight of the losses, as in `maxrr.svm.LinearSVM`.
+
+        Returns
+        -------
+        iterator of Heads
+            The heads of each model, in the order of the features.
         """
         return solve(
             scheme or self.profile.heads,
@@ -254,15 +431,54 @@ class Lab:
         )
 
     def fit_and_test(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:
-        """Accuracies on the test records of heads that are fitted as by `fit_heads`."""
+        """Fit the heads of several models with `fit_heads`, and test them.
+
+        Parameters
+        ----------
+        features : sequence of Features
+            The records as the extractor of each model sees them.
+        masks : sequence of ndarray or None
+            For each model, which training records its heads are fitted to; None stands for all.
+
+        Returns
+        -------
+        list of float
+            The accuracy of each model on the test records.
+        """
         return self.accuracies(features, self.fit_heads(features, masks))
 
     def accuracies(self, features: Iterable[Features], solved: Iterable[Heads]) -> list[float]:
-        """Accuracies on the test records of heads on their features."""
+        """Test heads that are solved already.
+
+        Parameters
+        ----------
+        features : iterable of Features
+            The records as the extractor of each model sees them.
+        solved : iterable of Heads
+            The heads of each model, in the same order.
+
+        Returns
+        -------
+        list of float
+            The accuracy of each model on the test records.
+        """
         return [accuracy(heads, one.test, self.test.labels) for one, heads in zip(features, solved, strict=True)]
 
     def keep(self, name: str, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """An array that several pieces need, measured once; it lies with the unfinished work, under its setting."""
+        """An array that several pieces need, measured once; it lies with the unfinished work, under its setting.
+
+        Parameters
+        ----------
+        name : str
+            Names the file that keeps it.
+        measure : callable
+            Gives the array. Called only if there is no such file.
+
+        Returns
+        -------
+        ndarray
+            The array, as it is read from the file.
+        """
         setting = hashlib.sha256(json.dumps(self.setting).encode()).hexdigest()
         path = self.work(f"{name}-{setting[:8]}.npy")
         if not path.exists():
@@ -275,7 +491,18 @@ class Lab:
         return found
 
     def work(self, piece: str) -> Path:
-        """A folder for unfinished work."""
+        """Where unfinished work lies.
+
+        Parameters
+        ----------
+        piece : str
+            What the work is for.
+
+        Returns
+        -------
+        Path
+            A file or folder beside the results, which need not exist yet.
+        """
         return self.out / WORK / f"{self.profile.data}-{piece.replace(' ', '-')}"
 
 

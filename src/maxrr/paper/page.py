@@ -23,6 +23,11 @@ def reproduction_page(results: Mapping[str, Json], figures: Mapping[str, str]) -
         What the result files hold, by the names of their parts.
     figures
         SVG by the names of parts; a part may have none.
+
+    Returns
+    -------
+    str
+        The page, with its style and figures inside.
     """
     found = count_for_headline(results)
     contents = list(results.values())

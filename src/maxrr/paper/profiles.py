@@ -17,12 +17,14 @@ class Profile:
 
     Attributes
     ----------
+    name
+        What the profile is called.
     data
-        By its name.
+        The name of the data.
     heads
         How SVMs for two classes tell many apart.
     ranked, runs, few
-        Models of the ranking; of the table; of everything else.
+        How many models are trained for the ranking, for the table, and for everything else.
     small, large
         The paper's cores, k = 10,000 and 20,000.
     extra
@@ -32,11 +34,11 @@ class Profile:
     recipe
         How extractors are trained.
     fractions
-        Of the support vectors, forgotten in the sensitivity study. The paper does not say which it took.
+        Shares of the support vectors that the sensitivity study forgets. The paper does not say which it took.
     cores, trials
         The sizes of the cores that the study of selectors compares, and with how many models each.
     lengths
-        Of the rankings that are compared.
+        How many runs the rankings have that are compared.
     looks
         Epochs after which networks are looked at for forgetting events; the first for EL2N.
     """
@@ -62,7 +64,20 @@ class Profile:
     def on(self, data: str) -> "Profile":
         """The same on other data, with the fewer runs: the paper says of MNIST only that little changes.
 
-        Data that are not known by name are a path, and are called as its file is.
+        Parameters
+        ----------
+        data : str
+            The name of a data set, or the path of a file, whose name without its suffix then names the data.
+
+        Returns
+        -------
+        Profile
+            This profile if these are its data, else the same sizes on other data.
+
+        Raises
+        ------
+        ValueError
+            The file is called as a data set that is known by name, or the sizes of the profile do not fit the data.
         """
         name = Path(data).stem
         if name in KNOWN and name != data:
@@ -80,7 +95,13 @@ class Profile:
         return replace(self, data=name, ranked=self.few, runs=self.few)
 
     def to_json(self) -> dict[str, Any]:
-        """For a result file."""
+        """What a result file has of the profile.
+
+        Returns
+        -------
+        dict
+            All fields by their names.
+        """
         return asdict(self)
 
 

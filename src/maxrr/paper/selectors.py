@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.core import FrequencyCore, MiddleCore, Ranking
-from maxrr.core.hashing import KEY, as_key, keyed_hashes
+from maxrr.core.hashing import TIE_BREAKER, keyed_hashes
 from maxrr.paper import scores
 from maxrr.paper.lab import Lab
 
@@ -16,13 +16,13 @@ Selector = Callable[[Lab, int], Ids]
 
 
 def highest(lab: Lab, values: ArrayLike, k: int) -> Ids:
-    """The k records with the highest values; ties are broken by a keyed hash of the id."""
+    """The k records with the highest values; ties are broken by a hash of the id."""
     return lab.training.ids[order(lab, values)[:k]]
 
 
 def order(lab: Lab, values: ArrayLike) -> NDArray[np.intp]:
     """Rows from the highest value to the lowest."""
-    hashes = np.array([int.from_bytes(value[:8], "big") for value in keyed_hashes(lab.training.ids, as_key(KEY))])
+    hashes = np.array([int.from_bytes(value[:8], "big") for value in keyed_hashes(lab.training.ids, TIE_BREAKER)])
     return np.lexsort((hashes, -np.asarray(values, dtype=float)))
 
 

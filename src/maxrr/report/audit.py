@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from maxrr.audit import AuditReport, findings
 from maxrr.report.charts import bar, strip
-from maxrr.report.curves import Trace, chance_key, roc_chart, trace_key
+from maxrr.report.curves import Trace, chance_swatch, roc_chart, trace_swatch
 from maxrr.report.page import render
 from maxrr.report.receipts import date
 
@@ -48,8 +48,8 @@ def audit_page(report: AuditReport) -> str:
             [(TRACES[model], curves[model].fpr, curves[model].tpr) for model in order],
             records=report.records,
         ),
-        trace_key=trace_key,
-        chance_key=chance_key,
+        trace_swatch=trace_swatch,
+        chance_swatch=chance_swatch,
         bar=bar,
         strip_of_auc=partial(strip, left=0.0, right=1.0, tick=0.5),
         strip_from_zero=strip_from_zero,

@@ -46,9 +46,11 @@ def marks(shape: str, places: Places, size: float, **attributes: str) -> Markup:
     return tag("path", d=moves, fill="currentColor", **attributes)
 
 
-def key(style: str, shape: str) -> Markup:
+def swatch(style: str, shape: str) -> Markup:
     """A single mark, to stand beside the name of what it marks."""
-    return tag("svg", marks(shape, [(6.0, 6.0)], 8.0), class_=f"key {style}", viewBox="0 0 12 12", aria_hidden="true")
+    return tag(
+        "svg", marks(shape, [(6.0, 6.0)], 8.0), class_=f"swatch {style}", viewBox="0 0 12 12", aria_hidden="true"
+    )
 
 
 def unit_histogram(

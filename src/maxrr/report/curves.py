@@ -106,17 +106,17 @@ def decades(lowest: float, place: Callable[[float], float]) -> Iterable[tuple[fl
         yield place(10.0**power), f"{10.0 ** (power + 2):g} %"
 
 
-def trace_key(how: Trace) -> Markup:
+def trace_swatch(how: Trace) -> Markup:
     """A piece of the curve, to stand beside its name."""
     line = tag("path", d="M0 6H36", class_="curve", stroke_dasharray=how.dashes or None)
     return tag(
         "svg", line, marks(how.shape, [(18.0, 6.0)], 8.0),
-        class_=f"line-key {how.style}", viewBox="0 0 36 12", aria_hidden="true",
+        class_=f"line-swatch {how.style}", viewBox="0 0 36 12", aria_hidden="true",
     )  # fmt: skip
 
 
-def chance_key() -> Markup:
+def chance_swatch() -> Markup:
     """The same for the line on which an attack guesses."""
     return tag(
-        "svg", tag("path", d="M0 6H36", class_="chance"), class_="line-key", viewBox="0 0 36 12", aria_hidden="true"
+        "svg", tag("path", d="M0 6H36", class_="chance"), class_="line-swatch", viewBox="0 0 36 12", aria_hidden="true"
     )

@@ -11,7 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Un
 from markupsafe import Markup
 
 from maxrr.report import words
-from maxrr.report.charts import KINDS, key
+from maxrr.report.charts import KINDS, swatch
 
 GENERATOR = '<meta name="generator" content="maxrr">'  # as the layout has it
 FILTERS = (
@@ -42,7 +42,7 @@ def environment(package: str) -> Environment:
         autoescape=True, undefined=StrictUndefined, finalize=unparted, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     found.filters |= {function.__name__: function for function in FILTERS}
-    found.globals |= {"count": words.count, "key": key, "kinds": KINDS}
+    found.globals |= {"count": words.count, "swatch": swatch, "kinds": KINDS}
     return found
 
 

@@ -55,10 +55,10 @@ def settle(
             return Settled(w, b, on_margin, inside, multipliers)
         on_margin = (on_margin & ~low & ~high) | entering
         inside = (inside & ~entering) | high
-        key = np.packbits(on_margin).tobytes() + np.packbits(inside).tobytes()
-        if key in seen:
+        partition = np.packbits(on_margin).tobytes() + np.packbits(inside).tobytes()
+        if partition in seen:
             return None
-        seen.add(key)
+        seen.add(partition)
     return None
 
 

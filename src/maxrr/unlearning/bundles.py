@@ -26,8 +26,8 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstone, Tombstones
 
-FORMAT, VERSION = "maxrr bundle", 2  # 2 says the same as 1 in other words
-FORMER = 1  # can still be read
+FORMAT, VERSION = "maxrr bundle", 3  # 2 says the same as 1 in other words, 3 may say more
+KNOWN, OLD_WORDS = (1, 2, VERSION), 1  # can still be read
 FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "marks": "tombstones"}
 WEIGHT = "extractor/"  # before the names of the extractor's weights
 
@@ -246,18 +246,17 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ValueError(f"{path} is not a bundle: {type(error).__name__}: {error}") from error
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ValueError(f"{path} is not a bundle")
-    if said.get("version") == FORMER and type(said["version"]) is int:
-        said = in_present_words(path, said)
-    if said.get("version") != VERSION or type(said["version"]) is not int:
-        version = said.get("version")
-        raise ValueError(f"{path} is a bundle of version {version}, and this program knows {FORMER} and {VERSION}")
-    return said, tensors
+    version = said.get("version")
+    if version not in KNOWN or type(version) is not int:
+        raise ValueError(f"{path} is a bundle of version {version}, and this program knows {KNOWN[0]} to {VERSION}")
+    said = in_present_words(path, said) if version == OLD_WORDS else said
+    return said | {"version": VERSION}, tensors
 
 
 def in_present_words(path: str | Path, said: dict[str, Any]) -> dict[str, Any]:
-    """What a bundle of the former version says, as one of this version would."""
+    """What a bundle of the first version says, as later ones do."""
     try:
-        return renamed(said, FORMERLY) | {"version": VERSION}
+        return renamed(said, FORMERLY)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
 
@@ -286,18 +285,18 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
         blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     return Bundle(
-        blueprint=blueprint, choice=facts.choice_of(said["choice"], keys(said["core_ids"])), extractor=weights,
+        blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
-        ids=keys(said["ids"]), fitted_on=keys(said["fitted_on"]), key=bytes.fromhex(said["key"]),
+        ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
         network=said["network"], **simple,
     )  # fmt: skip
 
 
-def keys(found: list[Any]) -> NDArray[Any]:
+def ids_of(found: list[Any]) -> NDArray[Any]:
     """Ids from JSON."""
     if not isinstance(found, list):
         raise ValueError(f"ids are {found!r:.80}")

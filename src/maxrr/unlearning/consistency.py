@@ -13,7 +13,7 @@ from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import class_hmac, keyed_hash
-from maxrr.unlearning.receipts import FORMER, NOTHING, VERSION, HeadCertificate, Receipt, claim_of, lasting, rounded_up
+from maxrr.unlearning.receipts import KNOWN, NOTHING, OLD_WORDS, HeadCertificate, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
 
 HASH = re.compile("[0-9a-f]{64}")
@@ -50,7 +50,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     ]  # fmt: skip
     if receipt.guarantee not in [guarantee.value for guarantee in Guarantee]:
         yield f"no guarantee is called {receipt.guarantee!r}"
-    policies = REFUSE, RETRAIN, KEEP, TECHNIQUE, *((FORMERLY_KEEP,) if receipt.version == FORMER else ())
+    policies = REFUSE, RETRAIN, KEEP, TECHNIQUE, *((FORMERLY_KEEP,) if receipt.version == OLD_WORDS else ())
     if receipt.core_policy not in policies or receipt.refit not in (RETAINED, INFLUENTIAL):
         yield f"no request has the policy {receipt.core_policy!r} or the refit {receipt.refit!r}"
     if min(counts) < 0 or receipt.number < 1:
@@ -98,7 +98,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     yield from contradictions_of_heads(receipt)
     if not is_moment(receipt.time) or not receipt.seconds >= 0.0:
         yield f"{receipt.time!r} is no time, or {receipt.seconds} seconds are none"
-    if receipt.version not in (FORMER, VERSION):
+    if receipt.version not in KNOWN:
         yield f"it is of version {receipt.version}"
 
 

@@ -22,7 +22,7 @@ from maxrr.svm import Certificate
 from maxrr.unlearning.blueprint import Blueprint
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
-
+HASHED_WITH = {FrequencyCore: "tie_breaker", MiddleCore: "tie_breaker", HashCore: "key"}  # in files the core's key
 
 BLUEPRINT = {
     "frozen": bool, "seed": int, "recipe": dict, "C": float, "device": str | None, "threads": int, "environment": dict,
@@ -31,11 +31,15 @@ BLUEPRINT = {
 CHOICE = {"unconditional": bool, "depended_on": str, "details": dict}
 
 
-def checked(facts: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts that are all there, each of its kind. Nothing in a file is believed."""
-    if facts.keys() != known.keys():
+def checked(
+    facts: Mapping[str, Any], known: Mapping[str, Any], optional: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Facts that are all there, each of its kind; some only where there is something to say. Nothing is believed."""
+    possible = {**known, **(optional or {})}
+    if not known.keys() <= facts.keys() <= possible.keys():
         raise ValueError(f"{sorted(known)} are expected, not {facts!r:.80}")
-    for name, kind in known.items():
+    for name in facts:
+        kind = possible[name]
         if not isinstance(facts[name], kind) or (kind is not bool and isinstance(facts[name], bool)):
             raise ValueError(f"{name} is {facts[name]!r:.80}")
     return dict(facts)
@@ -80,27 +84,28 @@ def choice_facts(choice: Choice) -> dict[str, Any]:
 
 
 def core_facts(core: Core | None) -> dict[str, Any] | None:
-    """What is needed to choose a core again in the same way, but for its key; None for ways that are not ours."""
+    """What is needed to choose a core again in the same way, but for `core_key`; None for ways that are not ours."""
     if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen) or type(core) not in CORES.values():
         return None
-    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != "key"}
+    plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != HASHED_WITH.get(type(core))}
     return {"kind": type(core).__name__, **plain}
 
 
 def core_key(core: Core | None) -> str | None:
-    """The key of a core that has one."""
-    key = getattr(core, "key", None) if core_facts(core) is not None else None
-    return key.hex() if isinstance(key, bytes) else None
+    """What a core of ours hashes ids with, a secret or not: files keep it apart from the other facts."""
+    name = HASHED_WITH.get(type(core))
+    return None if name is None else getattr(core, name).hex()
 
 
 def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
     """The way to choose a core that was stored."""
     if facts is None:
         return None
+    kind = CORES[facts["kind"]]
     given = {name: value for name, value in facts.items() if name != "kind"}
     if key is not None:
-        given["key"] = bytes.fromhex(key)
-    core: Core = CORES[facts["kind"]](**given)
+        given[HASHED_WITH[kind]] = bytes.fromhex(key)
+    core: Core = kind(**given)
     return core
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maxrr.data.hashes import framed, key_bytes
+from maxrr.data.hashes import framed, identifier_bytes
 from maxrr.nets.run_store import as_array
 
 
@@ -19,7 +19,7 @@ def model_hash(
     """SHA-256 over every weight with its name, type and shape, and over the heads with the names of their classes."""
     state = sorted(extractor.items())
     parts = [framed(name.encode(), described(as_array(value.detach().cpu()))) for name, value in state]
-    parts += [framed(*map(key_bytes, classes)), described(weights), described(intercepts)]
+    parts += [framed(*map(identifier_bytes, classes)), described(weights), described(intercepts)]
     return hashlib.sha256(framed(*parts)).hexdigest()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.checks import check_keys, listed
+from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.requests import RETAINED, RETRAIN, Request, Technique, check_policy
@@ -22,8 +22,8 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
-        ids = fitted.records.ids[fitted.records.of_subjects(np.unique(keys_of(subjects, "subject ids")))]
-    wanted = np.unique(keys_of(ids, "record ids"))
+        ids = fitted.records.ids[fitted.records.of_subjects(np.unique(ids_of(subjects, "subject ids")))]
+    wanted = np.unique(ids_of(ids, "record ids"))
     found = fitted.records.rows(wanted)
     missing, rows = wanted[found < 0], np.sort(found[found >= 0])
     gone = fitted.tombstones.knows(fitted.key, missing)
@@ -34,9 +34,9 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
 
 
-def keys_of(given: Ids | None, what: str) -> NDArray[Any]:
+def ids_of(given: Ids | None, what: str) -> NDArray[Any]:
     """Ids as a request may give them: one or many, also in a column of objects."""
-    return check_keys(listed(given), what)
+    return check_identifiers(listed(given), what)
 
 
 def look_up_for_replacing(

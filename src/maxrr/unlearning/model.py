@@ -16,7 +16,7 @@ from torch import nn
 
 from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
-from maxrr.data.checks import check_keys
+from maxrr.data.checks import check_identifiers
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, Recipe
@@ -584,8 +584,8 @@ def as_dataset(
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     inputs = np.asarray(X)
     labels, codes = np.unique(as_classes(y), return_inverse=True)
-    names = np.arange(len(inputs)) if ids is None else check_keys(ids, "record ids")
-    whose = None if subjects is None else check_keys(subjects, "subject ids")
+    names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
+    whose = None if subjects is None else check_identifiers(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
     return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
 

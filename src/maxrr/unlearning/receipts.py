@@ -17,14 +17,16 @@ from typing import Any
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
 
-VERSION = 5  # 4 has conditions, the receipt before, and HMACs for all hashes; 5 says the same in other words
-FORMER = 4  # can still be read, and is written as it was: its fields had these names
+VERSION = 6  # 4 has conditions, the receipt before, HMACs for all hashes; 5 the same in other words; 6 also `OPTIONAL`
+KNOWN = 4, 5, VERSION  # these can be read, and are written as they were
+OLD_WORDS = 4  # its fields had these names
 FORMERLY = {
     "free": "neither", "tombstones": "record_marks", "core_tombstones": "core_marks",
     "earlier_tombstones": "earlier_marks", "commitment_before": "manifest_before",
     "commitment_after": "manifest_after", "class_hmac": "class_mark",
 }  # fmt: skip
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
+OPTIONAL: tuple[str, ...] = ()  # fields that a text has only where there is something to say; they come after `version`
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 
 
@@ -178,7 +180,7 @@ class Receipt:
     seconds : float
         How long it took.
     version : int
-        The version of the receipt's format: 5, or 4 for one that was handed out before the fields got these names.
+        The version of the receipt's format: 6, or that of the program that handed it out, 4 or 5.
     """
 
     number: int
@@ -226,8 +228,8 @@ class Receipt:
         str
             JSON, which `from_json` reads. A receipt of an earlier version gives the text that it was handed out with.
         """
-        said = asdict(self)
-        if self.version == FORMER:
+        said = {name: value for name, value in asdict(self).items() if name not in OPTIONAL or value is not None}
+        if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
 
@@ -259,10 +261,13 @@ class Receipt:
         """
         try:
             fields = parse_json(text)
-            if fields["version"] not in (FORMER, VERSION):
-                raise ValueError(f"it is of version {fields['version']}, and this program knows {FORMER} and {VERSION}")
+            if fields["version"] not in KNOWN:
+                raise ValueError(f"it is of version {fields['version']}, and {KNOWN[0]} to {VERSION} are known")
+            newer = sorted(fields.keys() & set(OPTIONAL)) if fields["version"] < VERSION else []
+            if newer or any(fields.get(name, "") is None for name in OPTIONAL):
+                raise ValueError(f"{', '.join(newer) or 'null'} is not said in version {fields['version']}")
             heads = fields["heads"]
-            if fields["version"] == FORMER:
+            if fields["version"] == OLD_WORDS:
                 now = {then: name for name, then in FORMERLY.items()}
                 fields, heads = renamed(fields, now), [renamed(head, now) for head in heads]
             receipt = cls(**{**fields, "heads": [HeadCertificate(**head) for head in heads]})
@@ -287,7 +292,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
         types = typing.get_type_hints(kind)
         names = [field.name for field in fields(kind)]
         parts = {name: schema_of(types[name]) for name in names}
-        return {"type": "object", "properties": parts, "required": names, "additionalProperties": False}
+        required = [name for name in names if name not in OPTIONAL]
+        return {"type": "object", "properties": parts, "required": required, "additionalProperties": False}
     if typing.get_origin(kind) is list:
         return {"type": "array", "items": schema_of(typing.get_args(kind)[0])}
     simple = {str: "string", bool: "boolean", int: "integer", float: "number"}

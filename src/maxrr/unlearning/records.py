@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.hashes import content_hash, framed, key_bytes, value_hashes
+from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hashes
 from maxrr.data.once import once
 from maxrr.errors import DataError, NotHere
 
@@ -186,12 +186,12 @@ class HeldRecords:
         for array in (self.inputs, self.labels, self.hashes, self.contents):
             if array is not None:
                 array[gone] = 0
-        for keys in (self.ids, self.subjects):
-            if keys is not None:
-                keys[gone] = np.zeros(1, keys.dtype)[0]
+        for ids in (self.ids, self.subjects):
+            if ids is not None:
+                ids[gone] = np.zeros(1, ids.dtype)[0]
 
 
 def shuffled(dataset: Dataset, key: bytes) -> Dataset:
     """The records in an order that only the key knows: an empty row between two others then names nobody."""
-    places = [hmac.digest(key, framed(b"row", key_bytes(id_)), "sha256") for id_ in dataset.ids.tolist()]
+    places = [hmac.digest(key, framed(b"row", identifier_bytes(id_)), "sha256") for id_ in dataset.ids.tolist()]
     return dataset.select(dataset.ids[sorted(range(len(places)), key=places.__getitem__)])

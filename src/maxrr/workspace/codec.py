@@ -68,8 +68,8 @@ def fits(fitted: Fitted, layout: Layout) -> bool:
     )
 
 
-def as_stored(keys: NDArray[Any]) -> str:
-    return keys.dtype.newbyteorder("<").str if keys.dtype.kind == "U" else "<i8"
+def as_stored(ids: NDArray[Any]) -> str:
+    return ids.dtype.newbyteorder("<").str if ids.dtype.kind == "U" else "<i8"
 
 
 def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:

@@ -22,11 +22,10 @@ from maxrr.workspace.rows import BLOCK, Layout, Rows
 NAME = names.ROOT
 PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
-VERSION = 4  # 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words
-FORMER, FORMERLY = (
-    3,
-    {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"},
-)  # what facts were called
+# 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words, 5 may say more.
+VERSION = 5
+KNOWN, OLD_WORDS = (3, 4, VERSION), 3
+FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"}  # what facts were called
 WIDEST = 1 << 24  # features of a record are fewer
 
 
@@ -73,8 +72,8 @@ class Root:
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise damaged(path, "it does not describe a workspace")
         version = body.pop("version", None)
-        if version not in (FORMER, VERSION) or type(version) is not int:
-            raise unfamiliar(path, f"is of version {version}", f"knows versions {FORMER} and {VERSION}")
+        if version not in KNOWN or type(version) is not int:
+            raise unfamiliar(path, f"is of version {version}", f"knows versions {KNOWN[0]} to {VERSION}")
         named_hash = body.pop("sha256", None)
         if named_hash != digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
@@ -82,7 +81,7 @@ class Root:
         if form != FORM:
             raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
         try:
-            if version == FORMER:
+            if version == OLD_WORDS:
                 body["facts"] = renamed(body["facts"], FORMERLY)
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])
@@ -167,8 +166,8 @@ def check(found: Root) -> None:
 def check_rows(found: Root) -> None:
     rows, layout = found.rows, found.rows.layout
     wanted("file of rows", is_a(str, rows.file) and part_of(rows.file, found.token) == ROWS)
-    keys = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
-    wanted("types", all(is_a(str, key) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", key) for key in keys))
+    types = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
+    wanted("types", all(is_a(str, each) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", each) for each in types))
     wanted("types", layout.features in ("<f4", "<f8"))
     wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))

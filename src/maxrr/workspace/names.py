@@ -16,14 +16,14 @@ RECEIPTS, EXPORTS = "receipts", "exports"
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 
 
-def name_of(part: str, token: str, key: str | int) -> str:
-    """What the file with a part is called.
+def name_of(part: str, token: str, which: str | int) -> str:
+    """What the file with a part is called. `which` tells it from earlier ones: a number, or the start of its hash.
 
     >>> name_of("rows.bin", "0123456789abcdef", 12), name_of("ranking", "0123456789abcdef", 0)
     ('rows-0123456789abcdef-12.bin', 'ranking-0123456789abcdef-0')
     """
     stem, dot, suffix = part.partition(".")
-    return f"{stem}-{token}-{key}{dot}{suffix}"
+    return f"{stem}-{token}-{which}{dot}{suffix}"
 
 
 def part_of(name: str, token: str) -> str | None:
@@ -33,9 +33,9 @@ def part_of(name: str, token: str) -> str | None:
     ('rows.bin', None)
     """
     for part in (*PARTS, *FORMERLY, ROWS, RECEIPT, RANKING):
-        key = "[0-9a-f]{16}" if part in (*PARTS, *FORMERLY) else "0|[1-9][0-9]{0,17}"
+        which = "[0-9a-f]{16}" if part in (*PARTS, *FORMERLY) else "0|[1-9][0-9]{0,17}"
         stem, dot, suffix = part.partition(".")
-        if re.fullmatch(rf"{stem}-{token}-({key}){re.escape(dot + suffix)}", name, re.ASCII):
+        if re.fullmatch(rf"{stem}-{token}-({which}){re.escape(dot + suffix)}", name, re.ASCII):
             return FORMERLY.get(part, part)
     return None
 

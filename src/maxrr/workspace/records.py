@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.checks import check_keys, check_text
-from maxrr.data.labels import as_keys
+from maxrr.data.checks import check_identifiers, check_text
+from maxrr.data.labels import as_identifiers
 from maxrr.errors import DataError
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
@@ -80,7 +80,7 @@ class RecordKind:
         maxrr.errors.DataError
             A text cannot be an id of this workspace. Where ids are integers, '007' is none: it is not guessed to be 7.
         """
-        return keys_of(texts, "record ids", as_texts=self.text_ids)
+        return ids_of(texts, "record ids", as_texts=self.text_ids)
 
     def subjects(self, texts: Sequence[str]) -> NDArray[Any]:
         """Subject ids from texts.
@@ -102,7 +102,7 @@ class RecordKind:
         """
         if self.text_subjects is None:
             raise DataError("the records of this workspace do not say whom they are about")
-        return keys_of(texts, "subject ids", as_texts=self.text_subjects)
+        return ids_of(texts, "subject ids", as_texts=self.text_subjects)
 
     def label(self, name: str) -> Any:
         """What the model calls a class.
@@ -183,15 +183,15 @@ class RecordKind:
         return self.conform(replace(records, labels=labels, class_names=self.class_names))
 
 
-def keys_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:
+def ids_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:
     """Ids from texts: no record is forgotten by a guess."""
     if as_texts:
-        return check_keys(list(texts), what)
+        return check_identifiers(list(texts), what)
     for text in texts:
         check_text(text, what)
-        if as_keys([text]).dtype.kind != "i":
+        if as_identifiers([text]).dtype.kind != "i":
             raise DataError(f"{text!r} cannot be one of the {what} of this workspace, which are integers")
-    return as_keys(list(texts))
+    return as_identifiers(list(texts))
 
 
 class OnReceipt(NamedTuple):

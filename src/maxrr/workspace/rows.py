@@ -43,9 +43,9 @@ class Layout:
     @property
     def size(self) -> int:
         """Bytes of a row."""
-        keys = [self.ids] if self.subjects is None else [self.ids, self.subjects]
+        types = [self.ids] if self.subjects is None else [self.ids, self.subjects]
         width = self.width * (4 if self.features == "<f4" else 8)
-        return 1 + 4 + sum(8 if key == "<i8" else 4 * int(key[2:]) for key in keys) + 32 + 32 + width
+        return 1 + 4 + sum(8 if each == "<i8" else 4 * int(each[2:]) for each in types) + 32 + 32 + width
 
     @property
     def row(self) -> np.dtype[Any]:

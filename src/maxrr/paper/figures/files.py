@@ -22,6 +22,13 @@ def draw(results: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
     ----------
     results
         What the result files hold, by their names.
+    folder
+        Where the files are written. It is made if it is not there.
+
+    Returns
+    -------
+    list of Path
+        The files that were written, two for each figure.
 
     Raises
     ------
