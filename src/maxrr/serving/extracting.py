@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
@@ -47,7 +46,7 @@ def to_bytes(extractor: nn.Module, heads: Heads) -> bytes:
 def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extracted:
     """The same back. Ours are made by name; other code is run only if the caller names it."""
     found = safetensors.torch.load(content)
-    heads = Heads.from_arrays({name: np.array(found[name]) for name in HEADS if name in found}, len(facts.classes))
+    heads = Heads.from_arrays({name: found[name].numpy() for name in HEADS if name in found}, len(facts.classes))
     weights = {name.removeprefix(EXTRACTOR): found[name] for name in found if name.startswith(EXTRACTOR)}
     made = network if network is not None else named(facts.network)
     blueprint = Blueprint(
