@@ -64,7 +64,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     For each class it minimises ½|w|² + C Σ max(0, 1 − yᵢ(w·xᵢ + b)); two classes share one head. It keeps a copy of
     the samples in float64, so that `forget` and `insert` can move the solution when samples leave or arrive. Their
     result equals that of `fit` on the remaining samples in any order, byte for byte wherever the certificate is
-    `decided`.
+    `decided`. A pickle of it holds the samples, too: what is forgotten later stays in that file.
 
     Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
     the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
