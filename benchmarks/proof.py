@@ -64,7 +64,7 @@ def one_head(count: int, dimension: int) -> dict[str, float]:
     tilt = -round(float(a @ y))
     a -= y * (a @ y + tilt) / count
     w = np.linalg.lstsq(X, y - 0.3)[0]  # margins of 1 at b = 0.3; what the samples inside add makes up for the rest
-    near = Near(X, y, 1.0, Fixed.of(w - (a * y) @ X), tilt)
+    near = Near(X, y, 1.0, np.ones(count), Fixed.of(w - (a * y) @ X), Fixed.of(np.array([float(tilt)])))
     lengths, exponent = np.linalg.norm(X, axis=1), int(np.frexp(X.max())[1])
     seconds, floor = [], []
     with threadpool_limits(1):

@@ -165,3 +165,15 @@ def test_the_time_of_one_record_is_what_was_measured() -> None:
         assert f"| {names[name]} | {' | '.join(f'{1e3 * seconds:.2f} ms' for seconds in row.values())} |" in page
     assert measured["median_seconds"]["served, onnx"]["1"] < 2e-3
     assert measured["date"] in page
+
+
+def test_embeddings_page_says_what_was_measured() -> None:
+    found, page = read_json("benchmarks/embeddings.json"), (ROOT / "docs" / "embeddings.md").read_text("utf-8")
+    assert (found["records"], found["width"], found["classes"]) == (1_000_000, 768, 10)
+    assert found["date"][:10] in page
+    for shown in (
+        f"| {found['bytes_of_the_file'] / 1e9:.1f} GB (", f"| {found['fit']['anonymous_bytes'] / 1e9:.1f} GB |",
+        f"| {found['fit']['seconds']:.0f} s |", f"| {found['forget_one_free']['seconds']:.2f} s |",
+        f"| {found['forget_one_influential']['seconds']:.1f} s |", f"{found['influential']:,} of the records",
+    ):  # fmt: skip
+        assert shown in page, shown

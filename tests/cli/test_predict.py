@@ -9,7 +9,7 @@ from PIL import Image
 from tests.cli.shell import Shell
 
 from maxrr.cli import inputs
-from maxrr.data import load
+from maxrr.data import Encoding, load
 from maxrr.workspace import RecordKind, Workspace
 
 
@@ -51,7 +51,7 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
 @pytest.mark.parametrize(
     ("name", "content", "named"),
     [
-        ("some.txt", b"3", "PNG, JPEG, .npy, .npz or .csv"),
+        ("some.txt", b"3", "PNG, JPEG, .npy, .npz, .csv or .parquet"),
         ("some.npy", b"\x00\x01", "cannot be read as .npy"),
         ("some.npz", b"\x00\x01", "not an .npz archive"),
         ("some.png", b"\x00\x01", "not a PNG or JPEG"),
@@ -121,10 +121,13 @@ def test_without_names_their_order_counts_and_that_is_said(
 
 def test_a_column_of_the_model_may_be_called_like_one_of_texts(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("label,id,x\nill,7,1\n")
-    found = inputs.from_csv(tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"))
+    found = inputs.from_table(
+        tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"), Encoding()
+    )  # fmt: skip
     assert found.tolist() == [[1.0, 7.0]]
 
 
 def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("x\n0.1\n")
-    assert inputs.from_csv(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), ()).tolist() == [[0.1]]
+    found = inputs.from_table(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), (), Encoding())
+    assert found.tolist() == [[0.1]]

@@ -46,7 +46,7 @@ def test_ids_subjects_and_names(tmp_path):
 def test_one_array_is_split_by_id(tmp_path):
     ids = np.array([f"r{row}" for row in range(20)])
     words = np.where(Y == 3, "yes", "no")
-    train, test = load_by_rows(stored(tmp_path, {"X": X, "y": words, "ids": ids, "subjects": np.arange(20)}))
+    train, test = load_by_rows(stored(tmp_path, {"X": X, "y": words, "ids": ids}))
     assert np.array_equal(test.ids, ids[is_test(ids)])
     assert np.array_equal(train.inputs, X[~is_test(ids)])
     assert train.class_names == ("no", "yes")

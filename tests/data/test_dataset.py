@@ -127,7 +127,7 @@ BAD = {
     "repeated strings": ({"ids": ["x", "x", "x"]}, "these repeat: 'x'"),
     "too few ids": ({"ids": [1, 2]}, "3 records, but 2 ids"),
     "fractional ids": ({"ids": [1.0, 2.0, 3.0]}, "all integers or all strings"),
-    "ids of objects": ({"ids": np.array([1, "a", None], dtype=object)}, "all integers or all strings"),
+    "ids of objects": ({"ids": np.array([1, "a", 2], dtype=object)}, "all integers or all strings"),
     "ids of two dimensions": ({"ids": [[1], [2], [3]]}, "must be a list"),
     "ids beyond 64 bits": ({"ids": np.array([1, 2, 2**64 - 1], dtype=np.uint64)}, "fit in 64 bits"),
     "a label above": ({"labels": [0, 2, 0]}, r"record 2 has label 2, outside the 2 classes \(0 to 1\)"),

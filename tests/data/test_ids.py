@@ -1,5 +1,7 @@
 """Ids outlive the file: they are given, or follow from the record alone, or somebody asked for row numbers."""
 
+import uuid
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -172,12 +174,25 @@ def test_one_long_id_takes_no_room_for_all(tmp_path):
         load(table(tmp_path, rows, "label,x,id"))
 
 
-@pytest.mark.parametrize("mixed", [[1, "a"], ["a", None], [True, 2], ["a", b"a"], ["a", float("nan")]])
+@pytest.mark.parametrize("mixed", [[1, "a"], [True, 2], ["a", b"a"]])
 def test_mixtures_are_not_made_equal(mixed):
     """NumPy makes strings of [1, 'a']."""
     for given_ in (mixed, np.array(mixed, dtype=object)):
         with pytest.raises(DataError, match="all integers or all strings, not a mixture of"):
             check_identifiers(given_, "ids")
+
+
+@pytest.mark.parametrize("given", [["a", None], ["a", float("nan")], [1, None], np.array([1.0, np.nan])])
+def test_what_is_missing_is_named_by_its_row(given):
+    with pytest.raises(DataError, match="must be there for every record, and row 1 has"):
+        check_identifiers(given, "ids")
+
+
+def test_what_else_is_no_id_is_named_by_its_row():
+    with pytest.raises(DataError, match="row 1 has a UUID: write them as strings"):
+        check_identifiers([1, uuid.uuid4()], "ids")
+    with pytest.raises(DataError, match="more than 64 bits"):
+        check_identifiers([1, 2**70], "ids")
 
 
 def test_columns_of_objects_are_ids():

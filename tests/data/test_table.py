@@ -22,8 +22,8 @@ def whole(source, **columns):
     """Both sides together, in the order of their ids."""
     train, test = load_by_rows(source, **columns)
     assert train.class_names == test.class_names
-    assert np.array_equal(is_test(train.ids), np.zeros(len(train), dtype=bool))
-    assert np.array_equal(is_test(test.ids), np.ones(len(test), dtype=bool))
+    for side, for_test in ((train, False), (test, True)):
+        assert (is_test(side.ids if side.subjects is None else side.subjects) == for_test).all()
     subjects = None if train.subjects is None else np.concatenate([train.subjects, test.subjects])
     return Dataset(
         np.concatenate([train.inputs, test.inputs]),

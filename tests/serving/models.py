@@ -7,7 +7,8 @@ import torch
 from tests.unlearning.problems import digits, fresh, table
 from torch import nn
 
-from maxrr.core import Frozen, HashCore
+from maxrr import MaxRR
+from maxrr.core import HashCore
 from maxrr.nets import MLP
 
 CORE = HashCore(0.5, key="house")
@@ -16,10 +17,6 @@ CORE = HashCore(0.5, key="house")
 def own():
     """A network that only the caller's code makes."""
     return nn.Sequential(nn.Linear(5, 9), nn.BatchNorm1d(9), nn.Tanh(), nn.Linear(9, 3))
-
-
-def identity():
-    return nn.Identity()
 
 
 @functools.cache
@@ -31,9 +28,7 @@ def fitted(name):
     if name == "own":
         return fresh(CORE, records, own).fit(records)
     if name == "embeddings":
-        return fresh(Frozen(), records, identity).fit(records)
-    if name == "pixels as features":
-        return fresh(Frozen(), digits(), nn.Flatten()).fit((255 * digits().inputs).astype(np.uint8), digits().labels)
+        return MaxRR.on_features(C=0.7).fit(records)
     if name == "double precision":
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.serving.models import fitted, identity, own, some_records
+from tests.serving.models import fitted, own, some_records
 from tests.unlearning.problems import table
 from tests.workspace.problems import needles
 
@@ -22,9 +22,9 @@ from maxrr.serving import export, folders, load
 
 FORMS = {
     "pixels": ["torch"], "two classes": ["torch"], "own": ["onnx", "torch"], "double precision": ["torch"],
-    "embeddings": ["numpy", "onnx", "torch"], "pixels as features": ["numpy"],
+    "embeddings": ["numpy", "onnx", "torch"],
 }  # fmt: skip
-NETWORKS = {"own": own, "embeddings": identity, "double precision": lambda: MLP(5, 3, hidden=(6,)).double()}
+NETWORKS = {"own": own, "double precision": lambda: MLP(5, 3, hidden=(6,)).double()}
 
 
 @pytest.fixture(scope="module")
@@ -308,7 +308,7 @@ def test_numbers_that_are_none_are_refused(exported, tmp_path, form, content):
     (tmp_path / file).write_bytes(content)
     forged(tmp_path, file=file, sha256=sha256)
     with pytest.raises(ValueError, match="no model can be made of"):
-        load(tmp_path, identity)
+        load(tmp_path)
 
 
 def test_a_network_named_in_a_file_is_not_called(exported, tmp_path):

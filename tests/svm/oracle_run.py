@@ -2,7 +2,8 @@
 
 Every model is held against the solution in rational arithmetic: its errors must be within the stated bounds, and where
 a head is decided its bytes must be those of the exact solution, rounded by the rule of docs/svm.md, which is written
-down here a second time. A problem is fitted, fitted in another order, a record is forgotten and inserted again.
+down here a second time. A problem is fitted, fitted in another order, a record is forgotten and inserted again. With
+`--weighted` samples weigh from 1e-3 to 1e3, or whole numbers and nothing, or one class weighs 50 times the other.
 """
 
 import argparse
@@ -71,34 +72,53 @@ def faults(model: LinearSVM, X: NDArray, exact: Exact, rows: NDArray) -> Iterato
             yield f"b is decided as {b}, and should be {published(exact.b, -100)}"
 
 
-def check(family: str, seed: int) -> tuple[Counter[str], list[str]]:
+def weights(y: NDArray, seed: int) -> NDArray[np.float64]:
+    """Sample weights of one kind or another, above zero for some sample of each label."""
+    rng = np.random.default_rng([seed, 1])
+    kinds = (
+        10.0 ** rng.uniform(-3.0, 3.0, len(y)),
+        rng.integers(0, 4, len(y)).astype(float),
+        np.where(y > 0, 50.0, 1.0),
+    )
+    chosen = kinds[seed % 3]
+    for label in (-1, 1):
+        if not chosen[y == label].any():
+            chosen[np.flatnonzero(y == label)[0]] = 1.0
+    return chosen
+
+
+def check(family: str, seed: int, weighted: bool = False) -> tuple[Counter[str], list[str]]:
     """Counts of what was looked at, and what was wrong."""
     X, y, C = problem(family, seed)
+    w = weights(y, seed) if weighted else np.ones(len(y))
     rng = np.random.default_rng(seed)
     counts: Counter[str] = Counter()
     wrong: list[str] = []
 
-    def look(what: str, model: LinearSVM, X: NDArray, exact: Exact, rows: NDArray) -> None:
+    def look(what: str, model: LinearSVM, places: NDArray, rows: NDArray) -> None:
+        """`rows` are the model's rows of the samples in `places`."""
         counts["heads"] += 1
         counts["undecided"] += not model.certificate_[0].decided
-        wrong.extend(f"{family} {seed} {what}: {fault}" for fault in faults(model, X, exact, rows))
+        counting = places[w[places] > 0.0]
+        exact = solve(X[counting], y[counting], [Fraction(C) * Fraction(float(weight)) for weight in w[counting]])
+        found = faults(model, X[counting], exact, rows[w[places] > 0.0])
+        wrong.extend(f"{family} {seed} {what}: {fault}" for fault in found)
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlatHeadWarning)
-            exact, everything = solve(X, y, C), np.arange(len(y))
-            model = LinearSVM(C).fit(X, y)
-            look("fit", model, X, exact, everything)
+            everything = np.arange(len(y))
+            model = LinearSVM(C).fit(X, y, sample_weight=w)
+            look("fit", model, everything, everything)
             order = rng.permutation(len(y))
-            look("permuted", LinearSVM(C).fit(X[order], y[order]), X[order], solve(X[order], y[order], C), everything)
+            look("permuted", LinearSVM(C).fit(X[order], y[order], sample_weight=w[order]), order, everything)
             gone = int(rng.integers(len(y)))
             kept = np.delete(everything, gone)
-            if len(set(y[kept])) == 2:
+            if len(set(y[kept][w[kept] > 0.0])) == 2:
                 model.forget([gone])
-                look("forget", model, X[kept], solve(X[kept], y[kept], C), kept)
-                model.insert(X[[gone]], y[[gone]])
-                back = np.append(kept, gone)
-                look("insert", model, X[back], solve(X[back], y[back], C), np.append(kept, len(y)))
+                look("forget", model, kept, kept)
+                model.insert(X[[gone]], y[[gone]], sample_weight=w[[gone]])
+                look("insert", model, np.append(kept, gone), np.append(kept, len(y)))
     except Exception as error:
         wrong.append(f"{family} {seed}: {type(error).__name__}: {error}")
         counts["failed"] += 1
@@ -111,6 +131,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--family", action="append", help="only these")
+    parser.add_argument("--weighted", action="store_true", help="samples weigh differently")
     given = parser.parse_args()
     families = given.family or list(FAMILIES)
     each = -(-given.problems // len(families))
@@ -119,7 +140,7 @@ def main() -> None:
         for family in families:
             seeds = range(given.first, given.first + each)
             total: Counter[str] = Counter()
-            for counts, wrong in pool.map(check, [family] * each, seeds, chunksize=20):
+            for counts, wrong in pool.map(check, [family] * each, seeds, [given.weighted] * each, chunksize=20):
                 total += counts
                 faults_found += len(wrong)
                 for line in wrong:

@@ -7,10 +7,10 @@ from scipy import sparse
 
 
 def programme(X, y, C):
-    """½zᵀPz + qᵀz over z = (w, b, slack), with Gz ≤ h: margins ≥ 1 − slack, slack ≥ 0."""
+    """½zᵀPz + qᵀz over z = (w, b, slack), with Gz ≤ h: margins ≥ 1 − slack, slack ≥ 0. C is one number or one each."""
     n, d = X.shape
     P = sparse.diags(np.concatenate([np.ones(d), np.zeros(1 + n)])).tocsc()
-    q = np.concatenate([np.zeros(d + 1), np.full(n, C)])
+    q = np.concatenate([np.zeros(d + 1), np.broadcast_to(C, n)])
     margins = sparse.hstack([sparse.csc_matrix(-y[:, None] * np.column_stack([X, np.ones(n)])), -sparse.eye(n)])
     G = sparse.vstack([margins, sparse.hstack([sparse.csc_matrix((n, d + 1)), -sparse.eye(n)])]).tocsc()
     return P, q, G, np.concatenate([-np.ones(n), np.zeros(n)])

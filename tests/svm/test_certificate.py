@@ -13,6 +13,7 @@ from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
 from maxrr.parallel import InProcess
 from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, fallback, rounding, working_set
+from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
@@ -111,8 +112,9 @@ def test_bounds_hold_for_any_multipliers(family, seed, kind):
         a = a + 10.0 ** rng.uniform(-16.0, 0.0) * rng.normal(size=len(y))
     else:
         a = np.where(rng.random(len(y)) < 0.3, rng.integers(0, 2, len(y)), a)
-    samples = Samples(X, *sizes(X), (y > 0).astype(np.int64), np.ones(len(y), dtype=bool))
-    head = fallback.head_with_bounds(samples, C, start_heads(samples, C, [1], InProcess())[0], a)
+    everyone, penalties = np.ones(len(y), dtype=bool), Penalties.even_for(C, len(y))
+    samples = Samples(X, *sizes(X), (y > 0).astype(np.int64), everyone, penalties)
+    head = fallback.head_with_bounds(samples, start_heads(samples, [1], InProcess())[0], a)
     assert not head.certificate.decided
     assert_within(head.certificate, head.w, head.b, exact, X)
     # What the multipliers say of the objective holds as well.

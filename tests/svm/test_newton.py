@@ -54,7 +54,7 @@ def test_line_search_finds_the_minimum(seed):
     def slope(step):
         return offset + step * curvature - np.clip(raised - step * sigma * change, 0.0, cap) @ change
 
-    step = newton.line_search(raised, cap, sigma, change, slope(0.0), offset=offset, curvature=curvature)
+    step = newton.line_search(raised, cap, sigma, change, change, slope(0.0), offset=offset, curvature=curvature)
     if slope(0.0) >= 0.0:
         assert step == 0.0
         return

@@ -126,13 +126,11 @@ def test_a_model_loaded_as_a_memory_map_forgets(tmp_path, mmap_mode):
 
 @pytest.mark.parametrize("verb", ["fit", "insert", "with_more"])
 def test_a_third_positional_argument_is_refused(verb):
-    """In scikit-learn sample weights come there, and these are not supported: as keys they would have been ignored."""
+    """In scikit-learn sample weights come there; here they have to be named."""
     X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 1])
     model = LinearSVM() if verb == "fit" else LinearSVM().fit(X, y)
     with pytest.raises(TypeError, match="positional"):
         getattr(model, verb)(X, y, np.array([1, 2, 3]))
-    with pytest.raises(TypeError, match="sample_weight"):
-        getattr(model, verb)(X, y, sample_weight=np.array([1, 2, 3]))
 
 
 @pytest.mark.parametrize("smallest", [2**53, 2**63, 2**64 - 2])

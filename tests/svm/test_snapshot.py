@@ -22,7 +22,11 @@ def again(model, X, y):
     features, labels = X.astype(np.float64), y.copy()
     features[~alive] = np.nan
     labels[~alive] = np.sort(labels)[-1]
-    return restored(model.C, features, labels, alive, taken(model))
+    weights = np.full(len(y), np.nan)
+    weights[model.rows_] = model.sample_weight_
+    return restored(
+        model.C, features, labels, alive, taken(model), sample_weight=weights, class_weight=model.class_weight
+    )
 
 
 def chosen(data, rows, most=6):

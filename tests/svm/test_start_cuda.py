@@ -9,6 +9,7 @@ from tests.svm.problems import FAMILIES, assert_equal, make, problems
 
 from maxrr.svm import LinearSVM, heads, newton, newton_cuda, start_cuda
 from maxrr.svm.arrays import is_torch, on_accelerator
+from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.validation import sizes
 
@@ -27,7 +28,7 @@ def fit(problem, scale=1.0):
 def samples_of(problem):
     _, codes = np.unique(problem.y, return_inverse=True)
     X = torch.tensor(problem.X, dtype=torch.float64)
-    return Samples(X, *sizes(X), codes, codes >= 0)
+    return Samples(X, *sizes(X), codes, codes >= 0, Penalties.even_for(problem.C, len(codes)))
 
 
 def test_tensors_on_the_processor_take_the_other_path():
@@ -74,7 +75,7 @@ def test_it_ends_near_the_solution():
     problem = make("well_behaved", 7, n=4000, d=10, classes=3)
     model = fit(problem)
     assert model.work_.passes <= 4
-    guess = start_cuda.guess_run(samples_of(problem), problem.C, [0, 1, 2])
+    guess = start_cuda.guess_run(samples_of(problem), [0, 1, 2])
     assert np.max(np.abs(guess.w - model.coef_)) <= 0.01 * np.max(np.abs(model.coef_))
 
 
@@ -119,6 +120,8 @@ def test_line_search_agrees_with_that_of_one_head():
     )
     for head in range(5):
         numbers = {"offset": float(offset[head, 0]), "curvature": float(curvature[head, 0])}
-        expected = newton.line_search(raised[head], cap, 2.0, change[head], float(slope[head, 0]), **numbers)
+        expected = newton.line_search(
+            raised[head], cap, 2.0, change[head], change[head], float(slope[head, 0]), **numbers
+        )
         # Both end where the slope is a hundredth of the first; the chord of the last gap does so, too.
         assert float(found[head, 0]) == pytest.approx(expected, rel=0.03, abs=1e-12)

@@ -11,6 +11,7 @@ from tests.svm.oracles import with_clarabel, with_piqp
 
 from maxrr.parallel import InProcess
 from maxrr.svm import LinearSVM, fallback
+from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
@@ -113,12 +114,12 @@ def test_ruined_multipliers_are_made_again(seed, small_class, d):
     """
     X, y = near_the_edge(seed, 5 * small_class + 10 * d, small_class, d)
     count, rng = len(y), np.random.default_rng(seed)
-    samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool))
+    samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool), Penalties.even_for(1.0, count))
     trial = replace(
-        start_heads(samples, 1.0, [1], InProcess())[0],
+        start_heads(samples, [1], InProcess())[0],
         w=np.zeros(d), b=-1.0, margins=np.where(y == 1, -1.0, 1.0), alpha=rng.uniform(size=count), spread=0.0,
     )  # fmt: skip
-    head = fallback.solve_surely(samples, 1.0, trial)
+    head = fallback.solve_surely(samples, trial)
     assert head.certificate.decided
     assert np.max(np.abs(head.w)) <= 1e-9
     model = LinearSVM().fit(X, y)

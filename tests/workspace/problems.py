@@ -101,7 +101,8 @@ def receipt_facts(receipt):
 def model_facts(model, dataset):
     """All that can be seen of a model."""
     fitted, asked = model._fitted, dataset.select(dataset.ids[:30])
-    rows, features = fitted.in_order()
+    rows = fitted.in_order()
+    features = fitted.heads.features_of(rows)
     return {
         "model": model.model_hash_, "content_hash": model.content_hash_, "core": model.core_.ids.tolist(),
         "choice": (model.core_.unconditional, model.core_.depended_on, model.core_.details),

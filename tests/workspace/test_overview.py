@@ -65,8 +65,9 @@ def test_an_older_copy_is_warned_about(tmp_path):
 @pytest.mark.parametrize("ids", ["<i8", "<U1", "<U123"])
 @pytest.mark.parametrize("subjects", [None, "<i8", "<U7"])
 @pytest.mark.parametrize(("features", "width"), [("<f4", 1), ("<f8", 20)])
-def test_a_row_is_as_long_as_numpy_makes_it(ids, subjects, features, width):
-    layout = Layout(ids, subjects, features, width)
+@pytest.mark.parametrize("weights", [None, "<f8"])
+def test_a_row_is_as_long_as_numpy_makes_it(ids, subjects, features, width, weights):
+    layout = Layout(ids, subjects, features, width, weights)
     assert layout.size == layout.row.itemsize
     assert [layout.row.fields[name][1] for name in ("is", "label")] == [0, 1]
 

@@ -102,3 +102,17 @@ def test_what_was_committed_last(tmp_path):
     (tmp_path / "ws" / "workspace.json").write_text("{}")
     with pytest.raises(WorkspaceError, match="damaged"):
         Commit.last(tmp_path / "ws")
+
+
+def test_weights_are_kept_and_erased(tmp_path):
+    records, model = cases()["hash"]
+    weighted = replace(records, weights=np.arange(len(records)) + 0.5)
+    gone = records.ids[:3]
+    with Workspace.create(tmp_path / "ws", model, weighted) as workspace:
+        workspace.unlearn(gone, core_policy="keep-extractor")
+    with Workspace.open(tmp_path / "ws") as again:
+        held = again.model_with(weighted)._fitted.records
+    assert held.retained().content_hash() == weighted.without(gone).content_hash()
+    assert not held.weights[~held.alive].any()
+    with Workspace.open(tmp_path / "ws") as again, pytest.raises(DataError, match="differ from those in this data"):
+        again.model_with(records)

@@ -211,8 +211,11 @@ def side_by_side(one: Dataset, other: Dataset) -> Dataset:
     subjects = None
     if one.subjects is not None and other.subjects is not None:
         subjects = np.concatenate([one.subjects, other.subjects])
+    weights = None
+    if one.weights is not None and other.weights is not None:
+        weights = np.concatenate([one.weights, other.weights])
     return Dataset(
         np.concatenate([one.inputs, other.inputs]), np.concatenate([one.labels, other.labels]), one.class_names,
         np.concatenate([one.ids, other.ids]), subjects,
-        columns=one.columns if one.columns == other.columns else None,
+        columns=one.columns if one.columns == other.columns else None, weights=weights,
     )  # fmt: skip

@@ -29,6 +29,7 @@ from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
+from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR, flat_heads
 from maxrr.unlearning.blueprint import numbered
 
@@ -229,7 +230,10 @@ class Shadows:
     def fit(self, features: Any, records: Dataset, rows: NDArray[np.int64]) -> LinearSVM:
         """A head on some of the records."""
         with flat_heads.quietly():
-            return LinearSVM(C=self.case.fitted.blueprint.C).fit(features[rows], records.labels[rows])
+            blueprint = self.case.fitted.blueprint
+            weights = blueprint.weights_of(records)
+            some = None if weights is None else weights[rows]
+            return LinearSVM(C=blueprint.C).fit(features[rows], records.labels[rows], sample_weight=some)
 
     # The model in question, and what it is compared with
 
@@ -250,7 +254,8 @@ class Shadows:
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
         if case.platt == "retained":  # which is what the model does itself
             return View(*(self.wide(model.predict_proba(part), fitted.codes) for part in parts))
-        rows, features = fitted.in_order()
+        rows = fitted.in_order()
+        features = wide(fitted.heads.features_of(rows))
         held = None if case.held_out is None else fitted.blueprint.embed(fitted.extractor, case.held_out)
         labels, ids = fitted.records.labels[rows], fitted.records.ids[rows]
         scaling = self.scaling(fitted.heads, rows, features, labels, ids, held)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.options import FromWhat, Id, Json, Label, Subject
-from maxrr.cli.workspaces import word
+from maxrr.cli.options import EncodingFile, FromWhat, Id, Json, Label, Meta, Split, SplitBy, Subject, Weight
+from maxrr.cli.workspaces import reading
 
 if TYPE_CHECKING:
     from maxrr.data import Description
@@ -44,12 +44,19 @@ def get(name: Annotated[str, Argument(metavar="NAME", help="Which data set, as `
 
 def describe(
     source: Annotated[
-        str, Argument(metavar="SOURCE", help="A data set known by name, an .npz or .csv file, or a folder of images.")
+        str,
+        Argument(
+            metavar="SOURCE", help="A data set known by name, an .npz, .csv or .parquet file, or a folder of images."
+        ),
     ],
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
+    weight: Weight = None,
+    encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
+    split_by: Split = SplitBy.SUBJECT,
     json: Json = False,
 ) -> None:
     """Count the records of a data set: by class, by subject, and those that occur more than once.
@@ -59,12 +66,12 @@ def describe(
     import maxrr.data as data
     from maxrr.data.checks import MissingIdsError
 
-    named = word(ids_from)
+    options = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
     with show.progress() as progress:
         try:
-            train, test = data.load(source, label=label, id=id, subject=subject, ids_from=named, progress=progress)
+            train, test = data.load(source, **options, progress=progress)
         except MissingIdsError:
-            train, test = data.load(source, label=label, id=id, subject=subject, ids_from="rows", progress=progress)
+            train, test = data.load(source, **options | {"ids_from": "rows"}, progress=progress)
     found = data.describe(train, test)
     if json:
         show.json({"source": source, **asdict(found)})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maxrr.cli.run import FAILED, Stop
-from maxrr.cli.workspaces import columns, ids_from
+from maxrr.cli.workspaces import options_for
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -55,7 +55,7 @@ def everything_in(workspace: Workspace, source: str, progress: Progress) -> Data
     """All records of a source, whichever side they are on."""
     from maxrr.data import load
 
-    records, _ = load(source, **columns(workspace), ids_from=ids_from(workspace), whole=True, progress=progress)
+    records, _ = load(source, **options_for(workspace, source), whole=True, progress=progress)
     return records
 
 

@@ -11,13 +11,17 @@ from maxrr.cli.run import FAILED, Stop
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxrr.data import Encoding
     from maxrr.workspace import RecordKind
 
 IMAGES = (".png", ".jpg", ".jpeg")
+TABLES = (".csv", ".parquet")
 
 
-def records_in(path: Path, kind: RecordKind, text_columns: Collection[str]) -> tuple[list[str], NDArray[Any]]:
-    """The records in a file, and a name for each. In a table, the `text_columns` are no inputs.
+def records_in(
+    path: Path, kind: RecordKind, others: Collection[str], encoding: Encoding
+) -> tuple[list[str], NDArray[Any]]:  # fmt: skip
+    """The records in a file, and a name for each. In a table, the columns called `others` are no inputs.
 
     What is wrong with a file is a `Stop` or a `DataError`.
     """
@@ -28,9 +32,9 @@ def records_in(path: Path, kind: RecordKind, text_columns: Collection[str]) -> t
         return numbered(path, from_npy(path, kind))
     if suffix == ".npz":
         return numbered(path, from_npz(path, kind))
-    if suffix == ".csv":
-        return numbered(path, from_csv(path, kind, text_columns))
-    raise Stop(FAILED, f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz or .csv files")
+    if suffix in TABLES:
+        return numbered(path, from_table(path, kind, others, encoding))
+    raise Stop(FAILED, f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz, .csv or .parquet files")
 
 
 def numbered(path: Path, records: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
@@ -69,11 +73,18 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
     return as_records(path, read_npz(path, names)[names[0]], kind)
 
 
-def from_csv(path: Path, kind: RecordKind, text_columns: Collection[str]) -> NDArray[Any]:
-    """The records in a CSV file: its columns by name where these are known, and otherwise in their order."""
-    from maxrr.data.table import parsed
+def from_table(path: Path, kind: RecordKind, others: Collection[str], encoding: Encoding) -> NDArray[Any]:
+    """The records in a CSV or Parquet file: its columns by name where these are known, and otherwise in their order."""
+    from maxrr.data.csv_file import parsed
+    from maxrr.data.frames import names_of, table_of
+    from maxrr.data.parquet import frame_in
 
-    table = parsed(path, text_columns, kind.columns)
+    columns = None if kind.columns is None else encoding.columns_of(kind.columns)
+    if path.suffix.lower() == ".csv":
+        table = parsed(path, others, columns, encoding=encoding)
+    else:
+        frame = frame_in(path)
+        table = table_of(frame, str(path), names_of(frame), others, columns, encoding=encoding)
     if kind.shape != (len(table.columns),):
         raise Stop(FAILED, f"{path}: has shape {table.numbers.shape}, but the workspace's records are {kind}")
     return table.as_type(kind.dtype)

@@ -18,13 +18,50 @@ Wait = Annotated[
 WAIT = 5.0
 
 # Where records come from
-Label = Annotated[str, Option(help="CSV files only: the column with the class. Name it if yours is called otherwise.")]
-Id = Annotated[str, Option(help="CSV files only: the column with the record id. Name it if yours is called otherwise.")]
+Label = Annotated[str, Option(help="Tables only: the column with the class. Name it if yours is called otherwise.")]
+Id = Annotated[str, Option(help="Tables only: the column with the record id. Name it if yours is called otherwise.")]
 Subject = Annotated[
     str,
     Option(
-        help="CSV files only: the column that says whom a record is about. Name it if yours is called "
+        help="Tables only: the column that says whom a record is about. Name it if yours is called "
         "otherwise; a file may have none."
+    ),
+]
+
+
+Weight = Annotated[
+    str | None, Option(help="Tables only: the column that says how much a record counts. If not given, all the same.")
+]
+EncodingFile = Annotated[
+    Path | None,
+    Option(
+        help="Tables only: a JSON file that declares the categories of columns with texts, and what stands for missing "
+        "values. Nothing is fitted: later commands use the same."
+    ),
+]
+
+
+Meta = Annotated[
+    Path | None,
+    Option(
+        help="Beside an .npy file of embeddings: the .csv or .parquet file with the label, id, subject and weight of "
+        "each row, in the same order. Other columns are not looked at."
+    ),
+]
+
+
+class SplitBy(StrEnum):
+    """What decides which records are for testing."""
+
+    SUBJECT = "subject"
+    ID = "id"
+
+
+Split = Annotated[
+    SplitBy,
+    Option(
+        help="What decides which records are for testing, where the source does not say it. subject: the person, so "
+        "that all records about one are on one side. id: each record by itself, also where people are named."
     ),
 ]
 
@@ -39,7 +76,7 @@ class IdsFrom(StrEnum):
 FromWhat = Annotated[
     IdsFrom | None,
     Option(
-        help="How to name the records of a CSV or .npz file that has no ids. content: an id made of each "
+        help="How to name the records of a table or an .npz file that has no ids. content: an id made of each "
         "record's own numbers, which stays when lines are deleted. rows: its row number, which does not."
     ),
 ]

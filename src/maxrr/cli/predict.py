@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.inputs import records_in
+from maxrr.cli.inputs import TABLES, records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.workspaces import check_network, columns, opened, raw_records
+from maxrr.cli.workspaces import check_network, columns, encoding_of, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,8 @@ MOST = 3  # classes for programs, the most probable first
 def predict(
     workspace: Folder,
     files: Annotated[
-        list[Path], Argument(metavar="FILES", help="Files with records: PNG or JPEG images, .npy, .npz or .csv files.")
+        list[Path],
+        Argument(metavar="FILES", help="Files with records: PNG or JPEG images, .npy, .npz, .csv or .parquet files."),
     ],
     source: Source = None,
     network: Network = None,
@@ -31,8 +32,9 @@ def predict(
     """Tell the classes of records, with probabilities.
 
     Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
-    holds one record or many, an .npz file those in X or x_test. The columns of a .csv file are found by their names, if
-    the workspace knows them; those of labels and ids are passed over.
+    holds one record or many, an .npz file those in X or x_test. The columns of a .csv or .parquet file are found by
+    their names, if the workspace knows them, and encoded as they were for fitting; those of labels and ids are passed
+    over.
 
     Examples:
 
@@ -44,10 +46,11 @@ def predict(
 
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        kind, text_columns = found.kind, columns(found).values()
-        if kind.columns is None and any(path.suffix.lower() == ".csv" for path in files):
-            show.warning(f"{workspace} does not know what its columns are called: those of .csv files count in order")
-        read = [records_in(path, kind, text_columns) for path in files]
+        kind, encoding = found.kind, encoding_of(found)
+        others = [name for name in columns(found).values() if name is not None]
+        if kind.columns is None and any(path.suffix.lower() in TABLES for path in files):
+            show.warning(f"{workspace} does not know what its columns are called: those of tables count in order")
+        read = [records_in(path, kind, others, encoding) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
         with show.progress() as progress:

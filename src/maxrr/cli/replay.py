@@ -10,7 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.options import WAIT, Folder, FromWhat, Id, IdsFrom, Json, Label, Network, Subject, Wait
+from maxrr.cli.options import (
+    WAIT,
+    EncodingFile,
+    Folder,
+    FromWhat,
+    Id,
+    Json,
+    Label,
+    Meta,
+    Network,
+    Split,
+    SplitBy,
+    Subject,
+    Wait,
+    Weight,
+)
 from maxrr.cli.receipt import difference, read
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.status import size
@@ -21,7 +36,7 @@ from maxrr.cli.workspaces import (
     named_network,
     opened,
     raw_records,
-    word,
+    reading,
 )
 
 if TYPE_CHECKING:
@@ -68,15 +83,20 @@ def replay(
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
+    weight: Weight = None,
+    encoding: EncodingFile = None,
     ids_from: FromWhat = None,
+    meta: Meta = None,
+    split_by: Split = SplitBy.SUBJECT,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Replay a receipt: train again from the raw records that are left, in a fresh process, and compare the bytes.
 
     Whoever has the workspace names it, and the receipt by its number. Whoever holds the data but no workspace brings
-    the receipt, the bundle that `maxrr bundle` wrote, and the data; for a file without ids --ids-from, for a CSV file
-    --label, --id and --subject, as they were when fitting. A workspace knows these itself.
+    the receipt, the bundle that `maxrr bundle` wrote, and the data; for a file without ids --ids-from, for a table
+    --label, --id, --subject, --weight, --encoding and --split-by, as they were when fitting. A workspace knows these
+    itself.
 
     Exits with 0 if the outcome is 'identical', with 4 if it is 'different' or 'the receipt is false', and with 5 if
     only a part could be compared: 'superseded' is of the present state, because later requests changed the model; 'not
@@ -91,7 +111,7 @@ def replay(
     """
     from maxrr.unlearning import Outcome
 
-    columns = {"label": label, "id": id, "subject": subject, "ids_from": ids_from}
+    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or data is None:
             raise Stop(USAGE, TWO_FORMS)
@@ -113,8 +133,8 @@ def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | N
         raise Stop(USAGE, TWO_FORMS)
     if workspace.is_file():
         raise Stop(USAGE, f"{workspace} is a file, not a workspace. If it is a bundle, {WITHOUT_WORKSPACE}")
-    defaults = {"label": "label", "id": "id", "subject": "subject", "ids_from": None}
-    given = [f"--{name.replace('_', '-')}" for name, value in columns.items() if value != defaults[name]]
+    usual = reading("label", "id", "subject", None, None, None, "subject")
+    given = [f"--{name.replace('_', '-')}" for name, value in columns.items() if value != usual[name]]
     if given:
         raise Stop(USAGE, f"a workspace knows itself how its records are read: leave out {', '.join(given)}")
 
@@ -145,9 +165,8 @@ def from_bundle(
 
     handed, file = read(receipt), bundle_in(bundle)
     check_bundled_network(file, network)
-    ids_from: IdsFrom | None = columns.pop("ids_from")
     with importing_from_here(network), show.progress() as progress:
-        records, _ = load(data, **columns, ids_from=word(ids_from), progress=progress)
+        records, _ = load(data, **columns, progress=progress)
         found = Bundle.load(file, network=None if network is None else network_of_bundle(file, network, records))
         kind = RecordKind(records.shape, records.inputs.dtype, text_ids=found.ids.dtype.kind == "U")
         records = retained(kind.conform(records), found, data)

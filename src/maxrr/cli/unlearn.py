@@ -28,6 +28,7 @@ from maxrr.cli.options import (
     Yes,
 )
 from maxrr.cli.outcome import answer, request_done, told
+from maxrr.cli.people import tell_alone, tell_beside, without_tests
 from maxrr.cli.requests import as_json, check_one_kind, planned, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.workspaces import check_network, opened, raw_records
@@ -62,12 +63,17 @@ def plan(
         maxrr plan ws/ --subject anna --json
     """
     check_one_kind(ids, ids_file, subject)
-    with opened(workspace, wait, read_only=True) as found:
-        plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
+    with opened(workspace, wait, read_only=True) as found, show.progress() as progress:
+        request, tested = without_tests(found, request_of(found, ids, ids_file, subject), None, progress)
+        plan = None if request is None else planned(found, request, policy, refit)
+    if plan is None:
+        tell_alone(tested, json=json)
+        return
     if json:
-        show.json(as_json(plan))
+        show.json(as_json(plan) | ({"test_records": tested} if subject else {}))
     else:
         tell(plan)
+        tell_beside(tested)
     if plan.refusal:
         raise Stop(REFUSED)
 
@@ -89,7 +95,8 @@ def unlearn(
 
     Without --yes the plan is shown first, to be confirmed at the terminal. When the command is done, the records are
     gone from the workspace's files, too, and a receipt is among them. The raw records stay where they are: delete them
-    there yourself.
+    there yourself. If all records about a person are for testing, there is nothing to forget: the command says so, and
+    exits with 0 without a receipt.
 
     Examples:
 
@@ -100,7 +107,12 @@ def unlearn(
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
         with opened(workspace, wait, network=network) as found:
-            plan = planned(found, request_of(found, ids, ids_file, subject), policy, refit)
+            with show.progress() as progress:
+                request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
+            if request is None:
+                tell_alone(tested, json=json)
+                return
+            plan = planned(found, request, policy, refit)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.action.fits_anew:
@@ -113,6 +125,7 @@ def unlearn(
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)
+        tell_beside(tested)
 
 
 def replace(

@@ -13,10 +13,12 @@ from maxrr.cli.options import IdsFrom
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
-    from maxrr.data import Dataset
+    from maxrr.data import Dataset, Encoding
     from maxrr.nets.naming import NamedNetwork
     from maxrr.progress import Progress
     from maxrr.workspace import Workspace
+
+APART = "apart"  # of people: none has records both for training and for testing
 
 
 @contextmanager
@@ -88,14 +90,33 @@ def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
     return None if ids_from is None else "content" if ids_from is IdsFrom.CONTENT else "rows"
 
 
-def to_keep(source: str, label: str, id: str, subject: str, ids_from: str | None = None) -> dict[str, str]:
+def reading(
+    label: str, id: str, subject: str, weight: str | None, encoding: Path | None, ids_from: IdsFrom | None,
+    split_by: str, meta: Path | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """How records are read: the options of a command as `maxrr.data.load` takes them."""
+    from maxrr.data import Encoding
+
+    return {
+        "label": label, "id": id, "subject": subject, "weight": weight,
+        "encoding": None if encoding is None else Encoding.read(encoding), "ids_from": word(ids_from),
+        "split_by": split_by, "meta": None if meta is None else str(meta.absolute()),
+    }  # fmt: skip
+
+
+def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Dataset) -> dict[str, str]:
     """What a workspace keeps of its source: a path is made absolute, for later commands may run elsewhere."""
     from maxrr.data import available
 
     known = source in [name for name, _ in available()]
-    name = source if known else str(Path(source).absolute())
-    made = {} if ids_from is None else {"ids_from": ids_from}
-    return {"name": name, "label": label, "id": id, "subject": subject, **made}
+    notes = {"name": source if known else str(Path(source).absolute())}
+    notes |= {name: value for name, value in options.items() if isinstance(value, str)}
+    if options["encoding"] is not None:
+        notes["encoding"] = options["encoding"].to_json()
+    people = [set() if side.subjects is None else set(side.subjects.tolist()) for side in (training, test)]
+    if not people[0] & people[1] and training.subjects is not None:
+        notes["people"] = APART
+    return notes
 
 
 def raw_records(workspace: Workspace, source: str | None, progress: Progress) -> Dataset:
@@ -114,16 +135,37 @@ def sides(workspace: Workspace, source: str | None, progress: Progress) -> tuple
         )
     if source is None and "/" in name and not Path(name).exists():
         raise Stop(FAILED, f"the records of {workspace.folder} came from {name}, and nothing is there: use --source")
-    training, test = load(name, **columns(workspace), ids_from=ids_from(workspace), progress=progress)
+    training, test = load(name, **options_for(workspace, name), progress=progress)
     kind = workspace.kind
     return kind.conform(training), kind.conform(test)
 
 
+def options_for(workspace: Workspace, source: str) -> dict[str, Any]:
+    """How records of this workspace are read from a source, as `maxrr.data.load` takes it.
+
+    A workspace from before records were split by subject says nothing of that, and its records were split by id. A
+    source without columns is read without their names.
+    """
+    from maxrr.data.sources import is_table
+
+    notes = workspace.source
+    always = {"ids_from": notes.get("ids_from"), "split_by": notes.get("split_by", "id")}
+    if Path(source).suffix == ".npy":
+        return columns(workspace) | {"meta": notes.get("meta")} | always
+    if not is_table(source):
+        return always
+    return columns(workspace) | {"encoding": encoding_of(workspace)} | always
+
+
 def columns(workspace: Workspace) -> dict[str, Any]:
-    """What labels, ids and subjects are called in a CSV file of this workspace."""
-    return {kind: workspace.source.get(kind, kind) for kind in ("label", "id", "subject")}
+    """What the columns that are no inputs are called in a table of this workspace."""
+    notes = workspace.source
+    return {kind: notes.get(kind, kind) for kind in ("label", "id", "subject")} | {"weight": notes.get("weight")}
 
 
-def ids_from(workspace: Workspace) -> Any:
-    """How records without ids are named in this workspace: as `maxrr.data.load` takes it."""
-    return workspace.source.get("ids_from")
+def encoding_of(workspace: Workspace) -> Encoding:
+    """How the columns of a table became inputs when this workspace was fitted."""
+    from maxrr.data import Encoding
+
+    declared = workspace.source.get("encoding")
+    return Encoding() if declared is None else Encoding.from_json(declared)

@@ -11,9 +11,18 @@ from numpy.typing import NDArray
 from maxrr.core.choice import Choice, check_classes, chosen
 from maxrr.core.hashing import as_bytes, keyed_hashes
 from maxrr.data import Dataset
-from maxrr.nets import Recipe
+from maxrr.nets import NoNetwork, Recipe
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
+
+PRETRAINED = (
+    "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had "
+    "no part in its training"
+)
+EMBEDDINGS = (
+    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that "
+    "these records had no part in training what made them"
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +127,5 @@ class Frozen:
         """Choose no records, as `Core.choose` does."""
         return Choice(
             ids=dataset.ids[:0].copy(), unconditional=False, details={"kind": "frozen", "k": 0},
-            depended_on="no record is core: the extractor is used as it was given, on the word of whoever gave it that "
-            "these records had no part in its training",
+            depended_on=EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED,
         )  # fmt: skip

@@ -9,20 +9,25 @@ from numpy.typing import NDArray
 from maxrr.data.arrays import names_in, read_npz
 from maxrr.data.dataset import Dataset
 from maxrr.data.ids import check_ids_from, made_ids
-from maxrr.data.train_test import Part, divide, pair
+from maxrr.data.train_test import Part, SplitBy, divide, pair
 from maxrr.errors import DataError
 
 CHANNELS = (1, 3, 4)
-WHOLE = {"X", "y", "ids", "subjects", "class_names"}
-SIDES = {f"{kind}_{side}" for kind in ("x", "y", "ids", "subjects") for side in ("train", "test")} | {"class_names"}
+WHOLE = {"X", "y", "ids", "subjects", "weights", "class_names"}
+SIDES = {f"{kind}_{side}" for kind in ("x", "y", "ids", "subjects", "weights") for side in ("train", "test")} | {
+    "class_names"
+}
 
 
-def read(path: Path, ids_from: str | None = None, whole: bool = False) -> tuple[Dataset, Dataset]:
+def read(
+    path: Path, ids_from: str | None = None, split_by: SplitBy = "subject", whole: bool = False
+) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records from an .npz file, whose arrays say by their names what they are.
 
-    Either x_train, y_train, x_test and y_test, with ids_train and ids_test, or X and y with ids, which are split by id;
-    subjects, or subjects_train and subjects_test, if wanted. Where there are no ids they are made by `ids_from`, as row
-    numbers those of test after those of train. class_names may name the classes that integer labels count.
+    Either x_train, y_train, x_test and y_test, with ids_train and ids_test, or X and y with ids, which are split by
+    subject or id; subjects and weights, or subjects_train and so on, if wanted. Where there are no ids they are made
+    by `ids_from`, as row numbers those of test after those of train. class_names may name the classes
+    that integer labels count.
     """
     names = names_in(path)
     _check_names(path, names)
@@ -40,10 +45,10 @@ def read(path: Path, ids_from: str | None = None, whole: bool = False) -> tuple[
     inputs = [_inputs(path, arrays, "X" if one else f"x{side}", side) for side in sides]
     ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(inputs, ids_from)
     parts = [
-        Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"))
+        Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"), arrays.get(f"weights{side}"))
         for each, own, side in zip(inputs, ids, sides, strict=True)
     ]
-    train, test = divide(*parts) if one else parts
+    train, test = divide(parts[0], split_by) if one else parts
     return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())), whole=whole)
 
 
@@ -53,20 +58,20 @@ def _check_names(path: Path, names: list[str]) -> None:
     known = WHOLE if "X" in names else SIDES
     problems = [f"lacks {name}" for name in sorted(needed - set(names))]
     problems += [f"has {name}, which means nothing here" for name in sorted(set(names) - known)[:5]]
-    for kind in ("ids", "subjects"):
+    for kind in ("ids", "subjects", "weights"):
         if len({f"{kind}_train", f"{kind}_test"} & set(names)) == 1:
             problems.append(f"has {kind} for one side of train and test only")
     if problems:
         wanted = "X and y, or x_train, y_train, x_test and y_test"
         raise DataError(
-            f"{path}: {'; '.join(problems)}. It must hold {wanted}; ids, subjects and class_names may follow"
+            f"{path}: {'; '.join(problems)}. It must hold {wanted}; ids, subjects, weights and class_names may follow"
         )
 
 
 def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> NDArray[Any]:
-    """The records of one side, if there is one label, id and subject per record."""
+    """The records of one side, if there is one label, id, subject and weight per record."""
     inputs = as_inputs(arrays[x], f"{path}: {x}")
-    for name in (f"y{side}", f"ids{side}", f"subjects{side}"):
+    for name in (f"y{side}", f"ids{side}", f"subjects{side}", f"weights{side}"):
         if name in arrays and arrays[name].shape != (len(inputs),):
             shape, count = arrays[name].shape, len(inputs)
             raise DataError(f"{path}: {name} has shape {shape}, but {x} has {count} records: one {name} per record")

@@ -37,6 +37,27 @@ def read_npy(path: Path) -> NDArray[Any]:
             raise _unreadable(path, ".npy", error) from None
 
 
+def map_npy(path: Path) -> NDArray[Any]:
+    """The array in an .npy file of numbers, as a memory map: nothing of it is read before it is needed.
+
+    Raises
+    ------
+    DataError
+        It is damaged, holds something else, or its header promises more or less than there is.
+    """
+    with open_regular(path) as file:
+        try:
+            shape, in_columns, dtype, start = _header(file)
+            if dtype.kind not in "biuf" or not shape or min(shape) < 1:
+                raise DataError(f"its header promises {dtype} of shape {shape}, and not numbers")
+            promised, size = start + math.prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size
+            if promised != size:
+                raise DataError(f"its header promises {promised:,} bytes, and there are {size:,}")
+            return np.memmap(file, dtype, "r", start, shape, "F" if in_columns else "C")
+        except Exception as error:
+            raise _unreadable(path, ".npy", error) from None
+
+
 def names_in(path: Path) -> list[str]:
     """What the arrays in an .npz file are called."""
     return list(_opened(path, lambda _, members, __: members))

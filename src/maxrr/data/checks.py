@@ -10,7 +10,7 @@ from maxrr.errors import DataError
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
 LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
-DTYPES = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+DTYPES = tuple(map(np.dtype, (np.uint8, np.float16, np.float32, np.float64)))
 
 
 class MissingIdsError(DataError):
@@ -41,6 +41,13 @@ def listed(given: Any) -> Any:
     return np.atleast_1d(given) if isinstance(given, np.ndarray) else given
 
 
+def as_array(given: Any) -> NDArray[Any]:
+    """What NumPy makes of a column. Arrow's dictionaries go by way of lists: NumPy is told another value for null."""
+    if type(getattr(given, "type", None)).__name__ == "DictionaryType":
+        return np.array(given.to_pylist(), dtype=object)
+    return np.asarray(given)
+
+
 def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
     """What records, subjects or classes are called: integers, as int64, or strings, without NUL and not too long.
 
@@ -49,7 +56,7 @@ def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
     Python's own strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0'
     would be 'a', and gives every string the room of the longest.
     """
-    items = given if isinstance(given, (list, tuple)) else np.asarray(given)
+    items = given if isinstance(given, (list, tuple)) else as_array(given)
     if isinstance(items, np.ndarray):
         if items.ndim != 1:
             raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
@@ -67,12 +74,27 @@ def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
         return items.astype(np.int64)
     if items.dtype.kind == "U":
         return _checked_strings(items.astype(np.str_), what)
+    if items.dtype.kind == "f" and np.isnan(items).any():
+        return _identifiers_of_objects(items.tolist(), what)  # which says where
     raise DataError(f"{what} must be all integers or all strings, not {items.dtype}")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it says that there is no value: None, NaN, and what pandas has for that."""
+    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nothing or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
 
 
 def _identifiers_of_objects(items: list[Any], what: str) -> NDArray[Any]:
     """Python's integers or strings as an array."""
     kinds = {type(item) for item in items}
+    if not all(issubclass(kind, (str, int)) for kind in kinds):
+        missing = next((row for row, item in enumerate(items) if is_missing(item)), None)
+        if missing is not None:
+            raise DataError(
+                f"{what} must be there for every record, and row {missing} has {items[missing]!r}: "
+                "name it, or leave the record out"
+            )
     if kinds and all(issubclass(kind, str) for kind in kinds):
         for item in items:
             check_text(item, what)
@@ -81,9 +103,14 @@ def _identifiers_of_objects(items: list[Any], what: str) -> NDArray[Any]:
         named = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"{what} must be all integers or all strings, not a mixture of {named}")
     try:
-        return np.asarray(items)
+        array = np.asarray(items)
     except (ValueError, OverflowError):
         raise DataError(f"{what} must be all integers or all strings, one per record") from None
+    if array.dtype.kind == "O" and array.ndim == 1:
+        row = next((row for row, item in enumerate(items) if not isinstance(item, (int, np.integer))), None)
+        found = "some have more than 64 bits" if row is None else f"row {row} has a {type(items[row]).__name__}"
+        raise DataError(f"{what} must be all integers or all strings, and {found}: write them as strings")
+    return array
 
 
 def check_text(text: str, what: str) -> None:
@@ -113,7 +140,7 @@ def check_inputs(inputs: ArrayLike) -> NDArray[Any]:
     """Records of one shape: bytes, or floats. Not copied."""
     array = np.asanyarray(inputs)
     if array.dtype not in DTYPES:
-        raise DataError(f"inputs must be uint8 (pixels), float32 or float64, not {array.dtype}: convert them")
+        raise DataError(f"inputs must be uint8 (pixels), float16, float32 or float64, not {array.dtype}: convert them")
     if array.ndim < 2 or 0 in array.shape[1:]:
         raise DataError(f"inputs must be (records, …) with at least one number per record, not of shape {array.shape}")
     return array
@@ -153,6 +180,23 @@ def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, .
             f"(0 to {len(class_names) - 1}); {len(outside)} such records in all"
         )
     return array.astype(np.int64, copy=False)
+
+
+def check_weights(weights: ArrayLike, ids: NDArray[Any]) -> NDArray[np.float64]:
+    """One positive number per record."""
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"weights must be numbers, not {array.dtype}")
+    if array.shape != ids.shape:
+        raise DataError(f"there are {len(ids)} records, but weights have shape {array.shape}: one weight per record")
+    array = array.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array > 0.0)))
+    if len(wrong):
+        raise DataError(
+            f"record {ids[wrong[0]].item()!r} has the weight {array[wrong[0]]}: weights are positive numbers. Leave "
+            "out records that should not count"
+        )
+    return array
 
 
 def check_finite(inputs: NDArray[Any], ids: NDArray[Any]) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import checks, hashes
 from maxrr.data.once import once
+from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
 Ids = NDArray[Any]
@@ -18,13 +19,14 @@ Ids = NDArray[Any]
 class Dataset:
     """Records of one shape with labels and ids, in memory or memory-mapped.
 
-    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied.
+    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied. A memory
+    map is never loaded whole.
 
     Parameters
     ----------
     inputs : (n, …) array
         Images (n, channels, height, width), tables (n, d). uint8 are pixels of 0 to 255, which networks divide by 255
-        as they read them; float32 and float64 are used as they are.
+        as they read them; float16, float32 and float64 are used as they are.
     labels : (n,) array
         Indices into `class_names`.
     class_names : tuple of str
@@ -37,11 +39,15 @@ class Dataset:
         Where the records came from, for messages and reports. Hashes do not depend on it.
     columns : tuple of str, optional
         The names of the columns of a table, one per number of a record. Hashes do not depend on them.
+    weights : (n,) array, optional
+        How much each record counts where the heads are fitted: positive numbers, kept as float64. Where they are given,
+        a record's hash covers its weight.
 
     Raises
     ------
     DataError
-        Arrays differ in length, ids repeat, labels are outside the classes, or inputs have NaN or infinity.
+        Arrays differ in length, ids repeat, labels are outside the classes, inputs have NaN or infinity, or a weight
+        is not a positive number.
 
     Examples
     --------
@@ -57,6 +63,7 @@ class Dataset:
     subjects: Ids | None = None
     name: str = ""
     columns: tuple[str, ...] | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         inputs = checks.check_inputs(self.inputs)
@@ -73,10 +80,11 @@ class Dataset:
             )
         checks.check_finite(inputs, ids)
         columns = None if self.columns is None else checks.check_columns(self.columns, inputs.shape[1:])
+        weights = None if self.weights is None else checks.check_weights(self.weights, ids)
         ids.flags.writeable = False  # they are our own copy, and the index below relies on them
         checked = {
             "inputs": inputs, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects,
-            "columns": columns,
+            "columns": columns, "weights": weights,
         }  # fmt: skip
         for field, value in checked.items():
             object.__setattr__(self, field, value)
@@ -198,7 +206,7 @@ class Dataset:
         return self.ids[np.isin(self.subjects, wanted)]
 
     def record_hashes(self) -> NDArray[np.uint8]:
-        """SHA-256 of each record: over its id, subject, class name, and inputs with their type and shape.
+        """SHA-256 of each record: over id, subject, class name, weight if it has one, and inputs with type and shape.
 
         Returns
         -------
@@ -206,7 +214,7 @@ class Dataset:
             One hash per record, in the order they have here.
         """
         names = [self.class_names[label] for label in self.labels.tolist()]
-        return hashes.record_hashes(self.inputs, names, self.ids, self.subjects)
+        return hashes.record_hashes(self.inputs, names, self.ids, self.subjects, self.weights)
 
     def content_hash(self) -> str:
         """One hash over all records. It does not depend on their order, nor on classes without records.
@@ -222,4 +230,8 @@ class Dataset:
 
     def _take(self, rows: NDArray[np.int64]) -> "Dataset":
         subjects = None if self.subjects is None else self.subjects[rows]
-        return replace(self, inputs=self.inputs[rows], labels=self.labels[rows], ids=self.ids[rows], subjects=subjects)
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(
+            self, inputs=take(self.inputs, rows), labels=self.labels[rows], ids=self.ids[rows], subjects=subjects,
+            weights=weights,
+        )  # fmt: skip

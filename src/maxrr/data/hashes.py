@@ -76,15 +76,25 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def record_hashes(
-    inputs: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None
-) -> NDArray[np.uint8]:
-    """One hash per record, over its id, its subject, the name of its class, and its inputs with type and shape."""
+    inputs: NDArray[Any], class_names: list[str], ids: NDArray[Any], subjects: NDArray[Any] | None,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.uint8]:  # fmt: skip
+    """One hash per record, over its id, subject, class name, weight if it has one, and inputs with type and shape.
+
+    Of records without weights it is the same as before there were any: the shape says how many bytes of inputs follow,
+    so that no weight can be taken for them.
+    """
     each = layout(inputs.dtype, inputs.shape[1:])
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     prefixes = [
         framed(identifier_bytes(id_), identifier_bytes(subject), identifier_bytes(name), each)
         for id_, subject, name in zip(ids.tolist(), whose, class_names, strict=True)
     ]
+    if weights is not None:
+        prefixes = [
+            before + framed(b"weight:" + each.tobytes())
+            for before, each in zip(prefixes, weights.astype("<f8"), strict=True)
+        ]
     return hash_rows(inputs, prefixes)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import check_identifiers, some
+from maxrr.data.checks import as_array, check_identifiers, some
 from maxrr.errors import DataError
 
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
@@ -33,7 +33,7 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
     >>> as_classes([1.0, 0.0, 1.0]), as_classes([True, False])
     (array([1, 0, 1]), array([ True, False]))
     """
-    array = given if isinstance(given, (list, tuple)) else np.asarray(given)
+    array = given if isinstance(given, (list, tuple)) else as_array(given)
     if isinstance(array, np.ndarray) and array.dtype.kind == "O" and array.ndim == 1:
         array = array.tolist()
     if not isinstance(array, np.ndarray):

@@ -2,17 +2,24 @@
 
 from pathlib import Path
 
-from maxrr.data import archive, images, known, places, table
+from maxrr.data import archive, csv_file, images, known, mapped, parquet, places
 from maxrr.data.dataset import Dataset
+from maxrr.data.encoding import Encoding
 from maxrr.data.ids import IdsFrom, check_ids_from
 from maxrr.data.known import PUBLISHED
+from maxrr.data.table import Columns
+from maxrr.data.train_test import SplitBy, check_split_by
 from maxrr.errors import DataError
 from maxrr.progress import Progress
+
+TABLES = {".csv": csv_file.read, ".parquet": parquet.read}
 
 
 def load(
     source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
-    ids_from: IdsFrom | None = None, whole: bool = False, progress: Progress | None = None,
+    weight: str | None = None, encoding: Encoding | None = None, ids_from: IdsFrom | None = None,
+    split_by: SplitBy = "subject", meta: str | Path | None = None, whole: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
@@ -23,11 +30,15 @@ def load(
     'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
     a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`
     a path ending in .csv     a table with a header, a column of labels, one of ids, or `ids_from`, numbers
+    ... in .parquet           the same; needs pyarrow
+    a path ending in .npy     embeddings or other inputs, which are not loaded; `meta` says what its rows are
     a folder                  PNG and JPEG images, one folder per class, inside folders train and test or directly
     ========================  =================================================================================
 
-    Where a source has no test records of its own, about a fifth of its records are for testing. A record's id alone
-    decides whether it is one of them, and other records cannot change that. With very few records there may be none.
+    Where a source has no test records of its own, about a fifth of its records are for testing. A hash of the person
+    whom a record is about decides whether it is one of them, so that all records about one person are on one side; of
+    the record's id, where the source names no people. Other records cannot change that. With few records or people
+    there may be none.
     Ids are unique over training and test records. The classes are those of the training records.
 
     A dataset known by name is looked for in $MAXRR_DATA and its folder of that name, in /usr/share/datasets, then in
@@ -39,13 +50,24 @@ def load(
     source : str or Path
         A name or a path, as in the table above.
     label, id, subject : str
-        Names of the columns of a CSV file that hold labels, record ids and subject ids. A column 'subject' may be
-        missing; so may the ids if `ids_from` is given.
+        Names of the columns of a CSV or Parquet file that hold labels, record ids and subject ids. A column 'subject'
+        may be missing; so may the ids if `ids_from` is given. Other sources have no columns: naming some is an error.
+    weight : str, optional
+        The column of a CSV or Parquet file that says how much a record counts. Without it there are no weights.
+    encoding : Encoding, optional
+        How the columns of a CSV or Parquet file that are not plain numbers become inputs. Without one, texts and
+        missing values are errors.
     ids_from : "content" or "rows", optional
-        How to make ids for the records of a CSV or .npz file that has none; an error if it has ids, and so is a file
-        without ids if this is not given. "content": a hash of each record's inputs without its label. The id stays as
-        long as the inputs do; records with equal inputs get -2, -3, … in the order of the file. "rows": row numbers.
-        When a line is deleted, the records after it get other ids, among them ids of forgotten records.
+        How to make ids for the records of a CSV, Parquet or .npz file that has none; an error if it has ids, and so
+        is a file without ids if this is not given. "content": a hash of each record's inputs without its label.
+        The id stays as long as the inputs do; records with equal inputs get -2, -3, … in the order of the file. "rows":
+        row numbers. When a line is deleted, the records after it get other ids, among them ids of forgotten records.
+    split_by : {"subject", "id"}
+        What decides which records are for testing, where the source does not say it. "id" may put records about one
+        person on both sides.
+    meta : str or Path, optional
+        Beside an .npy file, and only there: the CSV or Parquet file that has the labels, ids, subjects and weights of
+        its rows, one line per row, in the same order. Other columns are not looked at.
     whole : bool
         Whether all records are for training, also those that would be for testing. Use it for a file of records that
         were set aside.
@@ -68,6 +90,16 @@ def load(
     >>> len(train), len(test), train.shape
     (1420, 377, (1, 8, 8))
     """
+    check_split_by(split_by)
+    wanted = Columns(label, id, subject, weight, ids_from, encoding or Encoding())
+    if (meta is not None) != (Path(source).suffix == ".npy" and not Path(source).is_dir()):
+        raise DataError(
+            f"{source}: is a file of numbers alone: say what its rows are, meta='people.csv' (--meta people.csv)"
+            if meta is None
+            else f"{source}: meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out"
+        )
+    if not is_table(source) and meta is None:
+        _check_no_columns(source, wanted)
     if source == "digits" or source in PUBLISHED or Path(source).is_dir():
         _check_given(source, ids_from)
     if source == "digits":
@@ -85,11 +117,35 @@ def load(
         return images.read(path, progress, whole)
     if not path.is_file():
         raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
+    if meta is not None:
+        return mapped.read(path, Path(meta), wanted, split_by, whole)
     if path.suffix == ".npz":
-        return archive.read(path, ids_from, whole)
-    if path.suffix == ".csv":
-        return table.read(path, label, id, subject, ids_from, whole)
-    raise DataError(f"{source}: cannot be read: give an .npz or .csv file, a folder, or one of {known_names}")
+        return archive.read(path, ids_from, split_by, whole)
+    if path.suffix in TABLES:
+        return TABLES[path.suffix](path, wanted, split_by, whole)
+    raise DataError(
+        f"{source}: cannot be read: give an .npz, .npy, .csv or .parquet file, a folder, or one of {known_names}"
+    )
+
+
+def is_table(source: str | Path) -> bool:
+    """Whether the records are in a file with columns, which have names."""
+    return Path(source).suffix in TABLES and not Path(source).is_dir()
+
+
+def _check_no_columns(source: str | Path, wanted: Columns) -> None:
+    """Refuse names of columns where there are none: they would be passed over."""
+    usual = Columns(ids_from=wanted.ids_from)
+    given = [
+        name
+        for name in ("label", "id", "subject", "weight", "encoding")
+        if getattr(wanted, name) != getattr(usual, name)
+    ]
+    if given:
+        raise DataError(
+            f"{source}: has no columns that {given[0]} (--{given[0]}) could mean: it is for .csv and .parquet files. "
+            "Leave it out"
+        )
 
 
 def _check_given(source: str | Path, ids_from: str | None) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from maxrr.data.checks import some
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import index_labels
+from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
 TEST_SHARE = 0.2
+SplitBy = Literal["subject", "id"]
+"""What decides whether a record is for testing: the person whom it is about, or the record's own id."""
 
 
 @dataclass(frozen=True)
@@ -23,25 +26,32 @@ class Part:
     labels: NDArray[Any]
     ids: NDArray[Any]
     subjects: NDArray[Any] | None = None
+    weights: NDArray[Any] | None = None
 
     def at(self, side: NDArray[np.bool_]) -> "Part":
         subjects = None if self.subjects is None else self.subjects[side]
-        return Part(self.inputs[side], self.labels[side], self.ids[side], subjects)
+        weights = None if self.weights is None else self.weights[side]
+        return Part(take(self.inputs, side), self.labels[side], self.ids[side], subjects, weights)
 
     def and_those_of(self, other: "Part") -> "Part":
         """All of both, which must be of one kind."""
-        mine, theirs = ([part.inputs, part.labels, part.ids, part.subjects] for part in (self, other))
+        mine, theirs = ([part.inputs, part.labels, part.ids, part.subjects, part.weights] for part in (self, other))
         return Part(
             *(None if one is None or two is None else np.concatenate([one, two]) for one, two in
               zip(mine, theirs, strict=True))  # type: ignore[arg-type]
         )  # fmt: skip
 
 
+def check_split_by(split_by: str) -> None:
+    if split_by not in get_args(SplitBy):
+        raise DataError(f"split_by is one of {', '.join(map(repr, get_args(SplitBy)))}, not {split_by!r}")
+
+
 def is_test(ids: NDArray[Any]) -> NDArray[np.bool_]:
     """Which records are for testing, about a fifth, where a source does not say so itself.
 
-    A record's side follows from its id alone, so that no other record can move it: the first eight bytes of the id's
-    SHA-256, as a big-endian integer, lie in the first fifth of their range.
+    A record's side follows from its id alone, or its subject id, so that no other record can move it: the first
+    eight bytes of the id's SHA-256, as a big-endian integer, lie in the first fifth of their range.
 
     >>> np.flatnonzero(is_test(np.arange(20))).tolist()
     [8, 9]
@@ -51,10 +61,38 @@ def is_test(ids: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([int.from_bytes(digest[:8], "big") < threshold for digest in digests], dtype=bool)
 
 
-def divide(whole: Part) -> tuple[Part, Part]:
-    """Training and test records by `is_test`."""
-    test = is_test(whole.ids)
+def divide(whole: Part, split_by: SplitBy = "subject") -> tuple[Part, Part]:
+    """Training and test records by `is_test`: one person's records on one side, where the source names people."""
+    test = is_test(whole.subjects if split_by == "subject" and whole.subjects is not None else whole.ids)
     return whole.at(~test), whole.at(test)
+
+
+def train_and_test(records: Dataset, split_by: SplitBy = "subject") -> tuple[Dataset, Dataset]:
+    """Split records into those for training and about a fifth for testing, as `load` does.
+
+    Parameters
+    ----------
+    records : Dataset
+        The records.
+    split_by : {"subject", "id"}
+        What decides: a hash of the person whom a record is about, so that one person's records are on one side, or of
+        the record's id. Records without subjects are split by id.
+
+    Returns
+    -------
+    train, test : Dataset
+        The records of each side, in the order they have here.
+
+    Examples
+    --------
+    >>> frame = Dataset(np.arange(20.0)[:, None], [0] * 20, ("only",), np.arange(20))
+    >>> train_and_test(frame)[1].ids.tolist()
+    [8, 9]
+    """
+    check_split_by(split_by)
+    by_subject = split_by == "subject" and records.subjects is not None
+    test = is_test(records.subjects if by_subject and records.subjects is not None else records.ids)
+    return records.select(records.ids[~test]), records.select(records.ids[test])
 
 
 def pair(
@@ -76,8 +114,10 @@ def pair(
         if whole:
             train, test = train.and_those_of(test), test.at(np.zeros(len(test.ids), dtype=bool))
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)
-        first = Dataset(train.inputs, of_train, names, train.ids, train.subjects, f"{source} (train)", columns)
-        second = Dataset(test.inputs, of_test, names, test.ids, test.subjects, f"{source} (test)", columns)
+        first, second = (
+            Dataset(part.inputs, codes, names, part.ids, part.subjects, f"{source} ({side})", columns, part.weights)
+            for part, codes, side in ((train, of_train, "train"), (test, of_test, "test"))
+        )
         if len(second) and first.ids.dtype.kind != second.ids.dtype.kind:
             raise DataError("record ids are integers on one side of train and test, and strings on the other")
         both = np.intersect1d(first.ids, second.ids)

@@ -10,9 +10,10 @@ from torch import nn
 
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
+from maxrr.nets.no_network import NoNetwork
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
 
-OUR_OWN = (LeNet5, MLP)
+OUR_OWN = (LeNet5, MLP, NoNetwork)
 
 
 @dataclass(frozen=True)

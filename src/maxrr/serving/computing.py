@@ -14,7 +14,6 @@ from maxrr.svm.calibration import PlattScaling
 
 Floats = NDArray[np.float64]
 INPUT, SCORES, PROBABILITIES = "records", "scores", "probabilities"
-WHITE = 255  # the largest value of a pixel in a byte
 HEADS = ("weights", "intercepts", "a", "b", "centre")
 
 
@@ -72,16 +71,13 @@ class Heads:
 
 
 class Plain:
-    """Records that are features already, or pixels that are taken for them: heads and nothing else."""
+    """Records that are features already: heads and nothing else."""
 
     def __init__(self, heads: Heads) -> None:
         self.heads = heads
 
     def scores(self, records: NDArray[Any]) -> Floats:
-        features = records.reshape(len(records), -1).astype(np.float32)
-        if records.dtype == np.uint8:
-            features *= np.float32(1 / WHITE)
-        return self.heads.scores_of(features)
+        return self.heads.scores_of(records)
 
     def probabilities(self, records: NDArray[Any]) -> Floats:
         return self.heads.probabilities_of(self.scores(records))

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import safetensors.numpy
-from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.serving import extracting, folders, onnx
@@ -37,8 +36,8 @@ def export(
         one step.
     form : {"onnx", "torch"}, optional
         What computes the model: "onnx", the default, needs NumPy and onnxruntime where it is loaded (and here the
-        packages of the extra called onnx); "torch" needs PyTorch, and the network if it is your own code. A model on
-        embeddings, without a network, has the form "numpy" by itself.
+        packages of the extra called onnx); "torch" needs PyTorch, and the network if it is your own code. A model of
+        embeddings (`MaxRR.on_features`) has the form "numpy" by itself.
     records : Dataset or array, optional
         What to compare model and export on. Without them some are made up.
     training : Dataset, optional
@@ -58,7 +57,7 @@ def export(
     folders.check_free(folder)
     origin = Origin.of(model, training)
     fitted = origin.fitted
-    chosen = NUMPY if form is None and is_plain(fitted.extractor) else form or ONNX
+    chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
     content, opset = written(fitted, chosen)
     probes, features = probes_of(fitted, records)
 
@@ -95,12 +94,6 @@ def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:
     heads = Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt())
     if form == TORCH:
         return extracting.to_bytes(fitted.extractor, heads), None
-    if form == NUMPY and is_plain(fitted.extractor):
+    if form == NUMPY and fitted.blueprint.embeddings:
         return safetensors.numpy.save(heads.to_arrays()), None
-    raise ValueError(f"an export is of form 'onnx' or 'torch', and 'numpy' without a network; not {form!r:.40}")
-
-
-def is_plain(extractor: nn.Module) -> bool:
-    """Whether records are features already: nothing but flattening happens to them."""
-    parts = [part for part in extractor.modules() if not any(True for _ in part.children())]
-    return all(type(part) in (nn.Identity, nn.Flatten) for part in parts)
+    raise ValueError(f"an export is of form 'onnx' or 'torch', and 'numpy' by itself for embeddings; not {form!r:.40}")

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Frozen
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.records import as_tensor, ready
@@ -50,8 +49,8 @@ def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extract
     weights = {name.removeprefix(EXTRACTOR): found[name] for name in found if name.startswith(EXTRACTOR)}
     made = network if network is not None else named(facts.network)
     blueprint = Blueprint(
-        made, facts.frozen, 0, Recipe(), 1.0, "cpu", 1, Environment.here(torch.device("cpu"), 1), {}, Frozen()
-    )
+        made, facts.frozen, 0, Recipe(), 1.0, "cpu", 1, Environment.here(torch.device("cpu"), 1)
+    )  # fmt: skip
     return Extracted(extractor_of(blueprint, facts.layers or "", weights).eval(), heads)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from maxrr.data import Dataset
 from maxrr.nets import Network
-from maxrr.serving.computing import Heads
+from maxrr.serving.computing import Computing, Heads, Plain
 from maxrr.serving.extracting import Extracted
 from maxrr.serving.served import Loaded, Served
 from maxrr.workspace import Commit, Workspace
@@ -58,7 +58,10 @@ def without_records(workspace: Workspace, training: Dataset | None) -> Loaded:
     platt = None if workspace.needs_records and training is None else fitted.platt()
     heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), platt)
     held = fitted.records
+    computing: Computing = (
+        Plain(heads) if fitted.blueprint.embeddings else Extracted(copy.deepcopy(fitted.extractor).eval(), heads)
+    )
     return Loaded(
-        Extracted(copy.deepcopy(fitted.extractor).cpu().eval(), heads), fitted.head_classes, held.shape, held.dtype,
+        computing, fitted.head_classes, held.shape, held.dtype,
         held.columns, fitted.model_hash, fitted.requests, workspace.state,
     )  # fmt: skip

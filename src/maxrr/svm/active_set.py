@@ -28,29 +28,31 @@ class Settled:
 
 
 def settle(
-    X: Floats, y: Floats, C: float, pull: Floats, tilt: float, noise: float, on_margin: Bools, inside: Bools
-) -> Settled | None:
+    X: Floats, y: Floats, C: float, bounds: Floats, pull: Floats, tilt: float, noise: float, on_margin: Bools,
+    inside: Bools,
+) -> Settled | None:  # fmt: skip
     """The settled partition reached from a guess, or None.
 
-    `pull` and `tilt` are C Σ yᵢxᵢ and C Σ yᵢ over the samples inside the margin that are not in the working set,
-    `noise` the rounding error to expect in the former.
+    The upper bounds of multipliers are `C` · `bounds`. `pull` and `tilt` are Σ Cᵢyᵢxᵢ and Σ Cᵢyᵢ over the samples
+    inside the margin that are not in the working set, `noise` the rounding error to expect in the former.
     """
+    signed, caps = bounds * y, C * bounds
     seen: set[bytes] = set()
     if np.count_nonzero(on_margin) > X.shape[1] + 1:
         return None
     for _ in range(MOST_ROUNDS):
         capped = np.flatnonzero(inside)
-        held = pull + C * (y[capped] @ X[capped])
-        solved = solve_on_margin(X[on_margin], y[on_margin], held, tilt + C * float(np.sum(y[capped])), noise)
+        held = pull + C * (signed[capped] @ X[capped])
+        solved = solve_on_margin(X[on_margin], y[on_margin], held, tilt + C * float(np.sum(signed[capped])), noise)
         if solved is None:
             return None
         w, b, alpha = solved
         margins = y * (X @ w + b)
         low, high = np.zeros_like(on_margin), np.zeros_like(on_margin)
-        low[on_margin], high[on_margin] = alpha < 0.0, alpha > C
+        low[on_margin], high[on_margin] = alpha < 0.0, alpha > caps[on_margin]
         entering = (inside & (margins > 1.0)) | (~on_margin & ~inside & (margins < 1.0))
         if not (low.any() or high.any() or entering.any()):
-            multipliers = np.where(inside, C, 0.0)
+            multipliers = np.where(inside, caps, 0.0)
             multipliers[on_margin] = alpha
             return Settled(w, b, on_margin, inside, multipliers)
         on_margin = (on_margin & ~low & ~high) | entering

@@ -1,10 +1,13 @@
 """One source for NumPy arrays and torch tensors: the few bridges that the array API standard leaves open."""
 
+from collections import deque
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
+
+from maxrr.parallel import Threads
 
 try:
     import array_api_compat as compat
@@ -34,6 +37,8 @@ class Array(Protocol):
 
 AnyArray = Any
 """An `Array` inside the solver, unchecked: NumPy and PyTorch declare no type for what the array API has in common."""
+
+BLOCK_BYTES = 1 << 22  # of float64 that narrower numbers become at a time
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,6 +75,45 @@ def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
     if is_numpy(reference):
         return values
     return namespace(reference).asarray(values, device=compat.device(reference))
+
+
+def is_narrow(X: AnyArray) -> bool:
+    """Whether these are samples in float16 or float32, whose numbers become float64 as they are read, in blocks."""
+    return is_numpy(X) and X.dtype != np.float64
+
+
+def blocks(X: AnyArray) -> list[slice]:
+    """Stretches of rows that fit into the processor's cache as float64."""
+    step = max(1, BLOCK_BYTES // max(1, 8 * X.shape[1]))
+    return [slice(first, min(first + step, len(X))) for first in range(0, len(X), step)]
+
+
+def wide(X: AnyArray) -> AnyArray:
+    """The same numbers in float64."""
+    return np.asarray(X, dtype=np.float64) if is_numpy(X) else X
+
+
+def times(X: AnyArray, weights: AnyArray) -> AnyArray:
+    """X @ weights, for a vector or one column per head."""
+    if not is_narrow(X):
+        return X @ weights
+    found = np.empty((len(X), *weights.shape[1:]))
+
+    def product(rows: slice) -> None:
+        np.matmul(wide(X[rows]), weights, out=found[rows])
+
+    deque(Threads().map(product, blocks(X)), maxlen=0)
+    return found
+
+
+def combined(multipliers: AnyArray, X: AnyArray) -> AnyArray:
+    """multipliers @ X."""
+    if not is_narrow(X):
+        return multipliers @ X
+    total = np.zeros(X.shape[1])
+    for part in Threads().map(lambda rows: multipliers[rows] @ wide(X[rows]), blocks(X)):
+        total += part
+    return total
 
 
 def rows(X: AnyArray, positions: Ints) -> AnyArray:

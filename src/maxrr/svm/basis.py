@@ -4,6 +4,7 @@ All of it is float64: it steers `exact_multipliers.py`, which looks at what come
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
@@ -18,13 +19,33 @@ DEPENDENT = 1e-12  # less than this of it: they are not
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """The samples near the margin, and what the others add: Σ yᵢxᵢ and Σ yᵢ over those inside."""
+    """The samples near the margin, and what the others add: Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over those inside.
+
+    The bounds of multipliers, cᵢ, and the multipliers themselves are in units of C.
+    """
 
     X: Floats
     y: Floats
     C: float
+    bounds: Floats
     pull: Fixed
-    tilt: int
+    tilt: Fixed  # one number
+
+    @cached_property
+    def whole_bounds(self) -> Fixed:
+        """The bounds, as they are."""
+        if (self.bounds == 1.0).all():
+            return Fixed(np.full(len(self.bounds), 1, dtype=object), 0)
+        return Fixed.of(self.bounds)
+
+    def slopes(self) -> tuple[Integers, int]:
+        """How the slope of the loss rises at each sample's turning point, and how far it is below zero before.
+
+        See `turning.py`. Samples that are not near the margin turn on the side of b where they were taken to be.
+        """
+        bits = max(self.whole_bounds.bits, self.tilt.bits)
+        rises = self.whole_bounds.at(bits)
+        return rises, int(self.tilt.at(bits)[0]) + int(np.sum(rises[self.y > 0.0]))
 
     def steepness(self) -> float:
         """By how much a multiplier, in units of C, can change a margin: C|x|²."""
@@ -111,14 +132,14 @@ def share_out(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -
     """
     rows = np.column_stack([near.X[places], np.ones(len(places))]) * near.y[places, None]
     members = basis.members
-    fixed = near.pull.rounded()
+    fixed, tilt = near.pull.rounded(), float(near.tilt.rounded()[0])
     guess = guess.copy()
     for _ in range(2):
         w = near.C * (fixed + (guess * near.y) @ near.X)
         lacking = near.y[members] - near.X[members] @ w - b
-        change, shift = basis.correction(lacking[0], lacking[1:] - lacking[0], float(guess @ near.y) + near.tilt)
+        change, shift = basis.correction(lacking[0], lacking[1:] - lacking[0], float(guess @ near.y) + tilt)
         wanted = change @ np.column_stack([near.X[members], np.ones(len(members))])
-        room = np.minimum(guess, 1.0 - guess)[places] ** 2
+        room = np.minimum(guess, near.bounds - guess)[places] ** 2
         size = np.sqrt(room @ rows**2)
         unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
         scaled_rows = rows * unit
@@ -128,7 +149,7 @@ def share_out(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -
         found = np.linalg.pinv(gram, hermitian=True, rcond=1e-13) @ (wanted * unit)
         b += shift
         change = room * (scaled_rows @ found)
-        guess[places] = np.clip(guess[places] + change, 0.0, 1.0)
+        guess[places] = np.clip(guess[places] + change, 0.0, near.bounds[places])
     return guess
 
 

@@ -14,8 +14,9 @@ from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
 from maxrr.svm.exact_multipliers import Polished, Search, UnpolishedError
-from maxrr.svm.fixed_point import signed_sum
+from maxrr.svm.fixed_point import Fixed, combination, integers, signed_sum
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.turning import ends
 from maxrr.svm.validation import NO_EXPONENT
 
 UNIT = 2.0**-53
@@ -51,32 +52,34 @@ class Candidate:
 
 
 def propose(
-    samples: Samples, C: float, trial: Trial, near: Bools, inside: Bools, a: Floats, b: float
+    samples: Samples, trial: Trial, near: Bools, inside: Bools, a: Floats, b: float
 ) -> Candidate | None:  # fmt: skip
     """The candidate for these samples near the margin and inside it; None if no multipliers fit."""
     near, inside = near & samples.alive, inside & ~near & samples.alive
     trial.known = known = inside_sum(samples, trial.y, np.flatnonzero(inside), trial.known)
     places = np.flatnonzero(near)
-    problem = Near(samples.rows(places), trial.y[places], C, known.total, int(np.sum(trial.y[known.places])))
+    problem = Near(
+        samples.rows(places), trial.y[places], samples.penalties.C, samples.bounds[places], known.total, known.tilt
+    )
     try:
         search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
         polished, enclosure, published = decide(samples, problem, search, places, known.places)
     except (UnpolishedError, OverflowError):
         return None
-    a = inside.astype(np.float64)
+    a = np.where(inside, samples.bounds, 0.0)
     a[places] = polished.multipliers.rounded()
     return Candidate(near, inside, a, places, known, polished, enclosure, published)
 
 
-def finish(samples: Samples, C: float, trial: Trial, a: Floats, margins: Floats, b: float) -> Head | None:
+def finish(samples: Samples, trial: Trial, a: Floats, margins: Floats, b: float) -> Head | None:
     """The proved head, if these multipliers (in units of C), margins and bias are near enough to it."""
-    near = ((a > 0.0) & (a < 1.0)) | (np.abs(margins - 1.0) <= CLOSE * sizes(samples, margins, b))
-    candidate = propose(samples, C, trial, near, margins < 1.0, a, b)
-    return None if candidate is None else confirm(samples, C, trial, candidate)
+    near = ((a > 0.0) & (a < samples.bounds)) | (np.abs(margins - 1.0) <= CLOSE * sizes(samples, margins, b))
+    candidate = propose(samples, trial, near, margins < 1.0, a, b)
+    return None if candidate is None else confirm(samples, trial, candidate)
 
 
 def confirm(
-    samples: Samples, C: float, trial: Trial, candidate: Candidate, margins: Floats | None = None
+    samples: Samples, trial: Trial, candidate: Candidate, margins: Floats | None = None
 ) -> Head | None:  # fmt: skip
     """The proved head, if the candidate is right or becomes so in a few tries. Its margins are given if known."""
     y, limit, searched = trial.y, MOST_STRAYED * (samples.X.shape[1] + 1), False
@@ -90,7 +93,7 @@ def confirm(
             beyond = np.where(candidate.inside, 1.0 - margins, margins - 1.0)  # how far on the side taken for granted
             unclear = samples.alive & ~near & ~(beyond > bound)
             if not unclear.any():
-                return assemble(samples, C, trial, candidate, margins)
+                return assemble(samples, trial, candidate, margins)
             if np.count_nonzero(unclear & (beyond < -bound)) > limit:
                 return None
             near = near | unclear
@@ -98,7 +101,7 @@ def confirm(
             searched = True
             b = bias(samples, y, margins, b)
             near = near | (np.abs(margins + y * (b - published.b) - 1.0) <= CLOSE * sizes(samples, margins, b))
-        found = propose(samples, C, trial, near, candidate.inside, candidate.a, b)
+        found = propose(samples, trial, near, candidate.inside, candidate.a, b)
         if found is None:
             return None
         candidate, margins = found, None
@@ -158,26 +161,39 @@ def largest_exponent(
 
 
 def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | None) -> InsideSum:
-    """Σ yᵢxᵢ over the samples inside, from the sum over nearly the same samples if there is one."""
+    """Σ cᵢyᵢ(xᵢ, 1) over the samples inside, from the sum over nearly the same samples if there is one."""
     if known is not None:
         gone, fresh = (
             np.setdiff1d(*pair, assume_unique=True) for pair in ((known.places, places), (places, known.places))
         )
         if len(gone) + len(fresh) < len(places) // 2:
-            total = known.total
+            total, tilt = known.total, known.tilt
             if len(fresh):
-                total = total.plus(signed_sum(samples.rows(fresh), y[fresh]))
+                more, tilted = sums(samples, y, fresh)
+                total, tilt = total.plus(more), tilt.plus(tilted)
             if len(gone):
-                total = total.minus(signed_sum(samples.rows(gone), y[gone]))
-            return InsideSum(places, total)
-    return InsideSum(places, signed_sum(samples.rows(places), y[places]))
+                less, tilted = sums(samples, y, gone)
+                total, tilt = total.minus(less), tilt.minus(tilted)
+            return InsideSum(places, total, tilt)
+    return InsideSum(places, *sums(samples, y, places))
+
+
+def sums(samples: Samples, y: Floats, places: Ints) -> tuple[Fixed, Fixed]:
+    """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over some samples, for bounds cᵢ in units of C."""
+    X, signs = samples.rows(places), y[places]
+    if samples.penalties.even:
+        return signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)
+    factors = Fixed.of(samples.bounds[places] * signs)
+    return combination(X, factors), Fixed(integers([int(np.sum(factors.values))]), factors.bits)
 
 
 def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
-    """The optimal b nearest to zero for weights with these margins at b, to rounding: see `enclosure.py`."""
-    turning = np.sort((b + y * (1.0 - margins))[samples.alive])
-    count = int(np.count_nonzero(y[samples.alive] > 0.0))
-    return float(np.median([turning[count - 1], 0.0, turning[count]]))
+    """The optimal b nearest to zero for weights with these margins at b, to rounding: see `turning.py`."""
+    turning, rises = (b + y * (1.0 - margins))[samples.alive], samples.bounds[samples.alive]
+    order = np.argsort(turning)
+    first, last = ends(order, rises, float(np.sum(rises[y[samples.alive] > 0.0])))
+    most = len(order) - 1  # where rounding says that the slope is never positive
+    return float(np.median([turning[order[min(first, most)]], 0.0, turning[order[min(last, most)]]]))
 
 
 def margin_error(lengths: Floats, w: Floats, b: float, weight_error: float, bias_error: float) -> Floats:
@@ -198,7 +214,7 @@ def side_bound(samples: Samples, published: Published) -> Floats:
     ) + 2.0 * TOUCHING  # fmt: skip
 
 
-def assemble(samples: Samples, C: float, trial: Trial, candidate: Candidate, margins: Floats) -> Head:
+def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floats) -> Head:
     """The head with its certificate."""
     polished, published, places = candidate.polished, candidate.published, candidate.places
     short = polished.shortfall.rounded()
@@ -206,21 +222,21 @@ def assemble(samples: Samples, C: float, trial: Trial, candidate: Candidate, mar
     on_margin = places[touching]
     inside = np.sort(np.concatenate([candidate.known.places, places[below]]))
     certificate = certify(
-        samples, C, published.w, margins, candidate.enclosure.gap, published.weight_error, published.bias_error,
+        samples, published.w, margins, candidate.enclosure.gap, published.weight_error, published.bias_error,
         decided=published.decided, on_margin=len(on_margin), inside=len(inside),
     )  # fmt: skip
-    multipliers = C * candidate.a[on_margin]
+    multipliers = samples.penalties.C * candidate.a[on_margin]
     return Head(
         trial.positive, published.w, published.b, margins, on_margin, inside, multipliers, certificate, candidate.known
     )
 
 
 def certify(
-    samples: Samples, C: float, w: Floats, margins: Floats, gap: float, weight_error: float, bias_error: float,
+    samples: Samples, w: Floats, margins: Floats, gap: float, weight_error: float, bias_error: float,
     *, decided: bool, on_margin: int, inside: int,
 ) -> Certificate:  # fmt: skip
     """The certificate from what was proved."""
-    primal = 0.5 * float(w @ w) + C * float(np.sum(np.maximum(0.0, 1.0 - margins)))
+    primal = 0.5 * float(w @ w) + samples.penalties.C * float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins)))
     error = (weight_error * samples.longest(samples.alive) + bias_error) * UP
     return Certificate(decided, weight_error, bias_error, error, gap / primal, primal, on_margin, inside)
 

@@ -1,19 +1,18 @@
 """Where the exact solution of a head can be, given multipliers that are admissible.
 
-Let 0 ≤ αᵢ ≤ C with Σ αᵢyᵢ = 0, w = Σ αᵢyᵢxᵢ, any b, and margins mᵢ at (w, b). Two facts enclose the solution (w*, b*).
+Let 0 ≤ αᵢ ≤ Cᵢ with Σ αᵢyᵢ = 0, w = Σ αᵢyᵢxᵢ, any b, and margins mᵢ at (w, b). Two facts enclose the solution (w*, b*).
 
-1. The objective is P(w, b) = ½|w|² + C Σ max(0, 1 − mᵢ), strongly convex in w, so P(w, b) ≥ P(w*, b*) + ½|w − w*|².
+1. The objective is P(w, b) = ½|w|² + Σ Cᵢ max(0, 1 − mᵢ), strongly convex in w, so P(w, b) ≥ P(w*, b*) + ½|w − w*|².
    And P(w*, b*) ≥ D(α), the dual objective. Hence
 
-       ½|w − w*|² ≤ P(w, b) − D(α) = Σ (C − αᵢ) max(0, 1 − mᵢ) + Σ αᵢ max(0, mᵢ − 1).
+       ½|w − w*|² ≤ P(w, b) − D(α) = Σ (Cᵢ − αᵢ) max(0, 1 − mᵢ) + Σ αᵢ max(0, mᵢ − 1).
 
-   The right side is computed without rounding. Samples strictly inside with αᵢ = C, and strictly outside with αᵢ = 0,
+   The right side is computed without rounding. Samples strictly inside with αᵢ = Cᵢ, and strictly outside with αᵢ = 0,
    add nothing to it.
 
-2. Given w*, the loss is piecewise linear in b. Its slope rises by C at every tᵢ = yᵢ − w*·xᵢ, where sample i has
-   margin 1, from −C n₊ on the far left. So the optimal b fill the interval from the n₊-th smallest tᵢ to the next one,
-   and b* is its point nearest to zero, the middle one of its two ends and 0. If every tᵢ is known up to an error, so is
-   the k-th smallest, and so is the middle one: each is a monotone function of the tᵢ.
+2. Given w*, the loss is piecewise linear in b, and the optimal b fill an interval between two of the tᵢ = yᵢ − w*·xᵢ,
+   where sample i has margin 1 (`turning.py`). b* is its point nearest to zero, the middle one of its two ends and 0. If
+   every tᵢ is known up to an error, so are the ends, and so is the middle one: each is a monotone function of the tᵢ.
 """
 
 import math
@@ -26,6 +25,7 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.basis import Near
 from maxrr.svm.exact_multipliers import Polished
 from maxrr.svm.fixed_point import Fixed, integers, scaled
+from maxrr.svm.turning import ends
 
 UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative
 TINY = 2.0**-1000  # and its underflow
@@ -47,29 +47,35 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
     It is wide where b is not the point of its interval nearest to zero, and None where b is in no such interval.
     `lengths` are those of the samples near the margin, correct to 2^−30 or so.
     """
-    total = complementarity(polished)
+    total = complementarity(near, polished)
     gap = math.nextafter(near.C * total.rounded()[0] * UP, math.inf) if total.values[0] else 0.0
     radius = math.sqrt(2.0 * gap) * UP
-    # How far from b the score puts each sample's turning point tᵢ; the n₊-th smallest of all is the k-th of these.
+    # How far from b the score puts each sample's turning point tᵢ.
     offsets = near.y * polished.shortfall.rounded()
     errors = (radius * lengths + np.abs(offsets) * 2.0**-50) * UP + (TINY if gap else 0.0)
-    k = near.tilt + int(np.count_nonzero(near.y > 0.0))
-    lower, upper = np.sort(offsets - errors), np.sort(offsets + errors)
-    if not 0 <= k <= len(offsets):
+    rises, below = near.slopes()
+    if not 0 <= below <= int(np.sum(rises)):
         return None
     # An end that is not near the margin is only known to lie beyond b.
-    start = (lower[k - 1], upper[k - 1]) if k > 0 else (-math.inf, 0.0)
-    end = (lower[k], upper[k]) if k < len(offsets) else (0.0, math.inf)
+    starts, stops = [-math.inf, 0.0], [0.0, math.inf]
+    for number, points in enumerate((offsets - errors, offsets + errors)):
+        order = np.argsort(points)
+        first, last = ends(order, rises, below)
+        if below > 0:
+            starts[number] = points[order[first]]
+        if last < len(order):
+            stops[number] = points[order[last]]
     zero = -scaled(int(polished.b.values[0]), polished.b.bits)
     slack = abs(zero) * 2.0**-50
-    low, high = middle(start[0], zero - slack, end[0]), middle(start[1], zero + slack, end[1])
+    low, high = middle(starts[0], zero - slack, stops[0]), middle(starts[1], zero + slack, stops[1])
     return Enclosure(gap, radius, float(low), float(high))
 
 
-def complementarity(polished: Polished) -> Fixed:
-    """Σ (1 − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ in units of C."""
-    a, short, one = polished.multipliers.values, polished.shortfall.values, 1 << polished.multipliers.bits
-    total = sum((one - ai) * si if si > 0 else -ai * si for ai, si in zip(a, short, strict=True))
+def complementarity(near: Near, polished: Polished) -> Fixed:
+    """Σ (cᵢ − aᵢ) max(0, 1 − mᵢ) + Σ aᵢ max(0, mᵢ − 1) for multipliers aᵢ and their bounds cᵢ in units of C."""
+    a, short = polished.multipliers.values, polished.shortfall.values
+    top = near.whole_bounds.at(polished.multipliers.bits)
+    total = sum((ci - ai) * si if si > 0 else -ai * si for ai, ci, si in zip(a, top, short, strict=True))
     return Fixed(integers([total]), polished.multipliers.bits + polished.shortfall.bits)
 
 

@@ -12,10 +12,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, to_numpy
+from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
+from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
+
+SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 
 
 class ConvergenceError(ArithmeticError):
@@ -48,6 +51,7 @@ class FittedState:
     """Everything that a fitted model knows, in one object, so that one assignment changes all of it."""
 
     C: float
+    class_weight: dict[Any, float] | None
     classes: NDArray[Any]  # by code; those of forgotten classes stay
     solution: Solution
     present: NDArray[Any] = field(init=False)  # those with samples; stays known after the samples were erased
@@ -61,13 +65,16 @@ class FittedState:
 class LinearSVM(ClassifierMixin, BaseEstimator):
     """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class against the rest.
 
-    For each class it minimises ½|w|² + C Σ max(0, 1 − yᵢ(w·xᵢ + b)); two classes share one head. It keeps a copy of
-    the samples in float64, so that `forget` and `insert` can move the solution when samples leave or arrive. Their
-    result equals that of `fit` on the remaining samples in any order, byte for byte wherever the certificate is
-    `decided`. A pickle of it holds the samples, too: what is forgotten later stays in that file.
+    For each class it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
+    of its class; two classes share one head. It keeps a copy of the samples, so that `forget` and `insert`
+    can move the solution when samples leave or arrive. Their result equals that of `fit` on the remaining samples and
+    their weights in any order, byte for byte wherever the certificate is `decided`. A pickle of it holds the samples,
+    too: what is forgotten later stays in that file.
 
     Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
     the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
+    Samples are kept in float64; a NumPy array that would take more than half a GiB in it stays in float16 or float32,
+    and is read in blocks, as a memory map is. What is computed is the same.
 
     Parameters
     ----------
@@ -77,6 +84,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     unsolved : {"raise", "warn"}
         What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
         or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
+    class_weight : dict, optional
+        How much the losses of each class weigh, by its label: positive numbers, and 1 for a class that is not named.
+        The weight of a sample's own class counts in every head. Fixed numbers only: weights computed from the samples,
+        as "balanced" stands for in scikit-learn, would change every head with each sample forgotten.
+    copy_X : bool
+        Whether to keep a copy of the samples, as by default. Without, the estimator works on the array that it was
+        given, where it can: `forget` then overwrites rows of yours, and nobody else may change them. For samples that
+        are in memory once, or in a writable memory map.
 
     Attributes
     ----------
@@ -98,6 +113,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Rows of the samples that have not been forgotten.
     held_ : tuple of (ndarray, ndarray)
         `rows_`, and the features of these samples.
+    sample_weight_ : ndarray
+        The weights of these samples as they were given, 1 where none were.
     work_ : Work
         What the last `fit`, `forget` or `insert` cost.
 
@@ -110,13 +127,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     0.0
     """
 
-    def __init__(self, C: float = 1.0, *, unsolved: str = "raise") -> None:
+    def __init__(
+        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True
+    ) -> None:  # fmt: skip
         self.C = C
         self.unsolved = unsolved
+        self.class_weight = class_weight
+        self.copy_X = copy_X
 
     # What callers do
 
-    def fit(self, X: Array | ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
         """Solve every head from scratch.
 
         Parameters
@@ -125,6 +146,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Samples × features: finite, dense numbers.
         y
             One class label per sample, of at least two classes.
+        sample_weight
+            One weight per sample, finite and not negative; by default 1. A sample of weight k counts as k samples, and
+            one of weight zero not at all: it has a row number, and can be forgotten, but shapes nothing.
 
         Returns
         -------
@@ -136,19 +160,27 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ConvergenceError
             A head could not be solved, unless `unsolved` is "warn".
         ValueError
-            The samples or labels cannot be used; the message says why.
+            The samples, labels or weights cannot be used; the message says why.
+
+        Warns
+        -----
+        UserWarning
+            `class_weight` names a class that no sample has.
         """
-        C = validation.penalty(self.C)
+        C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         if self.unsolved not in ("raise", "warn"):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
-        classes, codes = validation.classes(labels)
-        kept = validation.owned(features)
+        weights = validation.sample_weights(sample_weight, len(features))
+        classes, codes = validation.classes(labels, weights)
+        warn_of_strangers(class_weight, classes)
+        penalties = weigh(C, class_weight, labels.tolist(), weights)
+        kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features)
         samples = Samples(
-            kept, *validation.sizes(kept), codes, alive=np.ones(len(labels), dtype=bool)
+            kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
         )  # fmt: skip
-        found = FittedState(C, classes, solve(samples, C))
+        found = FittedState(C, class_weight, classes, solve(samples))
         self._check(found)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
@@ -202,13 +234,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         fitted = self._fitted
         samples = fitted.solution.samples
-        positions = validation.rows(rows, samples.alive)
+        positions = validation.rows(rows, samples.held)
         remaining = samples.alive.copy()
         remaining[positions] = False
         check_two(fitted.classes[classes_present(samples.codes, remaining)])
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        model._state = replace(fitted, solution=remove(fitted.solution, fitted.C, positions))
+        model._state = replace(fitted, solution=remove(fitted.solution, positions))
         self._check(model._state)
         return model
 
@@ -221,13 +253,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Row numbers, of a model that is no longer needed; by default all samples that were forgotten.
         """
         samples = self._fitted.solution.samples
-        gone = np.flatnonzero(~samples.alive & (samples.codes >= 0)) if rows is None else np.asarray(rows, np.int64)
+        gone = np.flatnonzero(~samples.held & (samples.codes >= 0)) if rows is None else np.asarray(rows, np.int64)
         samples.X[like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
         samples.exponents[gone] = 0
+        samples.penalties.erase(gone)
         samples.codes[gone] = -1  # last: it says that the rest is erased
 
-    def insert(self, X: Array | ArrayLike, y: ArrayLike) -> tuple[Certificate, ...]:
+    def insert(
+        self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
+    ) -> tuple[Certificate, ...]:
         """Add samples to the solved problem: the reverse of `forget`. They get the row numbers that come next.
 
         A class seen for the first time gets a head of its own, solved from scratch.
@@ -238,6 +273,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Samples × features, with as many features as in `fit`.
         y
             One class label per sample.
+        sample_weight
+            One weight per sample, as `fit` takes them. Those of classes are the ones that the model was fitted with.
 
         Returns
         -------
@@ -251,10 +288,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         self._make_writable()
         self.erase()  # what an interrupted request may have left
-        self._state = self.with_more(X, y)._state
+        self._state = self.with_more(X, y, sample_weight=sample_weight)._state
         return self.certificate_
 
-    def with_more(self, X: Array | ArrayLike, y: ArrayLike, *, instead_of: ArrayLike = ()) -> Self:
+    def with_more(
+        self, X: Array | ArrayLike, y: ArrayLike, *, instead_of: ArrayLike = (), sample_weight: ArrayLike | None = None
+    ) -> Self:
         """A model as `insert` leaves it, and `forget` before that; this one stays as it is.
 
         Parameters
@@ -263,6 +302,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             The samples to add, as `insert` takes them.
         instead_of
             Row numbers of samples that leave, as `forget` takes them; by default none.
+        sample_weight
+            How much each of the samples to add counts, as `insert` takes it.
 
         Returns
         -------
@@ -271,20 +312,22 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         fitted = self._fitted
         old = fitted.solution.samples
-        leaving = validation.rows(instead_of, old.alive) if np.size(instead_of) else np.empty(0, dtype=np.int64)
+        leaving = validation.rows(instead_of, old.held) if np.size(instead_of) else np.empty(0, dtype=np.int64)
         staying = old.alive.copy()
         staying[leaving] = False
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
+        weights = validation.sample_weights(sample_weight, len(features))
         classes, codes = np.unique(validation.joined(fitted.classes, labels), return_inverse=True)
-        check_two(np.union1d(fitted.classes[classes_present(old.codes, staying)], labels))
+        check_two(np.union1d(fitted.classes[classes_present(old.codes, staying)], labels[weights > 0.0]))
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
-        fresh = validation.owned(like(to_numpy(features), old.X))
+        fresh = validation.as_narrow(validation.owned(like(to_numpy(features), old.X)), old.X)
+        penalties = weigh(fitted.C, fitted.class_weight, labels.tolist(), weights)
         added = exchange(
-            solution, fitted.C, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64)
+            solution, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64), penalties
         )
         model = copy.copy(self)
-        model._state = FittedState(fitted.C, classes, added)
+        model._state = replace(fitted, classes=classes, solution=added)
         self._check(model._state)
         return model
 
@@ -304,7 +347,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         coef, intercept = self.coef_, self.intercept_
         features = self._checked(X)
-        scores = features @ like(coef.T.copy(), features) + like(intercept, features)
+        scores = times(features, like(coef.T.copy(), features)) + like(intercept, features)
         wanted: Array = scores[:, 0] if len(intercept) == 1 else scores
         return wanted
 
@@ -348,8 +391,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     @property
     def multipliers_(self) -> tuple[Floats, ...]:
-        C = self._fitted.C
-        return tuple(head.alpha(C)[head.influential()] for head in self._fitted.solution.heads)
+        caps = self._fitted.solution.samples.caps
+        return tuple(head.alpha(caps)[head.influential()] for head in self._fitted.solution.heads)
 
     @property
     def support_(self) -> Ints:
@@ -357,11 +400,47 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     @property
     def rows_(self) -> Ints:
-        return np.flatnonzero(self._fitted.solution.samples.alive)
+        return np.flatnonzero(self._fitted.solution.samples.held)
 
     @property
     def held_(self) -> tuple[Ints, Floats]:
         return self.rows_, self._fitted.solution.samples.rows(self.rows_)
+
+    def features_of(self, rows: Ints) -> NDArray[Any]:
+        """The features of some samples, in the type in which they are kept.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, as in `rows_`.
+
+        Returns
+        -------
+        ndarray
+            Samples × features, in main memory.
+        """
+        return to_numpy(self._fitted.solution.samples.on_device(rows))
+
+    def scores_of(self, rows: Ints) -> Floats:
+        """The scores of some samples, as of `decision_function`.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, as in `rows_`.
+
+        Returns
+        -------
+        ndarray
+            Samples × heads; with two classes one score per sample.
+        """
+        step = max(1, SCORED_BYTES // (8 * self.n_features_in_))
+        parts = (rows[first : first + step] for first in range(0, len(rows), step))
+        return np.concatenate([to_numpy(self.decision_function(self.features_of(part))) for part in parts])
+
+    @property
+    def sample_weight_(self) -> Floats:
+        return self._fitted.solution.samples.penalties.weights[self.rows_]
 
     @property
     def work_(self) -> Work:
@@ -392,7 +471,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         arrays = {name: getattr(samples, name) for name in ("X", "lengths", "exponents", "codes")}
         fixed = [name for name, array in arrays.items() if is_numpy(array) and not array.flags.writeable]
         if fixed:
-            own = replace(samples, **{name: arrays[name].copy() for name in fixed})
+            own = replace(
+                samples, penalties=samples.penalties.copied(), **{name: arrays[name].copy() for name in fixed}
+            )
             self._state = replace(self._fitted, solution=replace(self._fitted.solution, samples=own))
 
     def _check(self, found: FittedState) -> None:
@@ -416,8 +497,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
 def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
-    X = np.abs(found.solution.samples.rows(np.flatnonzero(found.solution.samples.alive)))
-    largest = np.max(X, axis=0)
+    largest = validation.largest_by_column(found.solution.samples.X)
     known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
@@ -426,6 +506,18 @@ def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
         f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
         "are, leave out columns that are combinations of others up to rounding"
     )
+
+
+def warn_of_strangers(class_weight: dict[Any, float] | None, classes: NDArray[Any]) -> None:
+    """Say so where a weight is given for a class that nobody has, as a typing error would."""
+    known = set(classes.tolist())
+    strangers = [label for label in class_weight or () if label not in known]
+    if strangers:
+        warnings.warn(
+            f"class_weight names {', '.join(repr(validation.plain(label)) for label in strangers)}, but no sample is "
+            f"of that class: those here are {', '.join(map(repr, classes.tolist()))}",
+            stacklevel=3,
+        )
 
 
 def check_two(left: NDArray[Any]) -> None:

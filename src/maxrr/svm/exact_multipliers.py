@@ -1,11 +1,11 @@
 """The multipliers of one head to hundreds of bits: an active set method whose residuals are exact.
 
 The solver hands over the samples near the margin with its guess of their multipliers; all others are taken to stay
-inside (multiplier C) or outside (0). Of the samples near the margin some, the *basis*, have affinely independent
+inside (multiplier Cᵢ) or outside (0). Of the samples near the margin some, the *basis*, have affinely independent
 features. Asking for margins of exactly 1 in the basis gives a linear system for its multipliers. It is solved in
 float64 again and again, each time for the error that is left, which `fixed_point.py` computes without rounding: every
-round adds some forty bits. A multiplier that leaves [0, C] leaves the basis at its bound; a sample on the wrong side of
-the margin enters.
+round adds some forty bits. A multiplier that leaves [0, Cᵢ] leaves the basis at its bound; a sample on the wrong side
+of the margin enters.
 
 Nothing here has to be believed. What is handed on are multipliers that are admissible, exactly, and the weights that
 belong to them; `enclosure.py` derives from these how far the solution can be.
@@ -19,10 +19,13 @@ from maxrr.svm.arrays import Floats
 from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, share_out
 from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, Slices, integers, scaled
 from maxrr.svm.integer_basis import MOST, NOTHING, FineBasis
+from maxrr.svm.turning import ends
 
 ONE = Fixed(integers([1]), 0)
 COARSE = 44  # bits of multipliers that are fixed without being determined
-INTERIOR = 1e-9  # multipliers this far from their bounds, relative to the one furthest from them, are between them
+INTERIOR = (
+    1e-9  # multipliers this far from their bounds, as a part of Cᵢ and relative to the furthest, are between them
+)
 MOST_ROUNDS = 60  # of refinement
 STALLED = 0.25  # a round that leaves more than this of the error leads nowhere,
 MOST_PATIENCE = 3  # and this many in a row are enough
@@ -39,7 +42,7 @@ GUARD = 24  # bits by which a multiplier may be out of its bounds, or a margin o
 class Polished:
     """Admissible multipliers of the samples near the margin, and what follows from them, all of it exact.
 
-    `multipliers` are in units of C; `w` is C Σ aᵢyᵢxᵢ over all samples, `shortfall` is 1 − mᵢ of those near the margin.
+    `multipliers` are in units of C; `w` is C Σ aᵢyᵢxᵢ over all samples, `shortfall` 1 − mᵢ of those near the margin.
     """
 
     multipliers: Fixed
@@ -58,17 +61,19 @@ class Search:
     def __init__(self, near: Near, guess: Floats, b: float, bits: int, patient: bool = False) -> None:
         if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(near.steepness())):
             raise UnpolishedError("the numbers are too far apart for float64")
-        bits += max(0, int(np.frexp(near.steepness())[1]))
-        self.near, self.bits, self.unit, self.steep = near, bits, 1 << bits, max(1.0, near.steepness())
+        bits = max(bits, near.whole_bounds.bits) + max(0, int(np.frexp(near.steepness())[1]))
+        self.near, self.bits, self.steep = near, bits, max(1.0, near.steepness())
+        self.top: Integers = near.whole_bounds.at(bits)
         self.widened, self.length = False, float(np.max(np.abs(near.X), initial=0.0))
         self.signs = integers(int(sign) for sign in near.y)
         self.slices = Slices.of(near.X)
         self.most_pivots = VERY_MANY_PIVOTS if patient else MANY_PIVOTS if len(near.y) <= FEW else MOST_PIVOTS
         self.basis: Basis | FineBasis | None = None  # of the members, if it is known
-        room = np.minimum(guess, 1.0 - guess)
-        typical = float(np.max(room, initial=0.0))
-        guess = np.where(room <= INTERIOR * typical, np.round(guess), guess)
-        places = np.flatnonzero((guess > 0.0) & (guess < 1.0))
+        room = np.minimum(guess, near.bounds - guess)
+        typical, part = float(np.max(room, initial=0.0)), room / near.bounds
+        bound = near.bounds * np.round(guess / near.bounds)
+        guess = np.where(part <= INTERIOR * np.max(part, initial=0.0), bound, guess)
+        places = np.flatnonzero((guess > 0.0) & (guess < near.bounds))
         if len(places):
             basis = Basis(near, places) if len(places) <= near.X.shape[1] + 1 else None
             if basis is None or not basis.independent():
@@ -80,20 +85,20 @@ class Search:
             if basis.independent():
                 self.basis = basis
         self.members: list[int] = places.tolist()
-        coarse = min(COARSE + max(0, -int(np.frexp(typical)[1])), bits)
+        coarse = min(max(COARSE + max(0, -int(np.frexp(typical)[1])), near.whole_bounds.bits), bits)
         whole = integers(round_to(value, coarse) for value in guess)
         self.a: Integers = whole << (bits - coarse)
         self.b = round_to(b, bits)
         # Σ aᵢyᵢxᵢ and Σ aᵢyᵢ over all samples outside the basis.
         whole[self.members] = 0
         self.held = near.pull.plus(self.slices.combination(Fixed(whole * self.signs, coarse)))
-        self.held_tilt = near.tilt * self.unit + (int(np.sum(whole * self.signs)) << (bits - coarse))
+        self.held_tilt = int(near.tilt.at(bits)[0]) + (int(np.sum(whole * self.signs)) << (bits - coarse))
 
     def widen(self, bits: int) -> None:
         """Count in finer units from now on."""
         self.widened = True
         self.a, self.b, self.held_tilt = self.a << bits, self.b << bits, self.held_tilt << bits
-        self.bits, self.unit = self.bits + bits, self.unit << bits
+        self.bits, self.top = self.bits + bits, self.top << bits
 
     def run(self) -> Polished:
         """Multipliers that satisfy the optimality conditions on the samples near the margin, to about 2^−bits."""
@@ -180,24 +185,24 @@ class Search:
 
     def step_to(self, target: Integers) -> bool:
         """Go to the target, or as far as the bounds allow: then one sample leaves the basis."""
-        slack = 1 << GUARD
-        if all(-slack <= value <= self.unit + slack for value in target):
-            self.a[self.members] = integers(min(max(value, 0), self.unit) for value in target)
+        slack, tops = 1 << GUARD, self.top[self.members]
+        if all(-slack <= value <= top + slack for value, top in zip(target, tops, strict=True)):
+            self.a[self.members] = integers(min(max(value, 0), top) for value, top in zip(target, tops, strict=True))
             return True
         share, leaving = 2.0, -1
         for number, (place, value) in enumerate(zip(self.members, target, strict=True)):
-            here = int(self.a[place])
-            if not 0 <= value <= self.unit:
-                room = here if value < 0 else self.unit - here
+            here, top = int(self.a[place]), int(self.top[place])
+            if not 0 <= value <= top:
+                room = here if value < 0 else top - here
                 part = room / abs(int(value) - here)
                 if part < share:
                     share, leaving = part, number
         part = round_to(share, MANTISSA)
         for place, value in zip(self.members, target, strict=True):
             moved = int(self.a[place]) + ((int(value) - int(self.a[place])) * part >> MANTISSA)
-            self.a[place] = min(max(moved, 0), self.unit)
+            self.a[place] = min(max(moved, 0), self.top[place])
         place = self.members.pop(leaving)
-        self.a[place] = self.unit if target[leaving] > self.unit else 0
+        self.a[place] = self.top[place] if target[leaving] > self.top[place] else 0
         self.hold(place, 1)
         return False
 
@@ -208,7 +213,7 @@ class Search:
         """
         if not len(off):
             return None
-        can_rise = np.array([value < self.unit for value in self.a], dtype=bool)
+        can_rise = np.array([value < top for value, top in zip(self.a, self.top, strict=True)], dtype=bool)
         can_fall = np.array([value > 0 for value in self.a], dtype=bool)
         if not self.members and self.held_tilt:
             # No multiplier is between its bounds: first one has to make up for what is lacking.
@@ -240,28 +245,28 @@ class Search:
             self.members.append(place)
             return
         # Raising a by s while the basis gives way leaves the weights as they are: Σ yᵢaᵢ(xᵢ, 1) stays.
-        limit, leaving = (self.unit - int(self.a[place]) if rise > 0 else int(self.a[place])), -1
+        limit, leaving = (int(self.top[place] - self.a[place]) if rise > 0 else int(self.a[place])), -1
         slopes = -rise * self.near.y[place] * coefficients * self.near.y[self.members]
         for number, (member, slope) in enumerate(zip(self.members, slopes, strict=True)):
             if abs(slope) > 1e-9:
-                room = self.unit - int(self.a[member]) if slope > 0 else int(self.a[member])
+                room = int(self.top[member] - self.a[member]) if slope > 0 else int(self.a[member])
                 reach = round_to(scaled(room, self.bits) / abs(slope), self.bits)
                 if reach < limit:
                     limit, leaving = reach, number
         for member, slope in zip(self.members, slopes, strict=True):
             moved = int(self.a[member]) + round_to(scaled(limit, self.bits) * slope, self.bits)
-            self.a[member] = min(max(moved, 0), self.unit)
+            self.a[member] = min(max(moved, 0), self.top[member])
         self.a[place] += rise * limit
         if leaving >= 0:
             place, self.members[leaving] = self.members[leaving], place
-            self.a[place] = self.unit if slopes[leaving] > 0 else 0
+            self.a[place] = self.top[place] if slopes[leaving] > 0 else 0
         self.hold(place, 1)
 
     def balance(self) -> None:
         """Let Σ aᵢyᵢ be zero to the last bit, at the cost of the multiplier with the most room."""
         off = self.imbalance(self.a[self.members])
         if off and self.members:
-            room = self.a[self.members], self.unit - self.a[self.members]  # downwards, upwards
+            room = self.a[self.members], self.top[self.members] - self.a[self.members]  # downwards, upwards
             space, place = max(
                 (int(room[int(self.signs[place] * off < 0)][number]), place)
                 for number, place in enumerate(self.members)
@@ -273,7 +278,7 @@ class Search:
         """The multipliers, if they are admissible."""
         if self.imbalance(self.a[self.members]):
             raise UnpolishedError("no multiplier is between its bounds, and they do not balance")
-        if not all(0 <= value <= self.unit for value in self.a):
+        if not all(0 <= value <= top for value, top in zip(self.a, self.top, strict=True)):
             raise UnpolishedError("a multiplier is out of its bounds")
         return with_bias_nearest_zero(self.near, state)
 
@@ -286,12 +291,14 @@ def shortfall(slices: Slices, signs: Integers, w: Fixed, b: Fixed) -> Fixed:
 
 def with_bias_nearest_zero(near: Near, state: Polished) -> Polished:
     """The same weights with the b of `enclosure.py`, as far as samples near the margin tell where its interval ends."""
-    offsets = sorted(state.shortfall.values * integers(int(sign) for sign in near.y))
-    k = near.tilt + int(np.count_nonzero(near.y > 0.0))
+    offsets = state.shortfall.values * integers(int(sign) for sign in near.y)
+    order, (rises, below) = np.argsort(offsets), near.slopes()
+    first, last = ends(order, rises, below)
+    enough = below <= int(np.sum(rises))
     bits = max(state.b.bits, state.shortfall.bits)
     zero = -int(state.b.at(bits)[0])
-    low = int(offsets[k - 1]) << bits - state.shortfall.bits if 0 < k <= len(offsets) else 0
-    high = int(offsets[k]) << bits - state.shortfall.bits if 0 <= k < len(offsets) else 0
+    low = int(offsets[order[first]]) << bits - state.shortfall.bits if below > 0 and enough else 0
+    high = int(offsets[order[last]]) << bits - state.shortfall.bits if below >= 0 and last < len(order) else 0
     shift = Fixed(integers([sorted((low, zero, high))[1]]), bits)
     signed = Fixed(integers(int(sign) for sign in near.y) * shift.values[0], bits)
     return Polished(state.multipliers, state.w, state.b.plus(shift), state.shortfall.minus(signed))

@@ -65,6 +65,9 @@ class Fixed:
         bits = max(self.bits, other.bits)
         return Fixed(self.at(bits) - other.at(bits), bits)
 
+    def negated(self) -> "Fixed":
+        return Fixed(-self.values, self.bits)
+
     def times(self, factor: float) -> "Fixed":
         numerator, denominator = factor.as_integer_ratio()
         return Fixed(self.values * numerator, self.bits + denominator.bit_length() - 1)
@@ -201,4 +204,13 @@ def signed_sum(X: Floats, y: Floats) -> Fixed:
         for part in slices(rows, exponents, SUM_WIDTH):
             values, count = (values << SUM_WIDTH) + (signs @ part).astype(np.int64).astype(object), count + 1
         total = total.plus(Fixed(values << integers((exponents - lowest).tolist()), SUM_WIDTH * count - lowest))
+    return total
+
+
+def combination(X: Floats, factors: Fixed) -> Fixed:
+    """Σ factorᵢ xᵢ."""
+    total = Fixed.zeros(X.shape[1])
+    for start in range(0, len(X), ROWS_PER_SUM):
+        part = slice(start, start + ROWS_PER_SUM)
+        total = total.plus(Slices.of(X[part]).combination(Fixed(factors.values[part], factors.bits)))
     return total

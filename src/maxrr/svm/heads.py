@@ -12,7 +12,7 @@ import numpy as np
 from maxrr.parallel import Engine, InProcess, Threads, cores
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
 from maxrr.svm.deciding import TOUCHING, margin_error, with_longest
-from maxrr.svm.fixed_point import Fixed
+from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
@@ -70,11 +70,11 @@ def heads_needed(codes: Ints, alive: Bools) -> list[int]:
     return list(with_a_head(classes_present(codes, alive)))
 
 
-def solve(samples: Samples, C: float) -> Solution:
+def solve(samples: Samples) -> Solution:
     """Every head from scratch."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = from_scratch(samples, C, needed, engine_for(samples))
+    heads = from_scratch(samples, needed, engine_for(samples))
     return Solution(samples, tuple(heads), work_of(samples, cold_solves=len(needed)))
 
 
@@ -83,51 +83,52 @@ def engine_for(samples: Samples) -> Engine:
     return Threads() if is_numpy(samples.X) and cores() > 1 else InProcess()
 
 
-def from_scratch(samples: Samples, C: float, classes: list[int], engine: Engine) -> list[Head]:
+def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[Head]:
     """These heads, solved; on a graphics processor from where it can bring them."""
     if not on_accelerator(samples.X):
-        return refine(samples, C, start_heads(samples, C, classes, engine), engine)
+        return refine(samples, start_heads(samples, classes, engine), engine)
     from maxrr.svm import start_cuda  # brings torch, which arrays of NumPy do without
 
-    return from_guess(samples, C, classes, start_cuda.guess_run(samples, C, classes), engine)
+    return from_guess(samples, classes, start_cuda.guess_run(samples, classes), engine)
 
 
-def from_guess(samples: Samples, C: float, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
+def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
     """These heads, solved from a guess, or without it where it has led them astray."""
-    found = {head.positive: head for head in refine(samples, C, guess.trials(samples, C, classes), engine)}
+    found = {head.positive: head for head in refine(samples, guess.trials(samples, classes), engine)}
     failed = [positive for positive, head in found.items() if not head.certificate.solved]
     if failed:
-        for head in refine(samples, C, start_heads(samples, C, failed, engine), engine):
+        for head in refine(samples, start_heads(samples, failed, engine), engine):
             if head.certificate.relative_gap < found[head.positive].certificate.relative_gap:
                 found[head.positive] = head
     return [found[positive] for positive in classes]
 
 
-def remove(solution: Solution, C: float, positions: Ints) -> Solution:
+def remove(solution: Solution, positions: Ints) -> Solution:
     """The solution without these samples. Heads that they do not influence are not computed again."""
-    alive = solution.samples.alive.copy()
-    alive[positions] = False
-    return move(replace(solution.samples, alive=alive), C, solution, positions)
+    held = solution.samples.held.copy()
+    held[positions] = False
+    return move(replace(solution.samples, held=held), solution, positions)
 
 
 def exchange(
-    solution: Solution, C: float, leaving: Ints, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints
+    solution: Solution, leaving: Ints, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties
 ) -> Solution:  # fmt: skip
     """The solution without some samples and with others; `sizes` are lengths and exponents of these."""
     old = solution.samples
-    alive = old.alive.copy()
-    alive[leaving] = False
+    held = old.held.copy()
+    held[leaving] = False
     samples = Samples(
         namespace(old.X).concat([old.X, X]),
         np.concatenate([old.lengths, sizes[0]]),
         np.concatenate([old.exponents, sizes[1]]),
         np.concatenate([old.codes, codes]),
-        np.concatenate([alive, np.ones(len(codes), dtype=bool)]),
+        np.concatenate([held, np.ones(len(codes), dtype=bool)]),
+        old.penalties.followed_by(penalties),
     )
-    return move(samples, C, solution, np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))]))
+    return move(samples, solution, np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))]))
 
 
-def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solution:
+def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
     samples = samples.counting()
     known = {head.positive: head for head in solution.heads}
@@ -143,16 +144,16 @@ def move(samples: Samples, C: float, solution: Solution, changed: Ints) -> Solut
             continue
         margins = extend_margins(samples, head)
         if influences(head, samples, margins, changed):
-            trials.append(resume(samples, C, head, margins, width))
+            trials.append(resume(samples, head, margins, width))
         else:
             ready[positive] = keep_head(head, samples, margins, changed)
-    for head in refine(samples, C, trials, InProcess()):
+    for head in refine(samples, trials, InProcess()):
         if head.certificate.solved:
             ready[head.positive] = head
         else:
             unknown.append(head.positive)
     if unknown:
-        for head in from_scratch(samples, C, unknown, engine_for(samples)):
+        for head in from_scratch(samples, unknown, engine_for(samples)):
             ready[head.positive] = head
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, work_of(samples, len(unknown)))
@@ -169,7 +170,8 @@ def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head 
     if len(present) != 2 or positive != present[0]:
         return None
     head = known[present[1]]
-    inside = head.known and InsideSum(head.known.places, Fixed(-head.known.total.values, head.known.total.bits))
+    sums = head.known
+    inside = sums and InsideSum(sums.places, sums.total.negated(), sums.tilt.negated())
     return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=inside)
 
 
@@ -196,10 +198,10 @@ def keep_head(head: Head, samples: Samples, margins: Floats, changed: Ints) -> H
     return replace(head, margins=margins, certificate=with_longest(head.certificate, samples))
 
 
-def resume(samples: Samples, C: float, head: Head, margins: Floats, width: float) -> Trial:
+def resume(samples: Samples, head: Head, margins: Floats, width: float) -> Trial:
     """A trial that starts at a head solved for almost these samples."""
-    alpha = np.where(margins < 1.0, C, 0.0)
-    alpha[head.inside], alpha[head.on_margin] = C, head.multipliers
+    alpha = np.where(margins < 1.0, samples.caps, 0.0)
+    alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,

@@ -22,6 +22,7 @@ from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
+from maxrr.svm.penalties import ClassWeight, Penalties, weigh
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import Guess
 
@@ -59,6 +60,8 @@ def influential_in(
     y: ArrayLike,
     *,
     C: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
     masks: Iterable[Bools | None] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Influence]:
@@ -75,6 +78,8 @@ def influential_in(
         Class labels, the same for all runs.
     C
         Weight of the losses, as in `LinearSVM`.
+    sample_weight, class_weight
+        What each sample and each class weighs, as in `LinearSVM`; the same for all runs.
     masks
         For each run the samples that take part in it, as booleans; None stands for all. On a graphics processor
         neighbouring runs with the same array are begun together.
@@ -94,18 +99,21 @@ def influential_in(
     """
     C = validation.penalty(C)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
-    _, codes = validation.classes(validation.labels(array, len(np.atleast_1d(array)), None))
-    return spread(runs, repeat(None) if masks is None else masks, without_features(codes), C, progress)
+    labels = validation.labels(array, len(np.atleast_1d(array)), None)
+    weights = validation.sample_weights(sample_weight, len(labels))
+    _, codes = validation.classes(labels, weights)
+    penalties = weigh(C, validation.class_weights(class_weight), labels.tolist(), weights)
+    return spread(runs, repeat(None) if masks is None else masks, without_features(codes, penalties), progress)
 
 
-def without_features(codes: Ints) -> Samples:
+def without_features(codes: Ints, penalties: Penalties) -> Samples:
     """What the runs have in common."""
-    nothing, count = np.zeros((len(codes), 0)), len(codes)
-    return Samples(nothing, np.zeros(count), np.zeros(count, dtype=np.int64), codes, np.ones(count, dtype=bool))
+    nothing, count, everyone = np.zeros((len(codes), 0)), len(codes), np.ones(len(codes), dtype=bool)
+    return Samples(nothing, np.zeros(count), np.zeros(count, dtype=np.int64), codes, everyone, penalties)
 
 
 def spread(
-    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, C: float, progress: Progress | None
+    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, progress: Progress | None
 ) -> Iterator[Influence]:  # fmt: skip
     """All runs over all cores. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
@@ -113,11 +121,12 @@ def spread(
     def jobs() -> Iterator[Job]:
         nonlocal taken
         for group, mask in groups(zip(runs, masks, strict=False)):
-            for X, guess in begin_runs(group, mask, blank, C):
+            for X, guess in begin_runs(group, mask, blank):
                 taken += 1
                 yield taken - 1, X, mask, guess
 
-    with closing(Processes().map(solve_run, jobs(), blank.codes, C)) as solved:
+    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds
+    with closing(Processes().map(solve_run, jobs(), *shared)) as solved:
         try:
             for found in solved:
                 yield found
@@ -137,11 +146,11 @@ def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list
 
 
 def begin_runs(
-    group: list[AnyArray], mask: Bools | None, blank: Samples, C: float
+    group: list[AnyArray], mask: Bools | None, blank: Samples
 ) -> Iterator[tuple[AnyArray | ValueError, Guess | None]]:
     """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
-    guesses = iter(guess_on_device([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask), C))
+    guesses = iter(guess_on_device([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask)))
     for X, features in zip(group, checked, strict=True):
         if isinstance(features, ValueError):
             yield features, None
@@ -151,7 +160,7 @@ def begin_runs(
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
     """Those samples that take part."""
-    return blank if mask is None else replace(blank, alive=np.asarray(mask, dtype=bool))
+    return blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
 
 
 def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
@@ -166,7 +175,7 @@ def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
         return error
 
 
-def guess_on_device(features: list[AnyArray], blank: Samples, C: float) -> list[Guess | None]:
+def guess_on_device(features: list[AnyArray], blank: Samples) -> list[Guess | None]:
     """Where the heads of each run are, if a device has worked on them."""
     there = [X for X in features if on_accelerator(X)]
     if not there:
@@ -175,7 +184,7 @@ def guess_on_device(features: list[AnyArray], blank: Samples, C: float) -> list[
 
     classes = heads_needed(blank.codes, blank.alive)
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, C, classes)])
+    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes)])
     return [next(found) if on_accelerator(X) else None for X in features]
 
 
@@ -196,19 +205,19 @@ def filled(blank: Samples, features: AnyArray) -> Samples:
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
-def solve_run(job: Job, codes: Ints, C: float) -> Influence:
+def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) -> Influence:
     """What a worker does for one run; its errors name the run."""
     number, X, mask, guess = job
     try:
         if isinstance(X, ValueError):
             raise X
-        blank = masked(without_features(np.array(codes)), mask)
+        blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
         needed = heads_needed(samples.codes, samples.alive)
         if guess is None:
-            heads = from_scratch(samples, C, needed, InProcess())
+            heads = from_scratch(samples, needed, InProcess())
         else:
-            heads = from_guess(samples, C, needed, guess, InProcess())
+            heads = from_guess(samples, needed, guess, InProcess())
     except ValueError as error:
         raise ValueError(f"run {number}: {error}") from error
     except Exception as error:

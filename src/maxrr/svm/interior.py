@@ -2,9 +2,9 @@
 
 It follows the central path of
 
-    minimise ½|w|² + C Σ ξᵢ  under  yᵢ(w·xᵢ + b) − 1 + ξᵢ = sᵢ,  sᵢ ≥ 0,  ξᵢ ≥ 0
+    minimise ½|w|² + Σ Cᵢξᵢ  under  yᵢ(w·xᵢ + b) − 1 + ξᵢ = sᵢ,  sᵢ ≥ 0,  ξᵢ ≥ 0
 
-with multipliers aᵢ of the first bound and gᵢ of the second, aᵢ + gᵢ = 1 in units of C, by Mehrotra's predictor and
+with multipliers aᵢ of the first bound and gᵢ of the second, aᵢ + gᵢ = Cᵢ, in units of C, by Mehrotra's predictor and
 corrector. Ties, dead columns and weights of zero are nothing special on that path, and it needs a few dozen steps
 whatever the data: each costs one product of the samples with themselves, and one small positive definite system. It
 ends near the solution, in the middle of the multipliers that fit; `deciding.py` goes the rest of the way.
@@ -40,19 +40,19 @@ class Path:
         return float(self.a @ self.s + self.g @ self.xi) / (2 * len(self.a))
 
 
-def follow(X: Floats, y: Floats, C: float) -> Path:
-    """The end of the central path, to about rounding. X is best centred."""
+def follow(X: Floats, y: Floats, C: float, bounds: Floats) -> Path:
+    """The end of the central path, to about rounding. X is best centred; Cᵢ are `C` · `bounds`."""
     n, d = X.shape
     Z = y[:, None] * X
-    path = Path(np.zeros(d), 0.0, np.full(n, 0.5), np.full(n, 0.5), np.ones(n), np.full(n, 2.0))
+    path = Path(np.zeros(d), 0.0, 0.5 * bounds, 0.5 * bounds, np.ones(n), np.full(n, 2.0))
     best, kept, waited = np.inf, path, 0
     for _ in range(MOST_STEPS):
-        # 1. What is missing: w = C Σ aᵢyᵢxᵢ, Σ aᵢyᵢ = 0, and the definition of s.
+        # 1. What is missing: w = C · Σ aᵢyᵢxᵢ, Σ aᵢyᵢ = 0, and the definition of s.
         lacking_w = C * (path.a @ Z) - path.w
         lacking_b = float(path.a @ y)
         lacking_s = 1.0 - (Z @ path.w + y * path.b) - path.xi + path.s
         mu = path.complementarity()
-        objective = 0.5 * float(path.w @ path.w) / C + float(np.sum(path.xi))
+        objective = 0.5 * float(path.w @ path.w) / C + float(np.sum(bounds * path.xi))
         if mu < BETTER * best:
             best, kept, waited = mu, path, 0
         else:

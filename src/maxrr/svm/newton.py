@@ -1,14 +1,15 @@
 """Newton's method on a smoothed problem: from any starting point to nearly the solution of one head.
 
 The hinge has a kink, so Newton cannot be applied to it directly. The method of multipliers smooths it *around the
-current multipliers*: given centres αᵢ and a steepness σ, minimise
+current multipliers*: given centres αᵢ and steepnesses σᵢ, minimise
 
-    ½|w|² − pull·w − tilt·b + Σ ψᵢ(1 − mᵢ),    ψᵢ(t) = max_{0≤a≤capᵢ} a·t − (a − αᵢ)²/2σ,
+    ½|w|² − pull·w − tilt·b + Σ ψᵢ(1 − mᵢ),    ψᵢ(t) = max_{0≤a≤capᵢ} a·t − (a − αᵢ)²/2σᵢ,
 
-whose slope in t is the new multiplier clip(αᵢ + σt, 0, capᵢ). Repeating this with the new multipliers as centres
-converges to the solution of the SVM itself, for any σ, and the faster the larger σ is. Only samples strictly between
-their bounds (the *band*) have curvature, so a Newton step costs one product with the working set, one with its
-transpose, and a d × d system over the band. `pull` and `tilt` carry the samples outside the working set.
+whose slope in t is the new multiplier clip(αᵢ + σᵢt, 0, capᵢ). Repeating this with the new multipliers as centres
+converges to the solution of the SVM itself, for any σᵢ, and the faster the larger they are. Where samples weigh
+differently σᵢ is the same share of capᵢ for all, which smooths every kink over the same width of margins. Only samples
+strictly between their bounds (the *band*) have curvature, so a Newton step costs one product with the working set, one
+with its transpose, and a d × d system over the band. `pull` and `tilt` carry the samples outside the working set.
 
 This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & Toh 2018), with the paper's α and C.
 """
@@ -16,7 +17,7 @@ This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & 
 import math
 from dataclasses import dataclass
 
-from maxrr.svm.arrays import AnyArray, namespace, solve_positive
+from maxrr.svm.arrays import AnyArray, combined, namespace, solve_positive, times, wide
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms
@@ -39,6 +40,11 @@ class Smoothed:
     sigma: float
     pull: AnyArray
     tilt: float
+    share: AnyArray | None = None  # σᵢ/σ, if they are not all 1
+
+    def steepened(self, values: AnyArray) -> AnyArray:
+        """valuesᵢ · σᵢ/σ."""
+        return values if self.share is None else self.share * values
 
 
 @dataclass
@@ -62,14 +68,14 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
     xp = namespace(X)
     # With tiny features all margins are within rounding of b: counting b from where it starts keeps their digits.
     base, shift = 1.0 - y * b, 0.0
-    start = shortfall = base - y * (X @ w)
+    start = shortfall = base - y * times(X, w)
     steps, strayed, bottom = 0, False, xp.zeros_like(cap)
     while True:
         # 1. Multipliers and gradient at this point.
-        raised = problem.centre + sigma * shortfall
+        raised = problem.centre + sigma * problem.steepened(shortfall)
         multipliers = xp.minimum(xp.maximum(raised, bottom), cap)
         signed = multipliers * y
-        gradient_w = w - problem.pull - signed @ X
+        gradient_w = w - problem.pull - combined(signed, X)
         gradient_b = -problem.tilt - float(xp.sum(signed))
         if abs(gradient_b) <= ROUNDING * (abs(problem.tilt) + float(xp.sum(multipliers))):
             gradient_b = 0.0  # the classes balance as well as sums can tell
@@ -79,28 +85,29 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
         if error <= tolerance * math.sqrt(float(multipliers @ multipliers)) or steps == MOST_STEPS or strayed:
             break
         # 2. Newton's direction. Centring the band separates w from b and keeps the system well conditioned.
-        step_w, step_b = direction(X, in_band, n_band, sigma, gradient_w, gradient_b)
-        change = y * (X @ step_w + step_b)
+        step_w, step_b = direction(X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b)
+        change = y * (times(X, step_w) + step_b)
         # 3. The exact minimiser along it: the function is piecewise quadratic there.
         slope = float(gradient_w @ step_w) + gradient_b * step_b
         size = line_search(
-            raised, cap, sigma, change, slope,
+            raised, cap, sigma, change, problem.steepened(change), slope,
             offset=float((w - problem.pull) @ step_w) - problem.tilt * step_b,
             curvature=float(step_w @ step_w),
         )  # fmt: skip
         if size == 0.0:
             break
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
-        shortfall = base - y * (X @ w + shift) if steps % 8 == 0 else shortfall - size * change
+        shortfall = base - y * (times(X, w) + shift) if steps % 8 == 0 else shortfall - size * change
         strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
     spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
     return Point(w, b + shift, multipliers, spread, strayed)
 
 
 def direction(
-    X: AnyArray, in_band: AnyArray, n_band: int, sigma: float, gradient_w: AnyArray, gradient_b: float
-) -> tuple[AnyArray, float]:
-    """Newton's direction for curvature I + σ Σ (xᵢ, 1)(xᵢ, 1)ᵀ over the band."""
+    X: AnyArray, in_band: AnyArray, n_band: int, sigma: float, share: AnyArray | None, gradient_w: AnyArray,
+    gradient_b: float,
+) -> tuple[AnyArray, float]:  # fmt: skip
+    """Newton's direction for curvature I + Σ σᵢ(xᵢ, 1)(xᵢ, 1)ᵀ over the band."""
     xp = namespace(X)
     if n_band == 0:  # no curvature in b: first balance the classes, then shrink w; the line search finds the step
         if gradient_b != 0.0:
@@ -108,9 +115,14 @@ def direction(
         return -gradient_w, 0.0
     chosen = xp.nonzero(in_band)[0]
     stride = -(-n_band // MOST_BAND_ROWS)
-    centred = xp.take(X, chosen[::stride], axis=0)
-    mean = xp.mean(centred, axis=0)
-    centred -= mean
+    centred = wide(xp.take(X, chosen[::stride], axis=0))
+    if share is None:
+        mean, size = xp.mean(centred, axis=0), float(n_band)
+        centred -= mean
+    else:
+        part = xp.take(share, chosen[::stride], axis=0)
+        mean, size = part @ centred / xp.sum(part), float(xp.sum(xp.take(share, chosen, axis=0)))
+        centred = (centred - mean) * xp.sqrt(part)[:, None]
     gradient = gradient_w - gradient_b * mean
     dimension = X.shape[1]
     if n_band < dimension:  # the small system (Woodbury): accurate in the directions the band does not see
@@ -120,16 +132,18 @@ def direction(
     else:
         hessian = (sigma * stride) * (centred.T @ centred)
         step_w = -solve_positive(hessian, 1.0 + RIDGE * float(xp.linalg.trace(hessian)), gradient)
-    return step_w, -gradient_b / (sigma * n_band) - float(mean @ step_w)
+    return step_w, -gradient_b / (sigma * size) - float(mean @ step_w)
 
 
 def line_search(
-    raised: AnyArray, cap: AnyArray, sigma: float, change: AnyArray, slope: float, *, offset: float, curvature: float
-) -> float:
+    raised: AnyArray, cap: AnyArray, sigma: float, change: AnyArray, fall: AnyArray, slope: float,
+    *, offset: float, curvature: float,
+) -> float:  # fmt: skip
     """The step at which the slope along a direction vanishes: a safeguarded Newton iteration on a monotone function.
 
-    The slope at step s is offset + s·curvature − Σ clip(raisedᵢ − sσ·changeᵢ, 0, capᵢ)·changeᵢ. Returns 0.0 when the
-    direction does not descend, which at this accuracy means that rounding has taken over.
+    The slope at step s is offset + s·curvature − Σ clip(raisedᵢ − sσ·fallᵢ, 0, capᵢ)·changeᵢ, where fall is change
+    times σᵢ/σ. Returns 0.0 when the direction does not descend, which at this accuracy means that rounding has taken
+    over.
     """
     xp = namespace(raised)
     if not slope < 0.0:
@@ -137,7 +151,7 @@ def line_search(
     low, high, step = 0.0, math.inf, 1.0
     bottom = xp.zeros_like(cap)
     for _ in range(80):
-        moved = raised - (step * sigma) * change
+        moved = raised - (step * sigma) * fall
         here = offset + step * curvature - float(xp.minimum(xp.maximum(moved, bottom), cap) @ change)
         if abs(here) <= LINE_SEARCH_TOLERANCE * -slope:
             return step
@@ -146,7 +160,7 @@ def line_search(
         else:
             low = step
         bending = xp.where((moved > 0.0) & (moved < cap), change, bottom)
-        growth = curvature + sigma * float(bending @ bending)
+        growth = curvature + sigma * float(bending @ fall)
         proposal = step - here / growth if growth > 0.0 else math.inf
         if not low < proposal < high:
             proposal = 0.5 * (low + high) if high < math.inf else 10.0 * step

@@ -38,7 +38,7 @@ class Rows:
     columns: Tensor  # (runs, blocks, D, BLOCK): the same, the other way round
     y: Tensor  # (heads, rows): ±1
     cap: Tensor  # (heads, rows): upper bounds of the multipliers, 0 where a block is filled up
-    steepness: Tensor  # (heads, 1): σ of a smoothing of width 1
+    steepness: Tensor  # (heads, 1), or (heads, rows) where samples weigh differently: σ of a smoothing of width 1
     decay: Tensor  # (heads, D)
 
     def scores(self, v: Tensor) -> Tensor:

@@ -1,12 +1,14 @@
 """What the solver works on: samples with their classes, and one head among them, solved or not yet."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, to_numpy
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, times, to_numpy, wide
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.fixed_point import Fixed
+from maxrr.svm.penalties import Penalties
 
 
 @dataclass
@@ -22,15 +24,32 @@ class Samples:
     """All samples of a model. Erased ones keep their place, but not their contents.
 
     `lengths` are those of the rows of X, and `exponents` the least c with all numbers of a row below 2^c in size;
-    `codes` numbers the class of each sample.
+    `codes` numbers the class of each sample. Those that are held and have a weight are `alive`: they take part.
     """
 
     X: AnyArray
     lengths: Floats
     exponents: Ints
     codes: Ints
-    alive: Bools
+    held: Bools
+    penalties: Penalties
     counter: Counter = field(default_factory=Counter, compare=False)
+
+    @cached_property
+    def alive(self) -> Bools:
+        """Which samples the problem is about."""
+        part: Bools = self.held & (self.penalties.weights > 0.0)
+        return part
+
+    @property
+    def caps(self) -> Floats:
+        """Cᵢ, the upper bounds of the multipliers."""
+        return self.penalties.caps
+
+    @property
+    def bounds(self) -> Floats:
+        """The same in units of C."""
+        return self.penalties.bounds
 
     def counting(self) -> "Samples":
         """The same samples, with a counter at zero."""
@@ -44,21 +63,22 @@ class Samples:
         """X @ weights (d × heads): one pass over the data."""
         self.counter.passes += 1
         self.counter.rows += len(self.codes)
-        return to_numpy(self.X @ like(weights, self.X))
+        return to_numpy(times(self.X, like(weights, self.X)))
 
     def everything(self) -> AnyArray:
-        """All features, where they are."""
+        """All features, where and as they are."""
         self.counter.rows += len(self.codes)
         return self.X
 
     def on_device(self, positions: Ints) -> AnyArray:
-        """Some samples' features, where X is."""
+        """Some samples' features, where and as X is."""
         self.counter.rows += len(positions)
         return rows(self.X, positions)
 
     def rows(self, positions: Ints) -> Floats:
-        """Some samples' features in main memory."""
-        return to_numpy(self.on_device(positions))
+        """Some samples' features in main memory, in float64."""
+        found: Floats = wide(to_numpy(self.on_device(positions)))
+        return found
 
     def longest(self, chosen: Bools | Ints) -> float:
         """The length of the longest among the chosen samples, 0.0 if there are none."""
@@ -66,15 +86,20 @@ class Samples:
 
     def column(self, number: int, chosen: Ints) -> Floats:
         """One feature of the chosen samples."""
-        return to_numpy(self.X[:, number])[chosen]
+        found: Floats = wide(to_numpy(self.X[:, number])[chosen])
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class InsideSum:
-    """Σ yᵢxᵢ over samples inside the margin, without rounding: kept, so that removing one costs one row."""
+    """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over samples inside the margin, without rounding: kept, so that removing one costs one row.
+
+    The cᵢ are Cᵢ in units of C.
+    """
 
     places: Ints
     total: Fixed
+    tilt: Fixed  # one number
 
 
 @dataclass(frozen=True)
@@ -82,7 +107,7 @@ class Head:
     """One head, solved: weights, the samples on its margin and inside it, and the certificate.
 
     `margins` holds yᵢ(w·xᵢ + b) for every sample, infinite where a sample was erased; `multipliers` those of the
-    samples on the margin (the ones inside have C, the rest 0).
+    samples on the margin (the ones inside have Cᵢ, the rest 0).
     """
 
     positive: int
@@ -101,10 +126,10 @@ class Head:
         mask[self.on_margin] = mask[self.inside] = True
         return mask
 
-    def alpha(self, C: float) -> Floats:
+    def alpha(self, caps: Floats) -> Floats:
         """All multipliers."""
         alpha = np.zeros(len(self.margins))
-        alpha[self.inside] = C
+        alpha[self.inside] = caps[self.inside]
         alpha[self.on_margin] = self.multipliers
         return alpha
 
@@ -137,11 +162,6 @@ class Trial:
             self.pull = self.pull + signed @ samples.rows(changed)
             self.tilt += float(np.sum(signed))
         self.held = held
-
-    def between(self, C: float) -> Bools:
-        """Which samples have multipliers strictly between their bounds."""
-        found: Bools = (self.alpha > 0.0) & (self.alpha < C)
-        return found
 
     def with_held(self, working: Ints, alpha: Floats) -> Floats:
         """All multipliers: those of a working set, and the ones taken for granted."""

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.arrays import Bools, Floats, Ints, times
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
+from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
 
 
@@ -39,22 +40,35 @@ def taken(model: LinearSVM) -> list[HeadState]:
     ]  # fmt: skip
 
 
-def restored(C: float, features: Floats, labels: NDArray[Any], alive: Bools, heads: list[HeadState]) -> LinearSVM:
-    """The model that these heads were taken from. Rows that are not alive may hold anything."""
-    classes = np.unique(labels[alive])
-    codes = np.where(alive, np.searchsorted(classes, labels), -1).astype(np.int64)
-    X = validation.owned(np.where(alive[:, None], features, 0.0))
-    samples = Samples(X, *validation.sizes(X), codes, alive.copy())
-    scores = X @ np.stack([head.w for head in heads], axis=1)
+def restored(
+    C: float, features: NDArray[Any], labels: NDArray[Any], held: Bools, heads: list[HeadState],
+    *, sample_weight: Floats | None = None, class_weight: ClassWeight | None = None,
+    copy_X: bool = True,
+) -> LinearSVM:  # fmt: skip
+    """The model that these heads were taken from. Rows that are not held may hold anything.
+
+    `sample_weight` has one number for each row, and is None for a model without weights. Without a copy
+    the model works on the array of features itself, where it can.
+    """
+    classes = np.unique(labels[held])
+    codes = np.where(held, np.searchsorted(classes, labels), -1).astype(np.int64)
+    X = features if not copy_X and validation.can_keep(features) else validation.owned(features)
+    X[~held] = 0.0
+    by_class = validation.class_weights(class_weight)
+    weights = np.ones(len(held)) if sample_weight is None else np.where(held, sample_weight, 1.0)
+    penalties = weigh(C, by_class, labels.tolist(), validation.sample_weights(weights, len(held)))
+    penalties.erase(np.flatnonzero(~held))
+    samples = Samples(X, *validation.sizes(X), codes, held.copy(), penalties)
+    scores = times(X, np.stack([head.w for head in heads], axis=1))
     solved = []
     for state, score in zip(heads, scores.T, strict=True):
         positive = int(np.searchsorted(classes, state.label))
-        margins = np.where(alive, samples.signs(positive) * (score + state.b), np.inf)
+        margins = np.where(samples.alive, samples.signs(positive) * (score + state.b), np.inf)
         parts = (state.w, state.b, margins, state.on_margin, state.inside, state.multipliers, state.certificate)
         solved.append(Head(positive, *parts))
-    if [head.positive for head in solved] != heads_needed(codes, alive):
+    if [head.positive for head in solved] != heads_needed(codes, samples.alive):
         raise ValueError("the heads are not those of the samples' classes")
-    model = LinearSVM(C=C)
+    model = LinearSVM(C=C, class_weight=class_weight)
     model.n_features_in_ = X.shape[1]
-    model._state = FittedState(C, classes, Solution(samples, tuple(solved), Work()))
+    model._state = FittedState(C, by_class, classes, Solution(samples, tuple(solved), Work()))
     return model

@@ -36,14 +36,14 @@ class Guess:
     sample: Ints
     multiplier: Floats
 
-    def trials(self, samples: Samples, C: float, classes: list[int]) -> list[Trial]:
+    def trials(self, samples: Samples, classes: list[int]) -> list[Trial]:
         """Unfinished heads at this guess. One pass over the data for all."""
         scores = samples.scores(self.w.T.copy())
         found = []
         for number, positive in enumerate(classes):
             y = samples.signs(positive)
             margins = np.where(samples.alive, y * (scores[:, number] + self.b[number]), np.inf)
-            alpha = np.where(margins < 1.0, C, 0.0)
+            alpha = np.where(margins < 1.0, samples.caps, 0.0)
             mine = self.head == number
             alpha[self.sample[mine]] = self.multiplier[mine]
             width = float(self.width[number])
@@ -56,39 +56,42 @@ class Guess:
         return found
 
 
-def start_heads(samples: Samples, C: float, classes: list[int], engine: Engine) -> list[Trial]:
+def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Trial]:
     """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
     order = np.flatnonzero(samples.alive)
-    guesses = for_each_head(engine, lambda positive: guess_head(samples, C, positive, order), classes)
+    guesses = for_each_head(engine, lambda positive: guess_head(samples, positive, order), classes)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
     for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):
         y = samples.signs(positive)
         margins = np.where(samples.alive, y * (score + b), np.inf)
-        alpha = np.where(samples.alive, centres(1.0 - margins, np.full(len(y), C), width), 0.0)
+        alpha = np.where(samples.alive, centres(1.0 - margins, samples.caps, width), 0.0)
         trials.append(Trial(positive, y, w, b, margins, alpha, width, 1.0, np.zeros(len(y)), np.zeros_like(w), 0.0))
     return trials
 
 
-def guess_head(samples: Samples, C: float, positive: int, order: Ints) -> tuple[Floats, float, float]:
+def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, float, float]:
     """Weights, bias and a width to go on with."""
-    w, width = np.zeros(samples.X.shape[1]), first_width(samples, C)
+    w, width = np.zeros(samples.X.shape[1]), first_width(samples)
     if len(order) <= ENOUGH:
         return w, 0.0, width
     y = samples.signs(positive)
     chosen, weight = thin(order, y)
-    return solve_roughly(
-        samples.rows(chosen), y[chosen], C * weight, width, float(np.mean(samples.lengths[chosen])) or 1.0
+    cap, length = (
+        samples.penalties.C * (samples.bounds[chosen] * weight),
+        float(np.mean(samples.lengths[chosen])) or 1.0,
     )
+    return solve_roughly(samples.rows(chosen), y[chosen], cap, samples.penalties.even, width, length)
 
 
-def first_width(samples: Samples, C: float) -> float:
+def first_width(samples: Samples) -> float:
     """Wide enough for every sample to be in the band, and for multipliers far below C to be resolved.
 
     On separable data multipliers are of the order of 1/|x|², which may be a tiny fraction of C: smoothing with a
     steepness of C would drown them in rounding.
     """
-    return max(WIDEST, 0.5 * C * float(np.mean(samples.lengths[samples.alive] ** 2)))
+    steepness = samples.bounds[samples.alive] * samples.lengths[samples.alive] ** 2
+    return max(WIDEST, 0.5 * samples.penalties.C * float(np.mean(steepness)))
 
 
 def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:
@@ -97,11 +100,15 @@ def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:
     return np.clip(np.minimum(0.5 * cap, WIDEST * sigma) + sigma * shortfall, 0.0, cap)
 
 
-def solve_roughly(X: Floats, y: Floats, cap: Floats, width: float, length: float) -> tuple[Floats, float, float]:
+def solve_roughly(
+    X: Floats, y: Floats, cap: Floats, even: bool, width: float, length: float
+) -> tuple[Floats, float, float]:
     """Newton on ever narrower smoothings of a small problem; where it ends, and a width to go on with."""
     w, b, alpha = np.zeros(X.shape[1]), 0.0, centres(np.ones(len(y)), cap, width)
+    typical = float(np.mean(cap))
+    share = None if even else cap / typical  # what samples stand for alone makes little difference
     while True:
-        problem = newton.Smoothed(X, y, cap, alpha, float(np.mean(cap)) / (2.0 * width), np.zeros(X.shape[1]), 0.0)
+        problem = newton.Smoothed(X, y, cap, alpha, typical / (2.0 * width), np.zeros(X.shape[1]), 0.0, share)
         point = newton.minimise(problem, w, b, length, ACCURACY * min(1.0, width), np.inf)
         w, b, alpha = point.w, point.b, point.multipliers
         if width <= NARROWEST:

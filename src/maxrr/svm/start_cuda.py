@@ -31,6 +31,8 @@ class RunSamples:
     X: Tensor  # (runs, n, D)
     y: Tensor  # (heads of a run, n): the same for all runs, as are the samples that are alive
     alive: Tensor  # (n)
+    bounds: Tensor  # (n): Cᵢ in units of C
+    even: bool  # whether they are all the same
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what was subtracted from the features
     length: Tensor  # (runs, 1), what they were divided by
@@ -45,10 +47,11 @@ class RunSamples:
         X = pad(self.X.gather(1, chosen[:, :, None].expand(-1, -1, self.X.shape[2])), (0, 0, 0, filling))
         y = pad(self.y.expand(runs, -1, -1).gather(2, chosen[:, None].expand(-1, heads, -1)), (0, filling))
         blocks = X.view(runs, -1, BLOCK, X.shape[2])
-        steepness = 0.5 * cap.sum(1) / (cap > 0.0).sum(1)
+        caps = each_head(pad(cap, (0, filling)), heads)
+        # What samples stand for alone makes little difference to how steep their smoothing should be.
+        steepness = each_head((0.5 * cap.sum(1) / (cap > 0.0).sum(1))[:, None], heads) if self.even else 0.5 * caps
         return Rows(
-            blocks, blocks.mT.contiguous(), y.flatten(0, 1), each_head(pad(cap, (0, filling)), heads),
-            each_head(steepness[:, None], heads), each_head(self.decay, heads),
+            blocks, blocks.mT.contiguous(), y.flatten(0, 1), caps, steepness, each_head(self.decay, heads)
         )  # fmt: skip
 
 
@@ -57,20 +60,21 @@ def each_head(of_runs: Tensor, heads: int) -> Tensor:
     return of_runs.repeat_interleave(heads, 0)
 
 
-def guess_run(samples: Samples, C: float, classes: list[int]) -> Guess:
+def guess_run(samples: Samples, classes: list[int]) -> Guess:
     """Every head near its solution."""
-    (found,) = guess_runs(samples, [samples.everything()], C, classes)
+    (found,) = guess_runs(samples, [samples.everything()], classes)
     return found
 
 
-def guess_runs(samples: Samples, features: list[Tensor], C: float, classes: list[int]) -> list[Guess]:
+def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
     """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
     run, heads = prepare(samples, torch.stack(features), classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
-    v = find_direction(run, samples, C)
+    v = find_direction(run, samples)
+    caps = samples.penalties.C * run.bounds
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
-    alpha = centres(shortfall, C * run.alive.to(v.dtype), v.new_full((), 2.0 * ROUGH))
+    alpha = centres(shortfall, caps * run.alive, v.new_full((), 2.0 * ROUGH))
     # 2. The samples that count. The others are taken to have no influence, which is looked at again each time.
     for narrowest in STAGES:
         counts = (shortfall >= -FAR).any(1) & run.alive
@@ -78,7 +82,7 @@ def guess_runs(samples: Samples, features: list[Tensor], C: float, classes: list
         if not 0 < most <= MOST or not bool(counts.any(1).all()):
             break
         near = counts.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
-        cap = C * counts.gather(1, near).to(v.dtype)
+        cap = caps[near] * counts.gather(1, near)
         rows, places = run.only(near, cap), near[:, None].expand(-1, heads, -1)
         begun = pad(alpha.gather(2, places) * (cap > 0.0)[:, None], (0, -most % BLOCK))
         found = minimise(rows, Heads(v.flatten(0, 1), begun.flatten(0, 1), width), narrowest)
@@ -89,12 +93,12 @@ def guess_runs(samples: Samples, features: list[Tensor], C: float, classes: list
     w = v[:, :, :-1] / run.length[:, :, None]
     b = v[:, :, -1] - (w @ run.origin[:, :, None])[:, :, 0]
     width = width.view_as(b)
-    return [describe(*parts, C) for parts in zip(w, b, width, alpha, strict=True)]
+    return [describe(*parts, caps) for parts in zip(w, b, width, alpha, strict=True)]
 
 
-def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, C: float) -> Guess:
+def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -> Guess:
     """One run's guess, in main memory."""
-    between = torch.nonzero((alpha > 0.0) & (alpha < C))
+    between = torch.nonzero((alpha > 0.0) & (alpha < caps))
     return Guess(
         to_numpy(w), to_numpy(b), to_numpy(width),
         head=to_numpy(between[:, 0]), sample=to_numpy(between[:, 1]), multiplier=to_numpy(alpha[tuple(between.T)]),
@@ -110,19 +114,24 @@ def prepare(samples: Samples, X: Tensor, classes: list[int]) -> RunSamples:
     decay = pad((1.0 / length.square()).expand(-1, X.shape[2]), (0, 1))
     codes = torch.as_tensor(samples.codes, device=X.device)
     y = torch.where(codes == torch.as_tensor(classes, device=X.device)[:, None], 1.0, -1.0).to(X.dtype)
-    alive = torch.as_tensor(samples.alive, device=X.device)
-    return RunSamples(pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, decay, origin, length)
+    alive, bounds = (torch.as_tensor(part, device=X.device) for part in (samples.alive, samples.bounds))
+    return RunSamples(
+        pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, bounds, samples.penalties.even, decay, origin,
+        length,
+    )  # fmt: skip
 
 
-def find_direction(run: RunSamples, samples: Samples, C: float) -> Tensor:
+def find_direction(run: RunSamples, samples: Samples) -> Tensor:
     """Weights from a thinned sample: (runs, heads, D)."""
     chosen, weight = thin(samples)
     places = torch.as_tensor(chosen, device=run.X.device)
-    rows = run.only(
-        places.expand(len(run.X), -1), torch.as_tensor(C * weight, device=run.X.device).expand(len(run.X), -1)
-    )
-    size = ((run.X[:, :, :-1] * run.length[:, :, None] + run.origin[:, None]).square().sum(2) * run.alive).sum(1)
-    width = each_head((0.5 * C * size / run.alive.sum()).clamp(min=WIDEST)[:, None], len(run.y))  # as `first_width`
+    cap = torch.as_tensor(samples.penalties.C * (samples.bounds[chosen] * weight), device=run.X.device)
+    rows = run.only(places.expand(len(run.X), -1), cap.expand(len(run.X), -1))
+    size = (run.X[:, :, :-1] * run.length[:, :, None] + run.origin[:, None]).square().sum(2)
+    size = (size * (run.bounds * run.alive)).sum(1)
+    width = each_head(
+        (0.5 * samples.penalties.C * size / run.alive.sum()).clamp(min=WIDEST)[:, None], len(run.y)
+    )  # as `first_width`
     v = run.X.new_zeros((len(width), run.X.shape[2]))
     alpha = centres(torch.ones_like(rows.y), rows.cap, width)
     return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(len(run.X), len(run.y), -1)

@@ -1,6 +1,7 @@
 """Checks of what callers hand in, and the messages for what cannot be used."""
 
 import math
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -10,11 +11,13 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_torch, namespace, to_numpy
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, blocks, is_narrow, is_torch, namespace, to_numpy, wide
 
 LONGEST = 1e100
 SMALLEST = 1e-100
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50
+FLOATS = (np.float16, np.float32, np.float64)
+LARGE = 1 << 29  # bytes that samples take in float64; more of them are read in blocks, and a narrower type is kept
 NO_EXPONENT = -10_000  # the exponent of a row of zeros, or of no numbers
 
 
@@ -27,10 +30,46 @@ def penalty(C: object) -> float:
     return float(C)
 
 
+def class_weights(given: object) -> dict[Any, float] | None:
+    """Weights by class, if they are fixed numbers."""
+    if given is None:
+        return None
+    if isinstance(given, str) and given == "balanced":
+        raise ValueError(
+            "class_weight='balanced' makes every weight depend on every sample, so that each one forgotten would "
+            "change every head. Pass fixed numbers instead, such as {'rare': 50, 'common': 1}"
+        )
+    if not isinstance(given, Mapping):
+        raise ValueError(f"class_weight must be None or a dictionary from classes to weights, not {given!r}")
+    for label, weight in given.items():
+        if not isinstance(weight, Real) or not 0.0 < float(weight) < math.inf:
+            raise ValueError(f"the weight of class {label!r} must be a positive, finite number, not {weight!r}")
+    return {label: float(weight) for label, weight in given.items()}
+
+
+def sample_weights(given: ArrayLike | None, count: int) -> Floats:
+    """One weight per sample."""
+    if given is None:
+        return np.ones(count)
+    try:
+        found = np.array(to_numpy(given) if is_torch(given) else given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}") from error
+    if found.shape != (count,):
+        raise ValueError(f"sample_weight must hold one weight for each of the {count} samples, got shape {found.shape}")
+    wrong = np.flatnonzero(~((found >= 0.0) & (found < np.inf)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(f"weights must be finite and not negative, but sample_weight[{row}] is {found[row]}")
+    return found + 0.0  # no negative zeros
+
+
 def features(X: AnyArray, estimator: object) -> AnyArray:
-    """X as a finite float64 matrix of the kind it came in."""
+    """X as a finite float64 matrix of the kind it came in; many numbers of a narrower type stay in it."""
     if issparse(X):
         raise ValueError("sparse matrices are not supported: pass a dense array, X.toarray()")
+    if is_large(X):
+        return check_large(X)
     if not is_torch(X):
         return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
     xp = namespace(X)
@@ -46,6 +85,19 @@ def features(X: AnyArray, estimator: object) -> AnyArray:
     return tensor
 
 
+def is_large(X: AnyArray) -> bool:
+    """Whether this is a matrix of floats that would take much memory in float64."""
+    return isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and 8 * X.size > LARGE
+
+
+def check_large(X: AnyArray) -> AnyArray:
+    """The matrix itself, looked at in blocks: a memory map is never loaded whole."""
+    for part in blocks(X):
+        if not np.isfinite(X[part]).all():
+            raise ValueError("X contains NaN or infinity")
+    return np.asarray(X)
+
+
 def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
     """y as one class label per sample."""
     if y is None:
@@ -59,11 +111,17 @@ def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
     return np.asarray(given)
 
 
-def classes(given: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """The classes among the labels, at least two, and the number of each sample's class."""
+def classes(given: NDArray[Any], weights: Floats) -> tuple[NDArray[Any], Ints]:
+    """The classes among the labels, two of them with samples that weigh, and the number of each sample's class."""
     found, codes = np.unique(given, return_inverse=True)
-    if len(found) < 2:
-        raise ValueError(f"an SVM needs samples of two classes, but y has only one class, {plain(found[0])!r}")
+    weighing = np.unique(given[weights > 0.0])
+    if not len(weighing):
+        raise ValueError("all sample weights are zero, and an SVM needs samples of two classes")
+    if len(weighing) < 2:
+        nothing = "" if len(found) < 2 else "; all others have samples of weight zero alone"
+        raise ValueError(
+            f"an SVM needs samples of two classes, but y has only one class, {plain(weighing[0])!r}{nothing}"
+        )
     return found, codes.astype(np.int64)
 
 
@@ -101,9 +159,16 @@ def owned(X: AnyArray) -> AnyArray:
     if is_torch(X):
         return X.clone().masked_fill_(X.abs() < SMALLEST, 0.0)
     own = np.array(X, order="C")
-    if own.size and (np.abs(own[own != 0.0]) < SMALLEST).any():
-        own[np.abs(own) < SMALLEST] = 0.0
+    for part in blocks(own) if has_tiny(own) else []:
+        own[part][np.abs(own[part]) < SMALLEST] = 0.0
     return own
+
+
+def has_tiny(X: AnyArray) -> bool:
+    """Whether some numbers are nearly zero, but not quite. Narrower types than float64 have none."""
+    if is_narrow(X):
+        return False
+    return any(bool((np.abs(X[part][X[part] != 0.0]) < SMALLEST).any()) for part in blocks(X))
 
 
 def sizes(X: AnyArray) -> tuple[Floats, Ints]:
@@ -113,7 +178,7 @@ def sizes(X: AnyArray) -> tuple[Floats, Ints]:
 
 def lengths(X: AnyArray) -> Floats:
     """The Euclidean length of every row, if that leaves room for arithmetic."""
-    found = np.asarray(to_numpy(namespace(X).linalg.vector_norm(X, axis=1)), dtype=np.float64)
+    found = by_row(X, lambda rows: namespace(rows).linalg.vector_norm(rows, axis=1))
     if not np.max(found) <= LONGEST:
         raise ValueError(f"X has values beyond {LONGEST:.0e}, whose squares overflow: scale the features to about 1")
     return found
@@ -121,8 +186,34 @@ def lengths(X: AnyArray) -> Floats:
 
 def exponents(X: AnyArray) -> Ints:
     """For every row the least c with all its numbers below 2^c in size."""
-    largest = to_numpy(namespace(X).max(namespace(X).abs(X), axis=1))
+    largest = by_row(X, lambda rows: namespace(rows).max(namespace(rows).abs(rows), axis=1))
     return np.where(largest > 0.0, np.frexp(largest)[1], NO_EXPONENT).astype(np.int64)
+
+
+def can_keep(X: AnyArray) -> bool:
+    """Whether an estimator can work on this very array: no number in it has to become zero."""
+    return isinstance(X, np.ndarray) and not has_tiny(X)
+
+
+def as_narrow(X: AnyArray, known: AnyArray) -> AnyArray:
+    """Samples in the type of those that are there, if it holds their numbers exactly."""
+    if not is_narrow(known):
+        return X
+    with np.errstate(over="ignore"):
+        narrow = X.astype(known.dtype)
+    return narrow if np.array_equal(narrow, X) else X
+
+
+def largest_by_column(X: AnyArray) -> Floats:
+    """How far each column reaches from zero. Erased rows are zeros."""
+    found: Floats = np.max([np.max(np.abs(wide(to_numpy(X[part]))), axis=0) for part in blocks(X)], axis=0)
+    return found
+
+
+def by_row(X: AnyArray, measure: Callable[[AnyArray], AnyArray]) -> Floats:
+    """One number per row, in blocks where the whole would take much memory."""
+    parts = blocks(X) if is_large(X) else [slice(None)]
+    return np.concatenate([np.asarray(to_numpy(measure(wide(X[part]))), dtype=np.float64) for part in parts])
 
 
 def plain(label: Any) -> Any:

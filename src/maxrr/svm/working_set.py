@@ -29,7 +29,7 @@ REACH = 10.0  # a working set holds the margins within this many widths of 1
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
 NARROWING = 5.0  # how much narrower the smoothing gets
 SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
-NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to multiples of C
+NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to multiples of Cᵢ
 LEVELS_PER_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
@@ -54,7 +54,7 @@ class Proposal:
     candidate: Candidate | None = None  # if the partition is clear
 
 
-def refine(samples: Samples, C: float, trials: list[Trial], engine: Engine) -> list[Head]:
+def refine(samples: Samples, trials: list[Trial], engine: Engine) -> list[Head]:
     """Solve every head. One pass over the data per round, for all unfinished heads together.
 
     Heads far from their solution have large working sets and are worked on side by side; near it the work is in many
@@ -63,13 +63,13 @@ def refine(samples: Samples, C: float, trials: list[Trial], engine: Engine) -> l
     solved: dict[int, Head] = {}
     active = trials
     while active:
-        proposals = for_each_head(engine, lambda trial: improve(samples, C, trial), active)
+        proposals = for_each_head(engine, lambda trial: improve(samples, trial), active)
         scores = samples.scores(np.stack([proposal.w for proposal in proposals], axis=1))
         unfinished = []
         with single_threaded_blas():  # what follows is many small steps
             for trial, proposal, score in zip(active, proposals, scores.T, strict=True):
                 margins = np.where(samples.alive, trial.y * (score + proposal.b), np.inf)
-                head = review(samples, C, trial, proposal, margins)
+                head = review(samples, trial, proposal, margins)
                 if head is None:
                     unfinished.append(trial)
                 else:
@@ -84,39 +84,42 @@ def for_each_head(engine: Engine, work: Callable[[T], R], items: list[T]) -> lis
         return list((engine if len(items) > 1 else InProcess()).map(work, items))
 
 
-def improve(samples: Samples, C: float, trial: Trial) -> Proposal:
+def improve(samples: Samples, trial: Trial) -> Proposal:
     """One round on the working set."""
-    working = choose_working_set(samples, C, trial)
+    working = choose_working_set(samples, trial)
     proposal = Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
     if len(working) <= SMALL * (samples.X.shape[1] + 1):
-        work_out(samples, C, trial, proposal)
+        work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
-        cap = np.full(len(working), C)
-        narrow(samples, C, trial, proposal, samples.on_device(working), trial.y[working], proposal.alpha, cap)
+        X, cap, share = samples.on_device(working), samples.caps[working], shares(samples, working)
+        narrow(samples, trial, proposal, X, trial.y[working], proposal.alpha, cap, share)
     else:  # all samples, to save a copy; those that are not in the working set are capped at zero
         alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
-        alpha[working], cap[working] = proposal.alpha, C
-        narrow(samples, C, trial, proposal, samples.everything(), trial.y, alpha, cap)
+        alpha[working], cap[working] = proposal.alpha, samples.caps[working]
+        X, share = samples.everything(), shares(samples, np.arange(len(trial.y)))
+        narrow(samples, trial, proposal, X, trial.y, alpha, cap, share)
         proposal.alpha = proposal.alpha[working]
     return proposal
 
 
-def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
+def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
-    X, y, cap = samples.rows(now.working), trial.y[now.working], np.full(len(now.working), C)
-    noise = EPSILON * C * samples.longest(now.working) * (np.count_nonzero(trial.held) + len(y))
+    X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
+    bounds, share = samples.bounds[now.working], shares(samples, now.working)
+    largest = max(float(np.max(trial.held)), float(np.max(cap, initial=0.0)))
+    noise = EPSILON * largest * samples.longest(now.working) * (np.count_nonzero(trial.held) + len(y))
     for _ in range(LEVELS_PER_ROUND):
-        narrow(samples, C, trial, now, X, y, now.alpha, cap)
+        narrow(samples, trial, now, X, y, now.alpha, cap, share)
         if now.strayed:
             break
-        between = (now.alpha > 0.0) & (now.alpha < C)
-        settled = settle(X, y, C, trial.pull, trial.tilt, noise, between, now.alpha >= C)
+        between = (now.alpha > 0.0) & (now.alpha < cap)
+        settled = settle(X, y, samples.penalties.C, bounds, trial.pull, trial.tilt, noise, between, now.alpha >= cap)
         if settled is not None:
-            near, inside = (trial.held > 0.0) & (trial.held < C), trial.held == C
+            near, inside = (trial.held > 0.0) & (trial.held < samples.caps), trial.held == samples.caps
             near[now.working], inside[now.working], now.alpha = settled.on_margin, settled.inside, settled.multipliers
             alpha = trial.with_held(now.working, now.alpha)
             now.w, now.b = settled.w, settled.b
-            now.candidate = propose(samples, C, trial, near, inside, alpha / C, settled.b)
+            now.candidate = propose(samples, trial, near, inside, alpha / samples.penalties.C, settled.b)
             if now.candidate is not None:
                 now.w, now.b = now.candidate.published.w, now.candidate.published.b
             break
@@ -124,13 +127,21 @@ def work_out(samples: Samples, C: float, trial: Trial, now: Proposal) -> None:
             break
 
 
+def shares(samples: Samples, places: Ints) -> Floats | None:
+    """Steepnesses of the smoothing, relative to that of a sample of weight 1; None if they are all the same."""
+    return None if samples.penalties.even else samples.bounds[places]
+
+
 def narrow(
-    samples: Samples, C: float, trial: Trial, now: Proposal, X: AnyArray, y: Floats, alpha: Floats, cap: Floats
-) -> None:
+    samples: Samples, trial: Trial, now: Proposal, X: AnyArray, y: Floats, alpha: Floats, cap: Floats,
+    share: Floats | None,
+) -> None:  # fmt: skip
     """Newton on one smoothing; the next will be narrower if the multipliers still change much."""
+    sigma = samples.penalties.C / (2.0 * now.width)
     problem = newton.Smoothed(
-        X, like(y, X), like(cap, X), like(alpha, X), C / (2.0 * now.width), like(trial.pull, X), trial.tilt
-    )
+        X, like(y, X), like(cap, X), like(alpha, X), sigma, like(trial.pull, X), trial.tilt,
+        None if share is None else like(share, X),
+    )  # fmt: skip
     length = float(np.mean(samples.lengths[now.working])) or 1.0
     tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
     point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, STRAYED * trial.reach)
@@ -140,7 +151,7 @@ def narrow(
     now.spread = point.spread
 
 
-def choose_working_set(samples: Samples, C: float, trial: Trial) -> Ints:
+def choose_working_set(samples: Samples, trial: Trial) -> Ints:
     """The samples with margins near 1. The trial takes the others to keep the multipliers that they have."""
     distance = np.abs(trial.margins - 1.0)
     smallest = SMALLEST * (samples.X.shape[1] + 1)
@@ -155,14 +166,14 @@ def choose_working_set(samples: Samples, C: float, trial: Trial) -> Ints:
         stride = len(ties) // MANY_TIES + 1
         near[ties] = False
         near[ties[trial.rounds % stride :: stride]] = True
-    held = np.where(trial.margins < 1.0, C, 0.0)
+    held = np.where(trial.margins < 1.0, samples.caps, 0.0)
     held[ties] = trial.alpha[ties]
     held[near] = 0.0
     trial.hold(samples, held)
     return np.flatnonzero(near)
 
 
-def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins: Floats) -> Head | None:
+def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) -> Head | None:
     """Hold a proposal against all samples: finish the head, or move it and set up the next round."""
     trial.rounds += 1
     others = samples.alive.copy()
@@ -172,12 +183,12 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
     crossed = int(np.count_nonzero(others & moved))
     # 1. Is this the solution?
     if proposal.candidate is not None and not crossed:
-        head = confirm(samples, C, trial, proposal.candidate, margins)
+        head = confirm(samples, trial, proposal.candidate, margins)
         if head is not None:
             return head
     # 2. Go there, or as far as is good for all samples.
     change = np.subtract(margins, trial.margins, out=np.zeros(len(margins)), where=samples.alive)
-    step = best_step(samples, C, trial, proposal, change) if crossed or proposal.strayed else 1.0
+    step = best_step(samples, trial, proposal, change) if crossed or proposal.strayed else 1.0
     trial.w = trial.w + step * (proposal.w - trial.w)
     trial.b += step * (proposal.b - trial.b)
     trial.margins = trial.margins + step * change
@@ -186,8 +197,8 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
         trial.reach *= 2.0
     else:
         if crossed:
-            sigma = C / (2.0 * trial.width)
-            trial.alpha = np.clip(trial.alpha + sigma * (1.0 - trial.margins), 0.0, C)
+            raised = trial.alpha + steepness(samples, trial) * (1.0 - trial.margins)
+            trial.alpha = np.clip(raised, 0.0, samples.caps)
         else:
             trial.alpha = trial.with_held(proposal.working, proposal.alpha)
         trial.reach = REACH * trial.width
@@ -195,25 +206,33 @@ def review(samples: Samples, C: float, trial: Trial, proposal: Proposal, margins
             trial.width, trial.spread = proposal.width, proposal.spread
         else:  # the settled partition did not hold, and says nothing about the smoothed problem
             trial.width, trial.spread = max(trial.width / NARROWING, NARROWEST), np.inf
-        head = finish_here(samples, C, trial)
+        head = finish_here(samples, trial)
         if head is not None:
             return head
-    return solve_surely(samples, C, trial) if trial.rounds >= MOST_ROUNDS else None
+    return solve_surely(samples, trial) if trial.rounds >= MOST_ROUNDS else None
 
 
-def best_step(samples: Samples, C: float, trial: Trial, proposal: Proposal, change: Floats) -> float:
+def best_step(samples: Samples, trial: Trial, proposal: Proposal, change: Floats) -> float:
     """How far to go towards a proposal, which changes margins by `change`: best for the smoothed objective of all."""
-    sigma, cap = C / (2.0 * trial.width), np.full(len(change), C)
-    raised = np.where(samples.alive, trial.alpha + sigma * (1.0 - trial.margins), 0.0)
+    raised = np.where(samples.alive, trial.alpha + steepness(samples, trial) * (1.0 - trial.margins), 0.0)
     step_w = proposal.w - trial.w
     offset = float(trial.w @ step_w)
-    slope = offset - float(np.clip(raised, 0.0, C) @ change)
-    return newton.line_search(raised, cap, sigma, change, slope, offset=offset, curvature=float(step_w @ step_w))
+    slope = offset - float(np.clip(raised, 0.0, samples.caps) @ change)
+    return newton.line_search(
+        raised, samples.caps, samples.penalties.C / (2.0 * trial.width), change, samples.bounds * change, slope,
+        offset=offset, curvature=float(step_w @ step_w),
+    )  # fmt: skip
 
 
-def finish_here(samples: Samples, C: float, trial: Trial) -> Head | None:
+def steepness(samples: Samples, trial: Trial) -> Floats:
+    """σᵢ: how fast a multiplier follows its margin, so that it goes from one bound to the other over the width."""
+    return samples.caps / (2.0 * trial.width)
+
+
+def finish_here(samples: Samples, trial: Trial) -> Head | None:
     """Try to finish a head whose samples on the margin depend on each other, so that it does not settle."""
     if trial.spread > TIED:
         return None
-    head = finish(samples, C, trial, trial.alpha / C, trial.margins, trial.b)
-    return head or solve_surely(samples, C, trial)
+    a = np.where(trial.alpha < samples.caps, trial.alpha / samples.penalties.C, samples.bounds)
+    head = finish(samples, trial, a, trial.margins, trial.b)
+    return head or solve_surely(samples, trial)

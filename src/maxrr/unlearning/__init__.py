@@ -7,6 +7,7 @@ from maxrr import lazily
 __all__ = [
     "Action",
     "Bundle",
+    "FittedBeforeWarning",
     "Guarantee",
     "HeadCertificate",
     "Ids",
@@ -31,6 +32,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.outcomes import Outcome
+    from maxrr.unlearning.pipelines import FittedBeforeWarning
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.receipts import HeadCertificate, Receipt
     from maxrr.unlearning.replaying import Replay, replay
@@ -44,6 +46,7 @@ else:  # receipts can be read without PyTorch
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
         "outcomes": ("Outcome",),
+        "pipelines": ("FittedBeforeWarning",),
         "plans": ("Plan",),
         "receipts": ("HeadCertificate", "Receipt"),
         "replaying": ("Replay", "replay"),

@@ -7,7 +7,7 @@ the new.
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from torch import nn
 
 from maxrr.core import Choice, Core, FullCore, HashCore, selection
 from maxrr.data import Dataset
-from maxrr.nets import Environment, Recipe, embed, split, train
+from maxrr.nets import Environment, NoNetwork, Recipe, embed, split, train
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
@@ -23,6 +23,17 @@ from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
 
 RULES = [getattr(selection, name) for name in DECIDE_EACH]
+
+
+class Weighed(Protocol):
+    """What is asked of records: a `Dataset`, or what a model holds."""
+
+    @property
+    def labels(self) -> NDArray[Any]: ...
+    @property
+    def class_names(self) -> tuple[str, ...]: ...
+    @property
+    def weights(self) -> NDArray[np.float64] | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +49,7 @@ class Blueprint:
     threads: int
     environment: Environment
     given: Mapping[str, str] = field(default_factory=dict)  # `maxrr.nets.given`: weights that were not trained here
+    class_weight: Mapping[str, float] = field(default_factory=dict)  # by the name of the class; others weigh 1
     core: Core | None = None  # None where the caller's own code chose, and is not at hand any more
 
     @property
@@ -66,14 +78,30 @@ class Blueprint:
         )  # fmt: skip
         return split(run.network)[0]
 
+    @property
+    def embeddings(self) -> bool:
+        """Whether the records are features already, without a network."""
+        return isinstance(self.network, NoNetwork)
+
     def embed(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
-        """The records' features."""
+        """The records' features. Where the records are embeddings, these very arrays."""
+        if self.embeddings:
+            return records.inputs
         return embed(extractor, records, device=self.device, progress=progress)
 
     def fit_heads(self, features: NDArray[Any], records: Dataset) -> LinearSVM:
         """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
         with flat_heads.quietly():
-            return LinearSVM(C=self.C).fit(features, records.labels)
+            heads = LinearSVM(C=self.C, copy_X=not self.embeddings)
+            return heads.fit(features, records.labels, sample_weight=self.weights_of(records))
+
+    def weights_of(self, records: Weighed) -> NDArray[np.float64] | None:
+        """How much each record counts in the heads: its own weight times that of its class; None where all are 1."""
+        if records.weights is None and not self.class_weight:
+            return None
+        of_classes = np.array([self.class_weight.get(name, 1.0) for name in records.class_names])
+        own = np.ones(len(records.labels)) if records.weights is None else records.weights
+        return np.asarray(own * of_classes[records.labels])
 
 
 def numbered(core: Dataset) -> Dataset:

@@ -20,6 +20,7 @@ from maxrr.files import renamed, write_atomically
 from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
+from maxrr.svm.arrays import wide
 from maxrr.unlearning import facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.conditions import conditions
@@ -72,7 +73,8 @@ class Bundle:
     fitted_on : array
         The ids of the records that the heads were fitted on, sorted.
     features : array of shape (records, features)
-        The features of the records in `fitted_on`, in the same order.
+        The features of the records in `fitted_on`, in the same order. None where the records are embeddings, and so
+        are with whoever holds the data.
     key : bytes
         The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
     tombstones : frozenset of Tombstone
@@ -119,7 +121,8 @@ class Bundle:
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
-        rows, features = fitted.in_order()
+        rows = fitted.in_order()
+        features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
             fitted.blueprint, fitted.choice, fitted.records.content_hash, fitted.model_hash, str(fitted.extractor),
             facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_,

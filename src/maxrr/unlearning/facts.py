@@ -4,6 +4,7 @@ A network is known by its name. Ours are made again from it; other code is run o
 """
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -51,17 +52,21 @@ def blueprint_facts(blueprint: Blueprint) -> dict[str, Any]:
         "frozen": blueprint.frozen, "seed": blueprint.seed, "recipe": asdict(blueprint.recipe), "C": blueprint.C,
         "device": blueprint.device, "threads": blueprint.threads, "environment": asdict(blueprint.environment),
         "given": dict(blueprint.given),
+        **({"class_weight": dict(blueprint.class_weight)} if blueprint.class_weight else {}),
     }  # fmt: skip
 
 
 def blueprint_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Blueprint:
     """The blueprint that was stored."""
-    known = checked(facts, BLUEPRINT)
+    known = checked(facts, BLUEPRINT, {"class_weight": dict})
     recipe, environment = Recipe(**known["recipe"]), Environment(**known["environment"])
     if asdict(recipe) != known["recipe"] or not fits(recipe, Recipe) or not fits(environment, Environment):
         raise ValueError("the recipe or the environment is none")
     if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
         raise ValueError("the seed or the weights that were given are none")
+    weights = known.get("class_weight", {})
+    if not fits(weights, dict[str, float]) or not all(0.0 < weight < math.inf for weight in weights.values()):
+        raise ValueError("the weights of classes are none")
     return Blueprint(network=network, core=core, **{**known, "recipe": recipe, "environment": environment})
 
 

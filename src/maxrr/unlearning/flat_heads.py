@@ -25,8 +25,8 @@ def warn(classes: Sequence[str], stacklevel: int) -> None:
     for name in classes:
         warnings.warn(
             f"the head of class {name!r} has weights of zero: under the hinge loss no linear function of the features "
-            "is better than a constant, whatever C. Every record is influential in it. Longer training, another "
-            "core or another network may help",
+            "is better than a constant, whatever C. Every record is influential in it. For a rare class, a larger "
+            "class_weight helps; otherwise longer training, another core or another network may help",
             FlatHeadWarning,
             stacklevel=stacklevel + 1,
         )

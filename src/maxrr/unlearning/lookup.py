@@ -81,6 +81,8 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
             raise DataError(f"there is no class {label!r}; the classes are {known}")
         labels = found[:1]
     subjects = None if records.subjects is None else records.subjects[rows]
+    weights = None if records.weights is None else records.weights[rows]
     return Dataset(
-        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns
+        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns,
+        weights=weights,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 import copy
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -19,13 +20,13 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
-from maxrr.nets import Environment, Recipe
+from maxrr.nets import Environment, NoNetwork, Recipe
 from maxrr.nets.given import given_weights
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, checked
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
-from maxrr.svm.validation import penalty
+from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.blueprint import Blueprint
@@ -34,6 +35,7 @@ from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.pipelines import warn_of_fitted_steps
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
@@ -68,6 +70,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threads : int
         How many threads train on a CPU, 1 by default. The bytes of the extractor depend on it, so that it does not
         follow the machine.
+    class_weight : dict, optional
+        How much the records of each class count in the heads: positive numbers by class, as `fit` is given the classes
+        (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The numbers are
+        fixed: weights computed from the records, as "balanced" is, would change with every record that is forgotten.
 
     Examples
     --------
@@ -83,7 +89,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
         epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
-        device: str | None = None, threads: int = 1,
+        device: str | None = None, threads: int = 1, class_weight: Mapping[Any, float] | None = None,
     ) -> None:  # fmt: skip
         self.network = network
         self.core = core
@@ -94,12 +100,45 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.lr = lr
         self.device = device
         self.threads = threads
+        self.class_weight = class_weight
+
+    @classmethod
+    def on_features(cls, *, C: float = 1.0, class_weight: Mapping[Any, float] | None = None) -> Self:
+        """A model of embeddings that are there already: heads on them as they are, and no network.
+
+        No record is core, so that every request is exact, and a model has the same bytes on every machine. Embeddings
+        may be in float16, float32 or float64, and memory-mapped: a million of them are never loaded whole. What made
+        them is not part of the model, and forgets nothing.
+
+        Parameters
+        ----------
+        C : float
+            Weight of the losses of a head against ½|w|², 1 by default.
+        class_weight : dict, optional
+            As in `MaxRR`.
+
+        Returns
+        -------
+        MaxRR
+            A model that is not fitted yet.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> labels = np.arange(200) % 2
+        >>> embeddings = rng.normal(size=(200, 16)).astype(np.float16) + labels[:, None]
+        >>> model = MaxRR.on_features().fit(embeddings, labels, ids=np.arange(1000, 1200))
+        >>> model.unlearn([1000, 1001]).guarantee
+        'exact-refit'
+        """
+        return cls(NoNetwork(), Frozen(), C=C, class_weight=class_weight)
 
     # Learning and predicting
 
     def fit(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None,
-        subjects: Ids | None = None, *, allow_copies: str | None = None, folder: str | Path | None = None,
+        subjects: Ids | None = None, *, sample_weight: ArrayLike | None = None,
+        allow_copies: str | None = None, folder: str | Path | None = None,
         progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the heads on every record.
@@ -118,6 +157,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             requests name records by them.
         subjects : array, optional
             One subject id per record, the person whom it is about. Needed for requests by `subjects`.
+        sample_weight : array, optional
+            How much each record counts in the heads: positive numbers, all 1 by default. A Dataset has its own.
         allow_copies : str, optional
             A reason to let in records that have the values of a forgotten record under another id. Without one they are
             refused. Use it where they belong to other people, as may be in a table with few columns. The model keeps
@@ -145,15 +186,20 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         maxrr.svm.FlatHeadWarning
             A head has weights of zero, so that every record is influential in it.
+        maxrr.unlearning.FittedBeforeWarning
+            A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
+        warn_of_fitted_steps()
         with self._lock:
-            return self._fit(*as_dataset(X, y, ids, subjects), allow_copies, folder, progress)
+            return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
 
     def _check(self) -> Recipe:
         """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
-        penalty(self.C), checked(self.seed), chosen_device(self.device)
+        penalty(self.C), class_weights(self.class_weight), checked(self.seed), chosen_device(self.device)
         if not callable(getattr(self.core, "choose", None)):
             raise DataError(f"core says which records are core, as HashCore(0.3, key=…) does; it is {self.core!r:.80}")
+        if isinstance(self.network, NoNetwork) and not isinstance(self.core, Frozen):
+            raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
         if self.threads < 1:
             raise DataError(f"threads is a whole number from 1 on; it is {self.threads!r:.80}")
         return Recipe(self.epochs, self.batch_size, self.lr)
@@ -167,17 +213,20 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         key = secrets.token_bytes(32) if before is None else before.key
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
+        if isinstance(self.network, NoNetwork):
+            check_embeddings(dataset)
         blueprint = Blueprint(
             copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
             self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if isinstance(self.core, Frozen) else given_weights(self.network), copy.deepcopy(self.core),
+            {} if isinstance(self.core, Frozen) else given_weights(self.network),
+            by_name(self.class_weight, labels, dataset), copy.deepcopy(self.core),
         )  # fmt: skip
         choice = self.core.choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
-        held = HeldRecords.of(records)
+        held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         clock = [time.perf_counter()]
         extractor = blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
@@ -573,21 +622,47 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def as_dataset(
-    X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None
+    X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None, weights: ArrayLike | None = None
 ) -> tuple[Dataset, NDArray[Any]]:
     """Records, and what the caller calls their classes."""
     if isinstance(X, Dataset):
-        if y is not None or ids is not None or subjects is not None:
-            raise ValueError("a Dataset has its own labels, ids and subjects: leave y, ids and subjects out")
+        if not all(given is None for given in (y, ids, subjects, weights)):
+            raise ValueError(
+                "a Dataset has its own labels, ids, subjects and weights: leave y, ids, subjects and sample_weight out"
+            )
         return X, np.arange(len(X.class_names))
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
-    inputs = np.asarray(X)
+    inputs = np.asanyarray(X)  # a memory map stays one
     labels, codes = np.unique(as_classes(y), return_inverse=True)
     names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
     whose = None if subjects is None else check_identifiers(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
-    return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=column_names(X)), labels
+    columns, own = column_names(X), None if weights is None else np.asarray(weights)
+    return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels
+
+
+def by_name(weights: Mapping[Any, float] | None, labels: NDArray[Any], dataset: Dataset) -> dict[str, float]:
+    """Weights by the names of the classes. A class that is not there is a mistake.
+
+    >>> two = Dataset(np.zeros((2, 1)), [0, 1], ("3", "5"), [0, 1])
+    >>> by_name({5: 2.0}, np.array([3, 5]), two)
+    {'5': 2.0}
+    """
+    known = dict(zip(labels.tolist(), dataset.class_names, strict=True)) | {name: name for name in dataset.class_names}
+    unknown = [label for label in weights or {} if label not in known]
+    if unknown:
+        raise DataError(f"class_weight names class {unknown[0]!r}; the classes are {listed(dataset.class_names)}")
+    return {known[label]: float(weight) for label, weight in (weights or {}).items()}
+
+
+def check_embeddings(dataset: Dataset) -> None:
+    """Refuse records that are no vectors of floats."""
+    if len(dataset.shape) != 1 or dataset.inputs.dtype.kind != "f":
+        raise DataError(
+            f"embeddings are floats of shape (records, numbers), and these records are {dataset.inputs.dtype} of shape "
+            f"{dataset.shape}: give a network, or convert them"
+        )
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:

@@ -37,16 +37,21 @@ class HeldRecords:
     contents: Digests  # (n, 32), of its values alone
     alive: Bools
     columns: tuple[str, ...] | None = None  # what the numbers of a record are called, in a table
+    weights: NDArray[np.float64] | None = None  # how much each counts for the heads; None where all count the same
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "HeldRecords":
-        """A copy of the records that nobody else can change, and that can be erased."""
+    def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
+        """A copy of the records that nobody else can change, and that can be erased.
+
+        Without a copy of the inputs, those of the dataset must be nobody else's.
+        """
         return cls(
-            np.array(dataset.inputs), dataset.inputs.dtype, dataset.shape,
+            np.array(dataset.inputs) if copy else dataset.inputs, dataset.inputs.dtype, dataset.shape,
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
             np.array(dataset.record_hashes()), np.array(value_hashes(dataset.inputs)),
             np.ones(len(dataset), dtype=bool), dataset.columns,
+            None if dataset.weights is None else np.array(dataset.weights),
         )  # fmt: skip
 
     @once
@@ -85,8 +90,10 @@ class HeldRecords:
         if self.inputs is None:
             raise DataError("this needs the raw records, which are not kept here: say where they come from")
         subjects = None if self.subjects is None else self.subjects[rows]
+        weights = None if self.weights is None else self.weights[rows]
         return Dataset(
-            self.inputs[rows], self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns
+            self.inputs[rows], self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns,
+            weights=weights,
         )  # fmt: skip
 
     def held(self) -> frozenset[tuple[str, str, bytes]]:
@@ -149,11 +156,14 @@ class HeldRecords:
         inputs = None
         if self.inputs is not None and more.inputs is not None:
             inputs = np.concatenate([self.inputs, more.inputs])
+        weights = None
+        if self.weights is not None and more.weights is not None:
+            weights = np.concatenate([self.weights, more.weights])
         return HeldRecords(
             inputs, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
-            np.concatenate([self.alive, more.alive]), self.columns,
+            np.concatenate([self.alive, more.alive]), self.columns, weights,
         )  # fmt: skip
 
     def with_records(self, dataset: Dataset) -> "HeldRecords":
@@ -183,7 +193,7 @@ class HeldRecords:
     def erase(self) -> None:
         """Overwrite everything that is left of records that are gone."""
         gone = ~self.alive
-        for array in (self.inputs, self.labels, self.hashes, self.contents):
+        for array in (self.inputs, self.labels, self.hashes, self.contents, self.weights):
             if array is not None:
                 array[gone] = 0
         for ids in (self.ids, self.subjects):

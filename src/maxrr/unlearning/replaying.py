@@ -31,6 +31,7 @@ from maxrr.parallel import WorkerLostError
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.svm.heads import with_a_head
+from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
@@ -122,13 +123,14 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         )  # fmt: skip
     latest = consistency.is_latest(receipt, bundle)
     blueprint = bundle.blueprint
-    comparable = Environment.here(chosen_device(blueprint.device), blueprint.threads) == blueprint.environment
+    here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
+    comparable = blueprint.embeddings or here == blueprint.environment  # heads have the same bytes on every machine
     rebuilds = comparable and not blueprint.frozen and not bundle.left and not bundle.technique
     made = make_again(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
     if rebuilds:
         expected |= arrays(bundle.extractor)
-    if comparable:
+    if comparable and not blueprint.embeddings:
         expected[FEATURES] = hash_of(bundle.features)
     rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
     comparison, where, largest = compared(expected, made.weights, rooms)
@@ -137,7 +139,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         wrong.append("the network brings along other weights than the model's did")
     if made.layers != bundle.layers:
         wrong.append("the network has other layers than the model's")
-    entirely = rebuilds and not blueprint.given and not bundle.on_influential
+    entirely = (rebuilds or blueprint.embeddings) and not blueprint.given and not bundle.on_influential
     outcome = outcome_of(comparison, wrong=bool(wrong), comparable=comparable, latest=latest, entirely=entirely)
     missing = list(filter(None, [*not_covered(bundle), "" if comparable else as_stored(made.apart)]))
     made_again = "extractor and heads" if rebuilds else "heads"
@@ -177,7 +179,8 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
     heads = len(with_a_head(bundle.classes))
     if not len(bundle.certificates) == len(bundle.weights) == len(bundle.intercepts) == heads:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
-    if len(bundle.features) != len(bundle.fitted_on) or not np.isin(bundle.fitted_on, dataset.ids).all():
+    stored = 0 if bundle.blueprint.embeddings else len(bundle.fitted_on)
+    if len(bundle.features) != stored or not np.isin(bundle.fitted_on, dataset.ids).all():
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
     home = (
         type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
@@ -282,14 +285,14 @@ def rebuild(
     records = ordered if len(fitted_on) == len(ordered) else ordered.select(fitted_on)
     features = blueprint.embed(trained, records)
     apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
-    used = np.asarray(features if stored is None else stored, dtype=np.float64)
+    used = features if stored is None else stored
     heads = blueprint.fit_heads(used, records)
     found: dict[str, NDArray[Any]] = {WEIGHTS: heads.coef_, INTERCEPTS: heads.intercept_}
-    if stored is None:
+    if stored is None and not blueprint.embeddings:
         found[FEATURES] = hash_of(used)
     if extractor is None:
         found |= arrays(facts.weights_of(trained))
-    longest = float(np.max(np.linalg.norm(used, axis=1)))
+    longest = float(np.max(lengths(used)))
     given = {} if blueprint.frozen else given_weights(blueprint.network)
     return Made(found, heads.certificate_, longest, apart, str(trained), given)
 

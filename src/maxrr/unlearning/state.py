@@ -129,25 +129,25 @@ class Fitted:
         if "platt" not in self.derived:
             if self.on_influential:
                 retained = self.records.retained()
-                features, labels = self.blueprint.embed(self.extractor, retained), retained.labels
+                known = np.isin(retained.labels, self.codes)
+                features, labels = self.blueprint.embed(self.extractor, retained)[known], retained.labels[known]
+                scores = self.heads.decision_function(features)
             else:
-                rows, features = self.in_order()
-                labels = self.records.labels[rows]
-            known = np.isin(labels, self.codes)
-            scores = self.heads.decision_function(features[known])
-            self.derived["platt"] = fit_platt(scores, labels[known], self.codes)
+                rows = self.in_order()
+                rows = rows[np.isin(self.records.labels[rows], self.codes)]
+                scores, labels = self.heads.scores_of(rows), self.records.labels[rows]
+            self.derived["platt"] = fit_platt(scores, labels, self.codes)
         return self.derived["platt"]
 
-    def in_order(self) -> tuple[Ints, NDArray[np.float64]]:
-        """The rows that the heads hold and their features, in the order of the records' ids."""
-        rows, features = self.heads.held_
-        order = np.argsort(self.records.ids[rows], kind="stable")
-        return (rows, features) if np.array_equal(order, np.arange(len(rows))) else (rows[order], features[order])
+    def in_order(self) -> Ints:
+        """The rows that the heads hold, in the order of the records' ids."""
+        rows = self.heads.rows_
+        return rows[np.argsort(self.records.ids[rows], kind="stable")]
 
     @property
     def basis(self) -> Ints:
         """The rows of the last full fit's influential records that are still there."""
-        return self.heads.held_[0] if self.on_influential else self.heads.support_
+        return self.heads.rows_ if self.on_influential else self.heads.support_
 
     def influenced(self, rows: Ints) -> tuple[Ints, int]:
         """Which of these rows are influential, and how many heads they shape."""
@@ -175,7 +175,10 @@ def carry_out(now: Fitted, action: Action, request: Request, progress: Progress 
         case Action.more:
             assert request.added is not None
             features = then.blueprint.embed(then.extractor, request.added)
-            heads = now.heads.with_more(features, request.added.labels, instead_of=request.rows)
+            weights = then.blueprint.weights_of(request.added)
+            heads = now.heads.with_more(
+                features, request.added.labels, instead_of=request.rows, sample_weight=weights
+            )  # fmt: skip
             return replace(then, heads=heads)
         case Action.move | Action.erase:
             return replace(then, heads=now.heads.without(request.rows))
@@ -234,7 +237,10 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
         return then
     labels = then.labels.copy()
     labels[gone] = np.zeros(1, labels.dtype)[0]
-    return replace(then, records=then.records.without_names(gone), labels=labels)
+    left = {name for code, name in enumerate(then.records.class_names) if code not in gone}
+    weights = {name: weight for name, weight in then.blueprint.class_weight.items() if name in left}
+    blueprint = replace(then.blueprint, class_weight=weights)
+    return replace(then, records=then.records.without_names(gone), labels=labels, blueprint=blueprint)
 
 
 def with_heads(then: Fitted, progress: Progress | None) -> Fitted:
@@ -242,12 +248,11 @@ def with_heads(then: Fitted, progress: Progress | None) -> Fitted:
     retained = shuffled(then.records.retained(), then.key)
     heads = then.blueprint.fit_heads(then.blueprint.embed(then.extractor, retained, progress), retained)
     return replace(
-        then, records=HeldRecords.of(retained), heads=heads, on_influential=False, layouts=then.layouts + 1
+        then, records=HeldRecords.of(retained, copy=False), heads=heads, on_influential=False, layouts=then.layouts + 1
     )  # fmt: skip
 
 
 def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:
     """The paper's cheap variant: the heads on what is left of the last full fit's influential records."""
-    held, _ = now.heads.held_
-    leaving = np.setdiff1d(held, np.setdiff1d(now.basis, request.rows))
+    leaving = np.setdiff1d(now.heads.rows_, np.setdiff1d(now.basis, request.rows))
     return replace(then, heads=now.heads.without(leaving) if len(leaving) else now.heads, on_influential=True)

@@ -12,6 +12,7 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maxrr.data.scratch import scratch
 from maxrr.errors import WorkspaceError
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
@@ -38,31 +39,42 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstone, Tombstones
 from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES
 from maxrr.workspace.errors import NetworkMissing
-from maxrr.workspace.rows import ALIVE, CORE, HELD, Layout
+from maxrr.workspace.rows import ALIVE, CORE, HELD, LARGE, Layout
 
 Table = NDArray[np.void]
+Ints = NDArray[np.int64]
+
+TOGETHER = 1 << 14  # rows
 
 
 def layout_of(fitted: Fitted) -> Layout:
     """The leanest rows that hold everything of the records exactly."""
-    records = fitted.records
-    _, features = fitted.heads.held_
-    small = is_small(features)
+    records, heads = fitted.records, fitted.heads
+    kept = heads.features_of(heads.rows_[:1]).dtype
+    small = kept.itemsize < 8 or all(is_small(heads.features_of(part)) for part in in_parts(heads.rows_))
+    features = kept.newbyteorder("<").str if kept.itemsize < 8 else "<f4" if small else "<f8"
     subjects = None if records.subjects is None else as_stored(records.subjects)
-    return Layout(as_stored(records.ids), subjects, "<f4" if small else "<f8", features.shape[1])
+    weights = None if records.weights is None else "<f8"
+    return Layout(as_stored(records.ids), subjects, features, heads.n_features_in_, weights)
 
 
-def is_small(features: NDArray[np.float64]) -> bool:
-    """Whether float32 holds them exactly."""
-    return np.array_equal(features.astype(np.float32), features)
+def in_parts(rows: Ints) -> list[Ints]:
+    """Rows that are looked at together: not so many that their features fill the memory."""
+    return [rows[first : first + TOGETHER] for first in range(0, len(rows), TOGETHER)]
+
+
+def is_small(features: NDArray[Any], kind: str = "<f4") -> bool:
+    """Whether a type, by default float32, holds them exactly."""
+    with np.errstate(over="ignore"):
+        return np.array_equal(features.astype(kind), features)
 
 
 def fits(fitted: Fitted, layout: Layout) -> bool:
     """Whether rows of this layout hold everything of the last record exactly."""
-    _, features = fitted.heads.held_
+    last = fitted.heads.features_of(fitted.heads.rows_[-1:])
     ids, subjects = fitted.records.ids, fitted.records.subjects
     return (
-        (layout.features == "<f8" or is_small(features[-1:]))
+        is_small(last, layout.features)
         and as_stored(ids) == layout.ids
         and (subjects is None or as_stored(subjects) == layout.subjects)
     )
@@ -75,8 +87,8 @@ def as_stored(ids: NDArray[Any]) -> str:
 def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     """The rows of the records, from some row on."""
     records = fitted.records
-    table = np.zeros(len(records.ids) - first, layout.row)
-    held, features = fitted.heads.held_
+    table = scratch((len(records.ids) - first,), layout.row)
+    held = fitted.heads.rows_
     kinds = np.full(len(records.ids), ALIVE, np.uint8)
     kinds[held] |= HELD
     kinds[fitted.core] |= CORE
@@ -84,8 +96,10 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     table["record"], table["content"] = records.hashes[first:], records.contents[first:]
     if records.subjects is not None:
         table["subject"] = records.subjects[first:]
-    later = held >= first
-    table["features"][held[later] - first] = features[later]
+    if records.weights is not None:
+        table["weight"] = records.weights[first:]
+    for part in in_parts(held[held >= first]):
+        table["features"][part - first] = fitted.heads.features_of(part)
     table[~records.alive[first:]] = np.zeros(1, layout.row)[0]
     return table
 
@@ -165,9 +179,12 @@ def load(
         blueprint = replace(blueprint, network=extractor)
     records = records_of(facts["records"], table)
     held = (table["is"] & HELD) > 0
+    features = table["features"]
+    if table.nbytes <= LARGE:
+        features = np.ascontiguousarray(features, dtype=np.float64)
+    states = heads_of(facts["heads"], parts[HEADS])
     heads = restored(
-        blueprint.C, np.ascontiguousarray(table["features"], dtype=np.float64), records.labels, held,
-        heads_of(facts["heads"], parts[HEADS]),
+        blueprint.C, features, records.labels, held, states, sample_weight=blueprint.weights_of(records), copy_X=False
     )  # fmt: skip
     core_ids = np.sort(records.ids[(table["is"] & CORE) > 0])
     forgotten = parts[TOMBSTONES]
@@ -232,6 +249,7 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
         None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
         (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
+        np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
 
 

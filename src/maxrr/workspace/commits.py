@@ -6,7 +6,7 @@ Everything else is written before, under names that no earlier state uses, or er
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +107,15 @@ class Commit:
         The shape of one record.
     classes : tuple of str
         The names of all classes.
+    source : dict of str to str
+        Where the records come from, as the caller of `fit` said it.
     """
 
     state: int
     requests: int
     shape: tuple[int, ...]
     classes: tuple[str, ...]
+    source: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def last(cls, folder: str | Path) -> "Commit | None":
@@ -137,7 +140,13 @@ class Commit:
             return None
         found = Root.read(Path(folder))
         records = found.facts["records"]
-        return cls(found.state, len(found.receipts), tuple(records["shape"]), tuple(records["classes"]))
+        return cls(
+            found.state,
+            len(found.receipts),
+            tuple(records["shape"]),
+            tuple(records["classes"]),
+            dict(found.facts["source"]),
+        )
 
 
 def missing(folder: Path) -> WorkspaceError:
@@ -168,7 +177,7 @@ def check_rows(found: Root) -> None:
     wanted("file of rows", is_a(str, rows.file) and part_of(rows.file, found.token) == ROWS)
     types = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
     wanted("types", all(is_a(str, each) and re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", each) for each in types))
-    wanted("types", layout.features in ("<f4", "<f8"))
+    wanted("types", layout.features in ("<f2", "<f4", "<f8") and layout.weights in (None, "<f8"))
     wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
     wanted("hashes", all(is_hex(each, 64) for each in rows.blocks))

@@ -6,6 +6,7 @@ never came: it is overwritten and deleted. Nothing else is.
 
 import errno
 import hashlib
+import mmap
 import os
 import shutil
 import time
@@ -52,6 +53,8 @@ class Folder:
         Seconds to wait for another process that works in it.
     """
 
+    maps_large_tables = True  # instead of reading them into memory
+
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
         self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only, self.wait = read_only, wait
@@ -61,7 +64,7 @@ class Folder:
             self.enter(shared=False, wait=wait)
         self.token = ""
         self.root: Root | None = None
-        self.content = bytearray()  # of the table of records, until it is made one
+        self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
         self.receipts: list[bytes] = []  # for those who read only
         self.then = Seen()  # how far the workspace had come once, as far as is known here
@@ -135,7 +138,7 @@ class Folder:
         self.token = found.token
         # The small files first: the less time passes until the last, the less likely is a commit meanwhile.
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
-        self.content = found.rows.read(self.folder)
+        self.content = found.rows.read(self.folder, may_map=self.maps_large_tables)
         check_folder(self.folder / RECEIPTS)
         self.ranking()
         receipts = [

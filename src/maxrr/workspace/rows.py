@@ -9,18 +9,20 @@ NumPy sees the table as records; it is read, checked and erased as bytes, withou
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from maxrr.files import write_atomically
+from maxrr.files import open_regular, write_atomically
 from maxrr.files.erasing import IN_PLACE
 from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows
+LARGE = 1 << 29  # bytes; a larger table is not read into memory
 ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the heads were fitted on; core
 
 if TYPE_CHECKING:
@@ -33,19 +35,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a row is made of: NumPy's names for the types of ids, subject ids and features, and how many features."""
+    """What a row is made of: NumPy's names for the types of its parts, and how many features."""
 
     ids: str
     subjects: str | None
     features: str
     width: int
+    weights: str | None = None
 
     @property
     def size(self) -> int:
         """Bytes of a row."""
         types = [self.ids] if self.subjects is None else [self.ids, self.subjects]
-        width = self.width * (4 if self.features == "<f4" else 8)
-        return 1 + 4 + sum(8 if each == "<i8" else 4 * int(each[2:]) for each in types) + 32 + 32 + width
+        width = self.width * int(self.features[2:])
+        weight = 0 if self.weights is None else 8
+        return 1 + 4 + sum(8 if each == "<i8" else 4 * int(each[2:]) for each in types) + 32 + 32 + width + weight
 
     @property
     def row(self) -> np.dtype[Any]:
@@ -53,10 +57,11 @@ class Layout:
         import numpy as np
 
         whose = [] if self.subjects is None else [("subject", self.subjects)]
+        weight = [] if self.weights is None else [("weight", self.weights)]
         return np.dtype(
             [
                 ("is", "u1"), ("label", "<i4"), ("id", self.ids), *whose, ("record", "u1", (32,)),
-                ("content", "u1", (32,)), ("features", self.features, (self.width,)),
+                ("content", "u1", (32,)), ("features", self.features, (self.width,)), *weight,
             ]
         )  # fmt: skip
 
@@ -83,7 +88,12 @@ class Rows:
 
     def write(self, folder: Path, table: Table) -> None:
         """Write the file whole. Its name is flushed by whoever commits it."""
-        write_atomically(folder / self.file, table.tobytes(), private=True, flush_name=False)
+
+        def write_blocks(file: BinaryIO) -> None:
+            for first in range(0, len(table), BLOCK):
+                file.write(table[first : first + BLOCK].tobytes())
+
+        write_atomically(folder / self.file, write_blocks, private=True, flush_name=False)
 
     def append(self, folder: Path, table: Table) -> None:
         """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
@@ -125,20 +135,31 @@ class Rows:
         finally:
             os.close(descriptor)
 
-    def read(self, folder: Path) -> bytearray:
-        """The bytes of the table, if it is the one that was written."""
+    def read(self, folder: Path, *, may_map: bool = True) -> bytearray | mmap.mmap:
+        """The bytes of the table, if it is the one that was written: a copy, or of a large one a private map.
+
+        What others erase in the file is erased in a map, too: who keeps it beside them needs a copy.
+        """
         path = folder / self.file
         size = self.layout.size
-        content = content_of(path)
-        if len(content) < self.count * size:
-            raise damaged(path, f"it ends after {len(content):,} of {self.count * size:,} bytes")
-        kept = bytearray(content[: self.count * size])
+        kept = copied_or_mapped(path, self.count * size, may_map)
         clear(kept, size, self.erased)
         for number, digest in enumerate(self.blocks):
             first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
             if hashlib.sha256(kept[first * size : last * size]).hexdigest() != digest:
                 raise damaged(path, f"rows {first:,} to {last - 1:,} are not those that were written")
         return kept
+
+
+def copied_or_mapped(path: Path, size: int, may_map: bool) -> bytearray | mmap.mmap:
+    """The first bytes of a file, which can be changed here without changing the file."""
+    if may_map and size > LARGE and not path.is_symlink() and path.is_file() and path.stat().st_size >= size:
+        with open_regular(path) as file:
+            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+    content = content_of(path)
+    if len(content) < size:
+        raise damaged(path, f"it ends after {len(content):,} of {size:,} bytes")
+    return bytearray(content[:size])
 
 
 def block_hash(table: Table, block: int, erased: Iterable[int] = ()) -> str:
@@ -148,7 +169,7 @@ def block_hash(table: Table, block: int, erased: Iterable[int] = ()) -> str:
     return hashlib.sha256(rows).hexdigest()
 
 
-def clear(content: bytearray, size: int, rows: Iterable[int]) -> None:
+def clear(content: bytearray | mmap.mmap, size: int, rows: Iterable[int]) -> None:
     """Overwrite some rows of a table with zeros."""
     for row in rows:
         content[row * size : (row + 1) * size] = bytes(size)

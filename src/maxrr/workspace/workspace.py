@@ -878,6 +878,7 @@ class Workspace:
         model = MaxRR(
             made.network, made.core, C=made.C, seed=made.seed, epochs=recipe.epochs,  # type: ignore[arg-type]
             batch_size=recipe.batch_size, lr=recipe.lr, device=made.device, threads=made.threads,
+            class_weight=dict(made.class_weight) or None,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model

@@ -1,0 +1,66 @@
+"""Numbers as tables write them, and what to say of what is none."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data.checks import is_missing
+
+Cells = Sequence[Any] | NDArray[Any]
+"""The values of one column, one per record."""
+
+
+class Misfit(ValueError):  # noqa: N818 (it becomes a DataError once it is known where)
+    """A value that has no encoding, in this row."""
+
+    def __init__(self, row: int, words: str) -> None:
+        super().__init__(words)
+        self.row = row
+
+
+def numbers_of(cells: Cells) -> NDArray[np.float64]:
+    """Numbers, with NaN for those that are missing. Texts are read as in a table."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
+        return cells.astype(np.float64)
+    found = np.empty(len(cells))
+    for row, cell in enumerate(cells):
+        try:
+            found[row] = math.nan if is_missing(cell) else number(cell) if isinstance(cell, str) else plain(cell)
+        except (TypeError, ValueError):
+            raise Misfit(row, not_a_number(cell)) from None
+    return found
+
+
+def plain(cell: Any) -> float:
+    """A number that is one: what could be made into a number, such as a date or a list of one, is not."""
+    if not isinstance(cell, (bool, int, float, np.bool_, np.number)):
+        raise TypeError(f"{type(cell).__name__} is not a number")
+    return float(cell)
+
+
+def number(text: str) -> float:
+    """A number as it is written in a table, in plain digits: Python would read 2024_01 as 202401.
+
+    >>> number("-2.5e3")
+    -2500.0
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def not_a_number(cell: Any) -> str:
+    """What to do about a value that is no number."""
+    if not isinstance(cell, str):
+        return f"a {type(cell).__name__} is not a number: make it one, such as the days since a fixed day for a date"
+    if not cell:
+        return "'' is not a number: declare in the encoding what stands for a missing value, such as {\"fill\": 0.0}"
+    return (
+        f"{str(cell)!r:.80} is not a number. If the column says the class, the record or the person, name it as label, "
+        'id or subject; if these are categories, declare them in the encoding: {"categories": ['
+        f"{json.dumps(cell)}, …]}}"
+    )

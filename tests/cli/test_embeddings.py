@@ -1,0 +1,31 @@
+"""`maxrr fit embeddings.npy --meta people.csv`, from the file to a replayed receipt."""
+
+import numpy as np
+from tests.cli.shell import Shell
+
+from maxrr import MaxRR
+from maxrr.data import load
+
+
+def test_embeddings_in_the_shell(tmp_path):
+    rng = np.random.default_rng(0)
+    topics = np.arange(200) % 2
+    np.save(tmp_path / "x.npy", (rng.normal(size=(200, 6)) + 1.5 * topics[:, None]).astype(np.float32))
+    lines = [f"t{number},{'ab'[topic]},{number // 4}" for number, topic in enumerate(topics)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,topic,author", *lines]))
+    shell, ws = Shell(), tmp_path / "ws"
+    source = tmp_path / "x.npy", "--meta", tmp_path / "people.csv", "--label", "topic", "--subject", "author"
+    assert "records" in shell("data", "describe", *source).out
+    fitted = shell("fit", *source, "--out", ws, "--json").json
+    assert fitted["accuracy"] > 0.8
+    training, _ = load(tmp_path / "x.npy", meta=tmp_path / "people.csv", label="topic", subject="author")
+    gone = training.of_subjects([int(training.subjects[0])])
+    assert shell("unlearn", ws, "--subject", training.subjects[0], "--yes").code == 0
+    oracle = MaxRR.on_features().fit(training.without(gone))
+    assert shell("status", ws, "--json").json["model_hash"] == oracle.model_hash_
+    assert shell("replay", ws, 1, "--json").json["outcome"] == "identical"
+    assert shell("bundle", ws, tmp_path / "bundle").code == 0
+    there = "--receipt", ws / "receipts" / "000001.json", "--bundle", tmp_path / "bundle", "--data"
+    assert shell("replay", *there, *source, "--json").json["outcome"] == "identical"
+    answer = shell("predict", ws, tmp_path / "x.npy", "--json")
+    assert answer.code == 0

@@ -1,0 +1,103 @@
+"""Tables in the shell: Parquet files, declared encodings, weights, and people whose records are for testing."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.cli.shell import Shell
+
+from maxrr.cli.workspaces import options_for
+from maxrr.data import Encoding
+from maxrr.data.train_test import is_test
+
+ROWS = range(90)
+PEOPLE = [f"p{row // 3}" for row in ROWS]
+TESTED = [who for who in dict.fromkeys(PEOPLE) if is_test(np.array([who]))[0]]
+LEARNED = [who for who in dict.fromkeys(PEOPLE) if who not in TESTED]
+FRAME = pl.DataFrame(
+    {
+        "visit": [f"v{row}" for row in ROWS], "person": PEOPLE, "state": ["ill" if row % 4 else "well" for row in ROWS],
+        "age": [None if row % 10 == 0 else row % 4 + row / 100 for row in ROWS],
+        "country": [("de", "fr", "it")[row % 3] for row in ROWS], "counts": [1.0 + row % 2 for row in ROWS],
+    }
+)  # fmt: skip
+DECLARED = {"country": {"categories": ["de", "fr"], "other": True}, "age": {"fill": 2.0}}
+OPTIONS = ("--label", "state", "--id", "visit", "--subject", "person", "--weight", "counts")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("table")
+    FRAME.write_parquet(folder / "people.parquet")
+    FRAME.write_csv(folder / "people.csv")
+    (folder / "encoding.json").write_text(json.dumps(DECLARED))
+    return folder / "people.parquet"
+
+
+@pytest.fixture(scope="module")
+def fitted(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("people") / "ws"
+    encoding = table.parent / "encoding.json"
+    Shell()("fit", table, *OPTIONS, "--encoding", encoding, "--epochs", 2, "--out", folder)
+    encoding.unlink()  # the workspace knows it
+    return folder
+
+
+def test_new_files_are_encoded_as_those_that_were_fitted(shell: Shell, fitted: Path, table: Path) -> None:
+    answers = [shell("predict", fitted, table.with_suffix(suffix), "--json").json for suffix in (".parquet", ".csv")]
+    classes = [[answer["class"] for answer in found] for found in answers]
+    assert classes[0] == classes[1]
+    assert len(classes[0]) == len(ROWS)
+
+
+def test_a_new_category_is_an_error_where_none_is_declared(shell: Shell, fitted: Path, tmp_path: Path) -> None:
+    FRAME.with_columns(country=pl.lit(None)).write_parquet(tmp_path / "new.parquet")
+    ended = shell("predict", fitted, tmp_path / "new.parquet", code=1)
+    assert "column 'country': there is no value" in ended.err
+
+
+def test_raw_records_are_found_again(shell: Shell, fitted: Path) -> None:
+    """With the same encoding, weights and split."""
+    shell("unlearn", fitted, "--subject", LEARNED[0], "--policy", "retrain", "--yes")
+
+
+def test_a_person_whose_records_are_all_for_testing(shell: Shell, fitted: Path) -> None:
+    plan = shell("plan", fitted, "--subject", TESTED[0])
+    assert "3 records about these people, all for testing" in " ".join(plan.out.split())
+    answer = shell("unlearn", fitted, "--subject", TESTED[0], "--yes", "--json").json
+    assert answer == {"requested": 0, "test_records": 3, "receipt": None}
+
+
+def test_people_of_both_kinds(shell: Shell, fitted: Path) -> None:
+    both = ("--subject", LEARNED[1], "--subject", TESTED[0])
+    found = shell("plan", fitted, *both, "--policy", "retrain", "--json").json
+    assert (found["requested"], found["test_records"]) == (3, 3)
+    ended = shell("plan", fitted, *both, "--subject", "nobody", code=3)
+    assert "no record is about 'nobody'" in ended.err
+    assert TESTED[0] not in ended.err
+
+
+def test_a_person_on_both_sides(shell: Shell, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
+    Shell()(
+        "fit", table, *OPTIONS, "--encoding", tmp_path / "encoding.json", "--split-by", "id", "--epochs", 1, "--out",
+        tmp_path / "ws",
+    )  # fmt: skip
+    who = next(who for who in LEARNED if 0 < sum(is_test(FRAME.filter(person=who)["visit"].to_numpy())) < 3)
+    ended = shell("plan", tmp_path / "ws", "--subject", who, "--policy", "retrain")
+    assert "about these people for testing: used for nothing but scores" in " ".join(ended.err.split())
+
+
+def test_names_of_columns_mean_nothing_for_images(shell: Shell, tmp_path: Path) -> None:
+    ended = shell("fit", "digits", "--label", "state", "--out", tmp_path / "ws", code=1)
+    assert "digits: has no columns that label (--label) could mean" in ended.err
+
+
+def test_workspaces_from_before_there_were_splits_by_subject_are_read_as_then() -> None:
+    before = SimpleNamespace(source={"name": "a.csv", "label": "state", "id": "id", "subject": "subject"})
+    found = options_for(before, "a.csv")  # type: ignore[arg-type]
+    assert (found["split_by"], found["label"], found["weight"], found["encoding"]) == ("id", "state", None, Encoding())
+    assert options_for(before, "a.npz") == {"ids_from": None, "split_by": "id"}  # type: ignore[arg-type]

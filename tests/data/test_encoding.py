@@ -1,0 +1,91 @@
+"""Encodings that are declared: the same numbers for a record, whatever others are there."""
+
+import numpy as np
+import pytest
+
+from maxrr.data import Categories, DataError, Encoding, Number, load
+
+DECLARED = Encoding(
+    {
+        "country": Categories(["de", "fr"], other=True, missing=True),
+        "age": Number(fill=40.0, indicator=True, mean=40.0, width=20.0),
+    }
+)
+TABLE = "id,label,country,height,age\n0,a,de,1.5,60\n1,b,it,1.5,\n2,a,,1.75,20\n3,b,fr,2,nan\n"
+
+
+def everything(path, text, **options):
+    path.write_text(text)
+    return load(path, whole=True, **options)[0]
+
+
+def test_columns_become_declared_inputs_in_their_place(tmp_path):
+    records = everything(tmp_path / "table.csv", TABLE, encoding=DECLARED)
+    assert records.columns == (
+        *("country=de", "country=fr", "country is other", "country is missing"), "height", "age", "age is missing",
+    )  # fmt: skip
+    assert records.in_order().inputs.tolist() == [
+        [1, 0, 0, 0, 1.5, 1, 0], [0, 0, 1, 0, 1.5, 0, 1], [0, 0, 0, 1, 1.75, -1, 0], [0, 1, 0, 0, 2, 0, 1],
+    ]  # fmt: skip
+
+
+def test_the_inputs_of_a_record_do_not_depend_on_others(tmp_path):
+    header, *rows = TABLE.splitlines()
+    together = everything(tmp_path / "table.csv", TABLE, encoding=DECLARED)
+    for row, id_ in zip(rows, range(4), strict=True):
+        alone = everything(tmp_path / "alone.csv", f"{header}\n{row}\n", encoding=DECLARED)
+        assert np.array_equal(alone.record_hashes(), together.select([id_]).record_hashes())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        (None, r"line 2, column 'country': 'de' is not a number.*declare.*\{\"categories\": \[\"de\", …\]\}"),
+        (
+            {"country": Categories(["de", "fr", "it"]), "age": Number(fill=0.0)},
+            r"line 4, column 'country': there is no value.*\"missing\": true",
+        ),
+        (
+            {"country": Categories(["de", "fr"], missing=True), "age": Number(fill=0.0)},
+            r"line 3, column 'country': 'it' is none of the declared",
+        ),
+        ({"country": Categories(["de"], other=True, missing=True)}, r"line 3, column 'age': '' .*\{\"fill\": 0.0\}"),
+        ({"nation": Categories(["de"])}, r"the encoding declares 'nation', but the inputs are 'country', 'height'"),
+    ],
+)
+def test_what_is_not_declared_is_an_error_that_says_what_to_declare(tmp_path, encoding, words):
+    with pytest.raises(DataError, match=rf"table\.csv: {words}"):
+        everything(tmp_path / "table.csv", TABLE, encoding=encoding and Encoding(encoding))
+
+
+def test_json_and_back(tmp_path):
+    (tmp_path / "encoding.json").write_text(DECLARED.to_json())
+    assert Encoding.read(tmp_path / "encoding.json") == DECLARED
+    assert Encoding.from_json('{"x": {}}') == Encoding({"x": Number()})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "JSON object"),
+        ("{", "written in JSON"),
+        ('{"x": {"fill": NaN}}', "written in JSON"),
+        ('{"x": {"fil": 0}}', "column 'x': declare"),
+        ('{"x": {"categories": "de"}}', "column 'x': declare"),
+        ('{"x": {"categories": []}}', "column 'x': categories must be different, and at least one"),
+        ('{"x": {"categories": [1, "1"]}}', "must be different"),
+        ('{"x": {"categories": [1.5]}}', "texts or whole numbers"),
+        ('{"x": {"categories": ["a"], "other": 1}}', "other is true or false"),
+        ('{"x": {"width": 0}}', "width must be a positive number"),
+        ('{"x": {"fill": true}}', "fill must be a finite number"),
+        ('{"x": {"indicator": true}}', "declare the fill"),
+    ],
+)
+def test_wrong_declarations(text, words):
+    with pytest.raises(DataError, match=words):
+        Encoding.from_json(text)
+
+
+def test_rules_are_rules():
+    with pytest.raises(DataError, match="Categories"):
+        Encoding({"x": 0.0})

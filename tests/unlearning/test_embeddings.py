@@ -1,0 +1,116 @@
+"""Embeddings without a network: every request is exact, files are never loaded whole, and no second copy is kept."""
+
+import numpy as np
+import pytest
+
+from maxrr import MaxRR
+from maxrr.core import FullCore
+from maxrr.data import Dataset
+from maxrr.errors import DataError
+from maxrr.nets import NoNetwork
+from maxrr.unlearning import Bundle, replay
+from maxrr.workspace import Workspace
+
+IDS = np.array([f"text {number}" for number in range(300)])
+
+
+def records(dtype=np.float32, inputs=None):
+    rng = np.random.default_rng(5)
+    labels = np.arange(300) % 3
+    made = (rng.normal(size=(300, 9)) + 1.5 * rng.normal(size=(3, 9))[labels]).astype(dtype)
+    return Dataset(made if inputs is None else inputs, labels, ("ant", "bee", "cow"), IDS, np.arange(300) // 4)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Everything is treated as if it were large."""
+    for place in (
+        "maxrr.data.scratch.LARGE", "maxrr.svm.validation.LARGE", "maxrr.workspace.rows.LARGE",
+        "maxrr.workspace.codec.LARGE",
+    ):  # fmt: skip
+        monkeypatch.setattr(place, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_requests_end_in_the_bytes_of_a_fit_without_the_records(dtype):
+    training = records(dtype)
+    model = MaxRR.on_features().fit(training)
+    influential = model.influential_ids()
+    assert len(model.core_.ids) == 0
+    assert model.unlearn(np.setdiff1d(IDS, influential)[:4]).guarantee == "exact-untouched"
+    receipt = model.unlearn(influential[:9])
+    assert (receipt.guarantee, receipt.bytes_claim) == ("exact-refit", "identical")
+    left = training.select(np.sort(model._fitted.records.ids[model._fitted.records.alive]))
+    assert len(left) == 287
+    assert MaxRR.on_features().fit(left).model_hash_ == model.model_hash_
+
+
+def test_a_replay_needs_the_data_and_no_features_in_the_bundle(tmp_path):
+    training = records()
+    model = MaxRR.on_features().fit(training)
+    receipt = model.unlearn(IDS[:5])
+    model.bundle().save(tmp_path / "bundle")
+    bundle = Bundle.load(tmp_path / "bundle")
+    assert len(bundle.features) == 0
+    found = replay(receipt, bundle, training.without(IDS[:5]))
+    assert (found.outcome, found.made_again) == ("identical", "heads")
+    assert "embeddings that were made elsewhere" in found.not_covered
+
+
+def test_the_machine_does_not_matter(monkeypatch):
+    """There is nothing that PyTorch computes, so that a replay compares bytes wherever it runs."""
+    training = records()
+    model = MaxRR.on_features().fit(training)
+    receipt = model.unlearn(IDS[:5])
+    monkeypatch.setattr("maxrr.nets.recipe.platform.machine", lambda: "another")
+    assert replay(receipt, model.bundle(), training.without(IDS[:5])).outcome == "identical"
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_memory_map_gives_the_same_model(tmp_path, dtype):
+    training = records(dtype)
+    np.save(tmp_path / "x.npy", training.inputs)
+    mapped = records(inputs=np.load(tmp_path / "x.npy", mmap_mode="r"))
+    model = MaxRR.on_features().fit(mapped)
+    assert model.model_hash_ == MaxRR.on_features().fit(training).model_hash_
+    held, kept = model._fitted.records.inputs, model.heads_._fitted.solution.samples.X
+    assert np.shares_memory(held, kept)  # records and features are one array, in one file without a name
+    assert kept.dtype == dtype
+    model.unlearn(IDS[:5])
+    rows = np.flatnonzero(~model._fitted.records.alive)
+    assert len(rows) == 5
+    assert not kept[rows].any()
+    assert np.array_equal(np.load(tmp_path / "x.npy"), training.inputs)  # the caller's file is the caller's
+    assert model.model_hash_ == MaxRR.on_features().fit(training.without(IDS[:5])).model_hash_
+
+
+@pytest.mark.parametrize("as_large", [False, True])
+def test_a_workspace_of_embeddings(tmp_path, request, as_large):
+    if as_large:
+        request.getfixturevalue("large")
+    training = records(np.float16)
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), training) as workspace:
+        first = workspace.model_hash_
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model_hash_ == first
+        workspace.unlearn(IDS[:20])
+    with Workspace.open(tmp_path / "ws") as workspace:
+        oracle = MaxRR.on_features().fit(training.without(IDS[:20]))
+        assert workspace.model_hash_ == oracle.model_hash_
+        workspace.unlearn(subjects=[10])
+        left = training.without(np.append(IDS[:20], training.of_subjects([10])))
+        assert workspace.model_hash_ == MaxRR.on_features().fit(left).model_hash_
+        assert workspace.predict_proba(training.inputs[:3]).shape == (3, 3)
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "ws").iterdir() if path.is_file())
+    gone, held = (training.inputs[row].astype("<f2" if as_large else "<f4").tobytes() for row in (0, 200))
+    assert gone not in stored
+    assert held in stored
+
+
+def test_what_is_no_embedding_is_refused():
+    images = Dataset(np.zeros((4, 1, 2, 2), np.uint8), [0, 1, 0, 1], ("a", "b"), np.arange(4))
+    with pytest.raises(DataError, match=r"embeddings are floats of shape \(records, numbers\)"):
+        MaxRR.on_features().fit(images)
+    with pytest.raises(DataError, match="no network that could be trained"):
+        MaxRR(NoNetwork(), FullCore()).fit(records())

@@ -1,0 +1,137 @@
+"""Records and classes may weigh: every request ends in the model that a fit of the rest, with its weights, gives."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.cli.shell import Shell
+from tests.unlearning.problems import fresh, table
+
+from maxrr import MaxRR
+from maxrr.core import HashCore
+from maxrr.data import Dataset
+from maxrr.errors import DataError
+from maxrr.svm import FlatHeadWarning
+from maxrr.unlearning import Bundle, replay
+from maxrr.workspace import Workspace
+
+CORE = HashCore(0.4, key="house")
+WEIGHTS = {"kind 1": 7.5}
+
+
+def weighted(**changes):
+    plain = table()
+    return replace(plain, weights=np.random.default_rng(3).uniform(0.2, 5.0, size=len(plain)), **changes)
+
+
+def kinds(model):
+    core = model.core_.ids
+    influential = np.setdiff1d(model.influential_ids(), core)
+    held = model._fitted.records
+    return core, influential, np.setdiff1d(np.setdiff1d(held.ids[held.alive], core), influential)
+
+
+def left_of(model, records):
+    held = model._fitted.records
+    return records.select(np.sort(held.ids[held.alive]))
+
+
+@pytest.mark.parametrize("class_weight", [None, WEIGHTS])
+def test_requests_end_in_the_bytes_of_a_fit_without_the_records(class_weight):
+    records = weighted()
+    model = fresh(CORE, records, class_weight=class_weight).fit(records)
+    assert model.model_hash_ != fresh(CORE, records).fit(table()).model_hash_  # they do count
+    core, influential, free = kinds(model)
+    model.unlearn(free[:2])
+    model.unlearn(influential[:3])
+    model.unlearn(core[:2], core_policy="retrain")
+    oracle = fresh(CORE, records, class_weight=class_weight).fit(left_of(model, records))
+    assert model.model_hash_ == oracle.model_hash_
+    assert np.array_equal(model.predict_proba(records), oracle.predict_proba(records))
+
+
+def test_a_replaced_record_keeps_its_weight():
+    records = weighted()
+    model = fresh(CORE, records, class_weight=WEIGHTS).fit(records)
+    _, influential, _ = kinds(model)
+    new = np.full(5, 0.25, np.float32)
+    model.replace(int(influential[0]), new)
+    inputs = records.inputs.copy()
+    inputs[records.rows([influential[0]])] = new
+    assert (
+        model.model_hash_ == fresh(CORE, records, class_weight=WEIGHTS).fit(replace(records, inputs=inputs)).model_hash_
+    )
+
+
+def test_a_workspace_keeps_them_and_a_replay_uses_them(tmp_path):
+    records = weighted()
+    with Workspace.create(tmp_path / "ws", fresh(CORE, records, class_weight=WEIGHTS), records) as workspace:
+        first = workspace.model_hash_
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model_hash_ == first
+        assert workspace.model.class_weight == WEIGHTS
+        influential = kinds(workspace.model)[1]
+        receipt = workspace.unlearn(influential[:3])
+        left = records.without(influential[:3])
+        assert workspace.model_hash_ == fresh(CORE, records, class_weight=WEIGHTS).fit(left).model_hash_
+        workspace.bundle().save(tmp_path / "bundle")
+    assert replay(receipt, Bundle.load(tmp_path / "bundle"), left).outcome == "identical"
+
+
+def test_weights_of_an_array():
+    records = weighted()
+    model = fresh(CORE, records, class_weight={1: 7.5})
+    model.fit(records.inputs, records.labels, records.ids, sample_weight=records.weights)
+    same = replace(records, class_names=("0", "1", "2"), subjects=None)
+    assert model.model_hash_ == fresh(CORE, same, class_weight={"1": 7.5}).fit(same).model_hash_
+
+
+def test_a_forgotten_class_leaves_no_name_among_the_weights(tmp_path):
+    records = weighted()
+    model = fresh(CORE, records, class_weight=WEIGHTS).fit(records)
+    gone = records.ids[records.labels == 1]
+    model.unlearn(gone, core_policy="retrain")
+    assert model._fitted.blueprint.class_weight == {}
+    assert model.model_hash_ == fresh(CORE, records).fit(records.without(gone)).model_hash_
+
+
+def test_a_rare_class_is_found_more_often():
+    rng = np.random.default_rng(0)
+    labels = (np.arange(2550) % 51 == 0).astype(int)
+    inputs = rng.normal(size=(2550, 6)) + 0.9 * labels[:, None]
+
+    def recall(model):
+        return np.mean(model.fit(inputs, labels).predict(inputs[labels == 1]) == 1)
+
+    with pytest.warns(FlatHeadWarning, match="For a rare class, a larger class_weight helps"):
+        assert recall(MaxRR.on_features()) == 0.0
+    assert recall(MaxRR.on_features(class_weight={1: 50.0})) > 0.8
+
+
+def test_what_is_no_weight_is_refused():
+    records = weighted()
+    with pytest.raises(ValueError, match="fixed numbers"):
+        fresh(CORE, records, class_weight="balanced").fit(records)
+    with pytest.raises(DataError, match="class_weight names class 'kind 9'"):
+        fresh(CORE, records, class_weight={"kind 9": 2.0}).fit(records)
+    with pytest.raises(ValueError, match="its own labels, ids, subjects and weights"):
+        fresh(CORE, records).fit(records, sample_weight=records.weights)
+
+
+def test_weights_in_the_shell(tmp_path):
+    rows = np.random.default_rng(1).normal(size=(80, 3))
+    lines = [f"{n},{'ill' if n % 4 == 0 else 'well'},{1 + n % 3}," + ",".join(map(str, r)) for n, r in enumerate(rows)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,label,counts,a,b,c", *lines]))
+    shell = Shell()
+    fit = "fit", tmp_path / "t.csv", "--weight", "counts", "--epochs", "2", "--class-weight"
+    shell(*fit, "ill=5", "--out", tmp_path / "ws")
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model.class_weight == {"ill": 5.0}
+        assert set(workspace._fitted.records.weights.tolist()) == {1.0, 2.0, 3.0}
+    assert "NAME=NUMBER" in shell(*fit, "ill", "--out", tmp_path / "other", code=2).err
+
+
+def test_weights_and_a_dataset_of_one_kind():
+    """A dataset with weights has another content hash than one without."""
+    assert weighted().content_hash() != Dataset(*(getattr(table(), name) for name in (
+        "inputs", "labels", "class_names", "ids", "subjects"))).content_hash()  # fmt: skip
