@@ -19,6 +19,7 @@ from tests.audit.problems import (
     fitted,
     shadows_of,
 )  # fmt: skip
+from tests.several_inputs import Text, texts
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows
 from maxrr.audit.auditing import labels_of
@@ -26,6 +27,7 @@ from maxrr.audit.distances import heads_distance
 from maxrr.audit.evidence import ON_FEATURES, Seen
 from maxrr.audit.findings import is_found
 from maxrr.audit.planning import expected_power
+from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM
@@ -434,3 +436,15 @@ def test_the_power_to_be_expected_is_that_of_normal_numbers():
         found = sum(map(is_found, drawn))
         assert expected_power(apart, models) == pytest.approx(found / 4000, abs=0.04)
     assert expected_power(9.0, 18) == 0.0
+
+
+def test_records_with_several_inputs():
+    everything = texts(150)
+    records, test = everything.select(everything.ids[:90]), everything.select(everything.ids[90:])
+    model = MaxRR(Text(), HashCore(0.5, key="house"), epochs=12, lr=5e-3, device="cpu").fit(records)
+    gone = records.select(model.core_.ids[:3])
+    receipt = model.unlearn(gone.ids, core_policy="retrain")
+    report = audit(model, receipt, gone, test, shadows=FEW)
+    assert report == AuditReport.from_json(report.to_json())
+    with pytest.raises(DataError, match=r"the test records are tokens int64 .*, but the model's are mask bool"):
+        audit(model, receipt, gone, replace(test, inputs={"tokens": test.inputs["tokens"]}), shadows=FEW)

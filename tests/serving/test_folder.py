@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.serving.models import fitted, own, some_records
-from tests.unlearning.problems import table
+from tests.serving.models import CORE, fitted, own, some_records
+from tests.several_inputs import Text, texts
+from tests.unlearning.problems import fresh, table
 from tests.workspace.problems import needles
 
 from maxrr import serving
@@ -101,6 +102,7 @@ def test_neither_pytorch_nor_scikit_learn_is_needed(exported, tmp_path, name, fo
         (np.zeros((2, 4), np.float32), r"the model takes \(records, 5\)"),
         (np.zeros((2, 5), np.uint8), "the records are uint8, but the model takes float32"),
         (np.array([["a"] * 5]), "but the model takes float32"),
+        ([[1, 2, 3, 4, 5]], "the records are int64, but the model takes float32"),
         (np.zeros((1, 5), complex), "but the model takes float32"),
         (np.array([[0, 1, 2, 3, 4], [0, 1, np.nan, 3, 4]]), "record 1 has values that are not finite"),
         (np.full((1, 5), 1e300), "record 0 has values that are not finite in float32"),
@@ -114,7 +116,7 @@ def test_records_of_another_kind_are_refused(exported, records, said):
 def test_records_of_a_near_kind_are_taken(exported):
     served, records = load(exported("own", "onnx")), some_records("own")
     assert np.array_equal(served.predict_proba(records.astype(np.float64)), served.predict_proba(records))
-    assert served.predict([[1, 2, 3, 4, 5]]).shape == (1,)
+    assert served.predict([[1.0, 2.0, 3.0, 4.0, 5.0]]).shape == (1,)
     assert served.predict(records[::-2]).tolist() == served.predict(records)[::-2].tolist()
 
 
@@ -126,8 +128,7 @@ def test_a_network_of_ones_own_is_given_where_pytorch_computes_it(exported):
 
 
 def test_a_model_that_is_no_graph_has_another_form(tmp_path):
-    from tests.serving.test_onnx import CORE, Undecided
-    from tests.unlearning.problems import fresh
+    from tests.serving.test_onnx import Undecided
 
     model = fresh(CORE, table(), Undecided()).fit(table())
     with pytest.raises(ValueError, match=r"cannot be written as an ONNX graph: .*Use form='torch'"):
@@ -329,3 +330,22 @@ def test_it_is_made_by_load_alone():
     with pytest.raises(TypeError, match=r"maxrr\.serving\.load"):
         serving.Served()
     assert torch.is_grad_enabled()
+
+
+# Several inputs, and integers
+
+
+@pytest.mark.parametrize("form", ["torch", pytest.param("onnx", marks=pytest.mark.long)])
+def test_several_inputs_and_integers_are_served(tmp_path, form):
+    data = texts()
+    model = fresh(CORE, None, Text).fit(data)
+    export(model, tmp_path, form=form)
+    served = load(tmp_path, Text if form == "torch" else None)
+    given = {name: np.array(data.inputs[name][:5]) for name in ("tokens", "mask")}
+    for some in (given, data.inputs[:5]):
+        assert np.allclose(served.decision_function(some), model.decision_function(data)[:5], atol=1e-4)
+    assert served.predict(given).tolist() == model.predict(data)[:5].tolist()
+    with pytest.raises(DataError, match=r"several inputs, mask bool.* and tokens int64.*: bring a dictionary of these"):
+        served.predict(given["tokens"])
+    with pytest.raises(DataError, match="the records 'tokens' are float64, but the model takes int64"):
+        served.predict({**given, "tokens": given["tokens"] / 2})

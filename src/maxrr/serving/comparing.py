@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
+from maxrr.data.fields import are_several, described, fields_of, packed
 from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.model import unlabelled
 from maxrr.unlearning.state import Fitted
@@ -31,8 +32,15 @@ def probes_of(fitted: Fitted, records: Dataset | Inputs | None) -> tuple[NDArray
 
 
 def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records of a type and shape: random ones, always the same, and the outermost."""
+    """Records of a type and shape: random ones, always the same, and the outermost.
+
+    Integers may be places in a table of any length: all of them are zeros and ones, and booleans nearly all true.
+    """
+    if dtype.names is not None:
+        return packed({name: made_up(size, kind) for name, (kind, size) in fields_of(dtype).items()})
     rng = np.random.default_rng(0)
+    if dtype.kind in "ib":
+        return (rng.random((64, *shape)) < (0.5 if dtype.kind == "i" else 0.9)).astype(dtype)
     if dtype == np.uint8:
         extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
         return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
@@ -43,11 +51,12 @@ def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Records to compare on as an array of the model's type and shape."""
-    array = np.asarray(records.inputs if isinstance(records, Dataset) else records)
+    given = records.inputs if isinstance(records, Dataset) else records
+    array = packed(given) if are_several(given) else np.asarray(given)
     if array.shape[1:] != shape or array.dtype != dtype or not len(array):
         raise ValueError(
-            f"the records to compare on are {array.dtype} of shape {array.shape}, but the model takes {dtype} of shape "
-            f"(records, {', '.join(map(str, shape))}), one or more"
+            f"the records to compare on are {len(array)} of {described(array.dtype, array.shape[1:])}, but the model "
+            f"takes one or more of {described(dtype, shape)}"
         )
     return array
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from maxrr.svm.calibration import PlattScaling
 
 Floats = NDArray[np.float64]
-INPUT, SCORES, PROBABILITIES = "records", "scores", "probabilities"
+INPUT = "records"
+OUTPUTS = SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
 HEADS = ("weights", "intercepts", "a", "b", "centre")
 
 
@@ -105,7 +106,27 @@ class Onnx:
             raise ValueError(f"the graph gives {found[-1]} probabilities for {classes} classes")
 
     def scores(self, records: NDArray[Any]) -> Floats:
-        return np.asarray(self.session.run([SCORES], {INPUT: records})[0])
+        return np.asarray(self.session.run([SCORES], fed(records))[0])
 
     def probabilities(self, records: NDArray[Any]) -> Floats:
-        return np.asarray(self.session.run([PROBABILITIES], {INPUT: records})[0])
+        return np.asarray(self.session.run([PROBABILITIES], fed(records))[0])
+
+
+def input_names(kind: np.dtype[Any]) -> list[str]:
+    """What a graph calls its inputs. Fields of a record are named like arguments of the network, or by their place."""
+    if kind.names is None:
+        return [INPUT]
+    if kind.names[0] == "0":
+        return [f"{INPUT}_{name}" for name in kind.names]
+    if taken := set(kind.names) & set(OUTPUTS):
+        raise ValueError(f"an output of the graph is called {taken.pop()!r}, as is an input of the network: rename it")
+    return list(kind.names)
+
+
+def fed(records: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Records as the graph gets them: each input by its name."""
+    names = records.dtype.names
+    if names is None:
+        return {INPUT: np.ascontiguousarray(records)}
+    parts = (np.array(records[name], order="C") for name in names)  # fields lie between others, unaligned
+    return dict(zip(input_names(records.dtype), parts, strict=True))

@@ -85,8 +85,6 @@ def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:
     """The file with the numbers, and the version of its operators if it is a graph."""
     if form == ONNX:
         onnx.check_installed()
-        if fitted.records.dtype.names is not None:
-            raise ValueError("a network with several inputs is not written as a graph: use form='torch'")
         try:
             return onnx.write_graph(fitted)
         except ValueError as error:

@@ -10,7 +10,7 @@ from torch import nn
 
 from maxrr.nets import Environment, Recipe
 from maxrr.nets.naming import NamedNetwork
-from maxrr.nets.records import as_tensor, ready
+from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import Network
 from maxrr.serving.computing import HEADS, Floats, Heads
 from maxrr.serving.folders import Facts
@@ -29,7 +29,7 @@ class Extracted:
 
     def scores(self, records: NDArray[Any]) -> Floats:
         with torch.inference_mode():
-            features = self.extractor(ready(as_tensor(records), self.kind)).flatten(1)
+            features = call(self.extractor, ready(as_tensors(records), self.kind)).flatten(1)
         return self.heads.scores_of(features.numpy())
 
     def probabilities(self, records: NDArray[Any]) -> Floats:

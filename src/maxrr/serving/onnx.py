@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets.records import as_tensor, ready
+from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.splitting import Extractor
 from maxrr.serving.comparing import compare, probes_of, reason
-from maxrr.serving.computing import INPUT, PROBABILITIES, SCORES
+from maxrr.serving.computing import INPUT, OUTPUTS, fed, input_names
 from maxrr.serving.exported import Exported, Origin
 from maxrr.serving.folders import ONNX
 from maxrr.svm.calibration import LARGEST_SCORE
@@ -34,7 +34,6 @@ from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 
-OUTPUTS = (SCORES, PROBABILITIES, "label")
 CLASSES, MODEL_HASH = "maxrr.classes", "maxrr.model_hash"  # what the file says of itself
 BATCH = 256  # records that onnxruntime gets at a time
 
@@ -45,9 +44,11 @@ def export_onnx(
 ) -> Exported:  # fmt: skip
     """Write a fitted model as an ONNX file.
 
-    The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Its outputs are
-    `scores`, as of `decision_function`; `probabilities` (n, classes), as of `predict_proba`; and `label` (n), an index
-    into the class names. The metadata holds the names in JSON as `maxrr.classes`, and `maxrr.model_hash`.
+    The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Where these have several
+    inputs, the graph does, too: under the names of the network's arguments, or `records_0`, `records_1` and so on
+    where it takes them by place. Its outputs are `scores`, as of `decision_function`; `probabilities` (n, classes), as
+    of `predict_proba`; and `label` (n), an index into the class names. The metadata holds the names in JSON as
+    `maxrr.classes`, and `maxrr.model_hash`.
 
     Parameters
     ----------
@@ -110,6 +111,7 @@ class Classifier(nn.Module):
     def __init__(self, fitted: Fitted) -> None:
         super().__init__()
         self.extractor = traceable(fitted.extractor)
+        self.names = fitted.records.dtype.names
         self.kind = next((weights.dtype for weights in self.extractor.parameters()), torch.float32)
         platt = fitted.platt()
         numbers = {"weights": fitted.heads.coef_.T, "intercepts": fitted.heads.intercept_}
@@ -117,8 +119,9 @@ class Classifier(nn.Module):
         for name, values in numbers.items():
             self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
 
-    def forward(self, records: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        features = self.extractor(ready(records, self.kind)).flatten(1).double()
+    def forward(self, *records: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        inputs = records[0] if self.names is None else dict(zip(self.names, records, strict=True))
+        features = call(self.extractor, ready(inputs, self.kind)).flatten(1).double()
         scores = features @ self.weights + self.intercepts
         # As in PlattScaling.probabilities: the softmax of log-sigmoids.
         logits = torch.clamp(-(self.a * (scores - self.centre) + self.b), -self.largest, self.largest)
@@ -156,14 +159,15 @@ def write_graph(fitted: Fitted) -> tuple[bytes, int]:
 
     shape, dtype = fitted.records.shape, fitted.records.dtype
     graph = Classifier(fitted).eval()
-    example = as_tensor(np.zeros((2, *shape), dtype))  # of one record, the number would be taken for fixed
+    example = as_tensors(np.zeros((2, *shape), dtype))  # of one record, the number would be taken for fixed
+    parts = (example,) if isinstance(example, Tensor) else tuple(example.values())
+    names = input_names(dtype)
     try:
         with quiet(), torch.no_grad():
-            traced = torch.export.export(
-                graph, (example,), dynamic_shapes=({0: torch.export.Dim(INPUT)},), strict=False
-            )
+            count = torch.export.Dim(INPUT)
+            traced = torch.export.export(graph, parts, dynamic_shapes=(tuple({0: count} for _ in parts),), strict=False)
             program = torch.onnx.export(
-                traced, input_names=[INPUT], output_names=OUTPUTS, dynamic_shapes=({0: INPUT},),
+                traced, input_names=names, output_names=OUTPUTS, dynamic_shapes=(tuple({0: INPUT} for _ in parts),),
                 dynamo=True, external_data=False, verbose=False,
             )  # fmt: skip
             assert program is not None
@@ -196,7 +200,7 @@ def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     try:
         session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
         batches = np.split(records, range(1, len(records), BATCH))
-        parts = [session.run(OUTPUTS, {INPUT: np.ascontiguousarray(batch)}) for batch in batches]
+        parts = [session.run(OUTPUTS, fed(batch)) for batch in batches]
     except Exception as error:
         raise ValueError(f"onnxruntime cannot compute the graph: {reason(error)}") from error
     return [np.concatenate(column) for column in zip(*parts, strict=True)]

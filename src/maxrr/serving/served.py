@@ -1,6 +1,5 @@
 """`Served`: a model that only predicts. It holds no record, and reads another state of itself when told to."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,27 +35,38 @@ class Loaded:
 
     def taken(self, X: Any) -> NDArray[Any]:
         """Records as the model takes them; what it was not fitted for is refused."""
-        array = np.asarray(X)
         named = tuple(getattr(X, "columns", ()))
         if self.columns is not None and named and named != self.columns:
             raise DataError(f"the columns are {named!r:.200}, but the model takes {self.columns!r:.200}, in this order")
-        if array.shape[1:] != self.shape or array.ndim != len(self.shape) + 1 or not len(array):
-            one = "; add an axis to a single record, as in record[None]" if array.shape == self.shape else ""
-            wanted = ", ".join(map(str, ("records", *self.shape)))
-            raise DataError(f"the records have shape {array.shape}, but the model takes ({wanted}), one or more{one}")
-        if array.dtype != self.kind:
-            same = np.can_cast(array.dtype, self.kind, "same_kind") and (self.kind == np.uint8) == (
-                array.dtype == np.uint8
-            )
-            if not same:
-                raise DataError(f"the records are {array.dtype}, but the model takes {self.kind}: bring the same kind")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # what does not fit is infinite, and said below
-                array = array.astype(self.kind)
-        if self.kind.kind == "f" and not np.isfinite(array).all():
-            row = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(axis=1)))
-            raise DataError(f"record {row} has values that are not finite in {self.kind}")
-        return np.ascontiguousarray(array)
+        if self.kind.names is None:
+            return np.ascontiguousarray(converted(np.asarray(X), self.kind, self.shape))
+        from maxrr.data.fields import are_several, described, fields_of, packed
+
+        array = packed(X) if are_several(X) else np.asarray(X)
+        if set(array.dtype.names or ()) != set(self.kind.names):
+            raise DataError(f"the model takes several inputs, {described(self.kind, ())}: bring a dictionary of these")
+        return packed({
+            name: converted(array[name], kind, shape, f" {name!r}")
+            for name, (kind, shape) in fields_of(self.kind).items()
+        })  # fmt: skip
+
+
+def converted(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...], name: str = "") -> NDArray[Any]:
+    """Records, or one input of them, in the model's type: as `MaxRR.predict` takes them, and finite."""
+    if array.shape[1:] != shape or array.ndim != len(shape) + 1 or not len(array):
+        one = "; add an axis to a single record, as in record[None]" if array.shape == shape else ""
+        wanted = ", ".join(map(str, ("records", *shape)))
+        raise DataError(f"the records{name} have shape {array.shape}, but the model takes ({wanted}), one or more{one}")
+    if array.dtype.kind != kind.kind or (array.dtype == np.uint8) != (kind == np.uint8):
+        raise DataError(f"the records{name} are {array.dtype}, but the model takes {kind}: bring the same kind")
+    with np.errstate(over="ignore"):  # what does not fit is infinite, and said below
+        content = array.astype(kind, copy=False)
+    if kind.kind == "f" and not np.isfinite(content).all():
+        row = int(np.argmin(np.isfinite(content).reshape(len(content), -1).all(axis=1)))
+        raise DataError(f"record {row} has values{name} that are not finite in {kind}")
+    if kind.kind != "f" and not np.array_equal(content, array):
+        raise DataError(f"the records{name} do not fit into {kind}, which the model takes")
+    return content
 
 
 class Served:
