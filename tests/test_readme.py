@@ -154,6 +154,19 @@ def test_the_cost_of_durability_is_what_was_measured() -> None:
         assert f"| `{kind}`, {count} record{'s' * (count != '1')} | {times} | {row['fsyncs']} |" in page
 
 
+def test_the_time_of_one_record_is_what_was_measured() -> None:
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    measured = read_json("benchmarks/serving.json")
+    names = {
+        "workspace": "`Workspace.predict`", "served, onnx": "served, `onnx`", "served, torch": "served, `torch`",
+        "snapshot of the workspace": "a snapshot of the workspace", "PyTorch alone": "the network in PyTorch alone",
+    }  # fmt: skip
+    for name, row in measured["median_seconds"].items():
+        assert f"| {names[name]} | {' | '.join(f'{1e3 * seconds:.2f} ms' for seconds in row.values())} |" in page
+    assert measured["median_seconds"]["served, onnx"]["1"] < 2e-3
+    assert measured["date"] in page
+
+
 def test_embeddings_page_says_what_was_measured() -> None:
     found, page = read_json("benchmarks/embeddings.json"), (ROOT / "docs" / "embeddings.md").read_text("utf-8")
     assert (found["records"], found["width"], found["classes"]) == (1_000_000, 768, 10)

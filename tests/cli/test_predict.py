@@ -1,13 +1,12 @@
-"""`maxrr predict` and `maxrr export`: images and arrays, the class and what comes close; the model as a file."""
+"""`maxrr predict`: images and arrays, the class and what comes close."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.shell import Shell
 
 from maxrr.cli import inputs
 from maxrr.data import Encoding, load
@@ -132,23 +131,3 @@ def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("x\n0.1\n")
     found = inputs.from_table(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), (), Encoding())
     assert found.tolist() == [[0.1]]
-
-
-# Export
-
-
-def test_export(shell: Shell, digits: Path, tmp_path: Path) -> None:
-    written = shell("export", digits, tmp_path / "model.onnx", "--json").json
-    assert written["model_hash"] == model_of(digits)
-    assert written["bytes"] == (tmp_path / "model.onnx").stat().st_size
-    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
-    shown = shell("export", digits, tmp_path / "model.onnx").out
-    assert f"model {model_of(digits)[:12]}" in shown
-
-
-def test_export_without_its_packages(
-    shell: Shell, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert "maxrr[onnx]" in shell("export", digits, tmp_path / "model.onnx", code=1).err
-    assert not (tmp_path / "model.onnx").exists()

@@ -17,7 +17,7 @@ from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
 from maxrr.data.fields import parts_of
 from maxrr.nets import MLP, split
-from maxrr.serving import export_onnx, onnx
+from maxrr.serving import comparing, export_onnx, onnx
 
 CORE = HashCore(0.5, key="house")
 OTHERS = "picture and table", "tokens"
@@ -248,7 +248,7 @@ def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     [("SCORES_TOLERANCE", "scores differ"), ("PROBABILITIES_TOLERANCE", "do not follow from its scores")],
 )
 def test_above_a_tolerance_no_file_is_left(tolerance, message, path, monkeypatch):
-    monkeypatch.setattr(onnx, tolerance, -1.0)
+    monkeypatch.setattr(comparing, tolerance, -1.0)
     with pytest.raises(ValueError, match=message):
         export_onnx(fitted_on("two classes"), path)
     assert list(path.parent.iterdir()) == []

@@ -68,7 +68,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     For each class it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
     of its class; two classes share one head. It keeps a copy of the samples, so that `forget` and `insert`
     can move the solution when samples leave or arrive. Their result equals that of `fit` on the remaining samples and
-    their weights in any order, byte for byte wherever the certificate is `decided`.
+    their weights in any order, byte for byte wherever the certificate is `decided`. A pickle of it holds the samples,
+    too: what is forgotten later stays in that file.
 
     Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
     the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
