@@ -130,8 +130,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> labels = np.arange(200) % 2
         >>> embeddings = rng.normal(size=(200, 16)).astype(np.float16) + labels[:, None]
         >>> model = MaxRR.on_features().fit(embeddings, labels, ids=np.arange(1000, 1200))
-        >>> model.unlearn([1000, 1001]).guarantee
-        'exact-refit'
+        >>> model.unlearn([1000, 1001]).records_after
+        198
         """
         return cls(NoNetwork(), Frozen(), C=C, class_weight=class_weight)
 
