@@ -40,7 +40,7 @@ def claim(receipt: Receipt) -> str:
             "ends in these bytes."
         )
     if receipt.bytes_claim == "nothing":
-        return f"No bytes are claimed ({solved}): training without the records gives another model."
+        return f"No bytes are claimed ({solved})."
     return (
         f"Decision values of the records are {receipt.bytes_claim} of the exact ones ({solved}); no bytes are claimed."
     )
