@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxrr import notebook
 from maxrr.data import checks, hashes
 from maxrr.data.once import once
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
+CLASSES_SHOWN = 10
 Ids = NDArray[Any]
 """Record or subject ids: a NumPy array of int64 or of strings, one per record."""
 
@@ -95,6 +97,26 @@ class Dataset:
     def __repr__(self) -> str:
         named = f"{self.name}: " if self.name else ""
         return f"<Dataset {named}{len(self)} records of {self.shape}, {len(self.class_names)} classes>"
+
+    def _repr_html_(self) -> str:
+        found = np.bincount(self.labels, minlength=len(self.class_names)).tolist()
+        most = sorted(range(len(found)), key=lambda label: -found[label])
+        counts = {self.class_names[label]: found[label] for label in sorted(most[:CLASSES_SHOWN])}
+        if rest := most[CLASSES_SHOWN:]:
+            counts[f"{len(rest):,} others"] = sum(found[label] for label in rest)
+        people = None if self.subjects is None else len(np.unique(self.subjects))
+        weights = "" if self.weights is None else f"{self.weights.min():.3g} to {self.weights.max():.3g}"
+        named = self.columns or ()
+        return notebook.card(
+            f"{self.name or 'Dataset'}: {len(self):,} records",
+            notebook.shares(counts),
+            notebook.facts([
+                ("each", f"{' × '.join(map(str, self.shape)) or 'one number'}, {self.inputs.dtype}"),
+                ("columns", ", ".join(named[:8]) + (f" and {len(named) - 8} others" if len(named) > 8 else "")),
+                ("about", "" if people is None else f"{people:,} {'person' if people == 1 else 'people'}"),
+                ("weights", weights),
+            ]),
+        )  # fmt: skip
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr import notebook
 from maxrr.errors import NotHere, Refused
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning import flat_heads
@@ -106,6 +107,31 @@ class Plan:
 
     def __str__(self) -> str:
         return f"refused: {self.refusal}" if self.refusal else f"{self.guarantee}: {self.reason}"
+
+    def _repr_html_(self) -> str:
+        work = [
+            ("trains on", f"{self.trains:,} records" if self.trains else ""),
+            ("embeds", f"{self.embeds:,} records" if self.embeds else ""),
+            ("fits", f"{self.heads:,} head{'s' * (self.heads != 1)}" if self.heads else ""),
+            ("takes about", notebook.duration(self.seconds) if self.heads or self.trains or self.embeds else ""),
+        ]
+        instead = [
+            f"{other.request.policy}, heads on {other.request.refit} records: {other.guarantee or 'refused, too'}, "
+            f"about {notebook.duration(other.seconds)}"
+            for other in self.alternatives
+        ]
+        asked = {"core": self.core, "influential": self.influential, "free": self.free}
+        asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
+        asked |= {"not in the model": self.unknown} if self.unknown else {}
+        return notebook.card(
+            f"Plan: {self.guarantee or 'refused'}",
+            notebook.shares(asked),
+            notebook.facts([
+                ("because", self.reason), ("depends on", self.conditions),
+                ("duplicates left", self.duplicates_left or ""), *work, ("instead", instead),
+            ]),
+            tone=notebook.exactness(self.guarantee),
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in types that JSON knows, for programs that show it.
