@@ -20,6 +20,7 @@ from tests.audit.problems import (
     fitted,
     shadows_of,
 )  # fmt: skip
+from tests.several_inputs import Text, texts
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows, work_of_audit
 from maxrr.audit import work as work_module
@@ -28,6 +29,7 @@ from maxrr.audit.distances import heads_distance
 from maxrr.audit.evidence import ON_FEATURES, Seen
 from maxrr.audit.findings import is_found
 from maxrr.audit.planning import expected_power
+from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM
@@ -454,3 +456,15 @@ def test_how_long_it_takes_elsewhere_is_not_guessed(monkeypatch):
     now = asked(NOT_CORE[:2])
     monkeypatch.setattr(work_module, "chosen_device", torch.device)
     assert work_of_audit(now.model, now.receipt, device="cuda").seconds is None
+
+
+def test_records_with_several_inputs():
+    everything = texts(150)
+    records, test = everything.select(everything.ids[:90]), everything.select(everything.ids[90:])
+    model = MaxRR(Text(), HashCore(0.5, key="house"), epochs=12, lr=5e-3, device="cpu").fit(records)
+    gone = records.select(model.core_.ids[:3])
+    receipt = model.unlearn(gone.ids, core_policy="retrain")
+    report = audit(model, receipt, gone, test, shadows=FEW)
+    assert report == AuditReport.from_json(report.to_json())
+    with pytest.raises(DataError, match=r"the test records are tokens int64 .*, but the model's are mask bool"):
+        audit(model, receipt, gone, replace(test, inputs={"tokens": test.inputs["tokens"]}), shadows=FEW)

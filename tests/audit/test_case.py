@@ -87,7 +87,7 @@ FORGOTTEN = {
     ),
     "others": (lambda gone: TRAINING.select(core()[:1]), "1 of the 1 records are not on the receipt"),
     "swapped ids": (lambda gone: changed(gone, ids=gone.ids[[1, 2, 0]]), "3 of the 3 records are not as they were"),
-    "another type": (lambda gone: changed(gone, inputs=gone.inputs.astype(np.float64)), "type float64, .*float32"),
+    "another type": (lambda gone: changed(gone, inputs=gone.inputs.astype(np.float64)), "are float64 .*float32"),
     "another shape": (lambda gone: changed(gone, inputs=gone.inputs[:, 1:]), r"shape \(4,\).*\(5,\)"),
     "other classes": (lambda gone: changed(gone, class_names=("a", "b", "c")), "class names"),
     "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not as they were forgotten"),
@@ -161,7 +161,7 @@ TESTS = {
     ),
     "all training records": (lambda: TRAINING, "80 test records"),
     "in another type": (
-        lambda: changed(TEST, inputs=TEST.inputs.astype(np.float64)), "type",
+        lambda: changed(TEST, inputs=TEST.inputs.astype(np.float64)), r"float64 .*float32",
     ),
     "another shape": (lambda: changed(TEST, inputs=TEST.inputs[:, 1:]), "shape"),
     "other classes": (lambda: changed(TEST, class_names=("a", "b", "c")), "class names"),

@@ -141,7 +141,7 @@ BAD = {
     "no classes": ({"class_names": ()}, "outside the 0 classes"),
     "NaN": ({"inputs": np.where(X == 3.0, np.nan, X)}, "record 2 has NaN or infinity"),
     "infinity": ({"inputs": np.where(X == 4.0, -np.inf, X).astype(np.float32)}, "record 3 has NaN or infinity"),
-    "integers": ({"inputs": X.astype(np.int64)}, "uint8 .* not int64"),
+    "integers without a sign": ({"inputs": X.astype(np.uint32)}, "uint8 .* not uint32"),
     "another byte order": ({"inputs": X.astype(">f4")}, "not >f4"),
     "one dimension": ({"inputs": X[:, 0]}, "shape"),
     "no numbers": ({"inputs": X[:, :0]}, "at least one number per record"),

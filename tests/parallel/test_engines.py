@@ -16,6 +16,7 @@ import pytest
 from tests.parallel import work
 
 from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
+from maxrr.parallel.parcels import Parcel
 from maxrr.parallel.processes import without_the_script
 
 ENGINES = [InProcess(), Threads(1), Threads(3), Threads(1, ahead=0), Processes(1), Processes(2, ahead=1)]
@@ -270,3 +271,15 @@ def test_threads_that_start_processes_leave_the_script_in_its_place():
 
 def test_cores():
     assert 1 <= cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no such memory here")
+def test_arrays_with_several_fields_arrive_as_they_are():
+    array = np.zeros(4, [("mask", "?", (2,)), ("tokens", "<i8", (3,))])
+    array["tokens"] = np.arange(12).reshape(4, 3)
+    parcel = Parcel.of(array)
+    try:
+        found = parcel.opened()
+        assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
+    finally:
+        parcel.close()

@@ -9,15 +9,18 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
 from tests.unlearning.problems import digits, fresh, probe, table
 from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
+from maxrr.data.fields import parts_of
 from maxrr.nets import MLP, split
 from maxrr.serving import export_onnx, onnx
 
 CORE = HashCore(0.5, key="house")
+OTHERS = "picture and table", "tokens"
 
 
 class TwoParts(nn.Module):
@@ -174,7 +177,7 @@ def test_it_is_compared_on_records_of_ones_own(given, path):
     "given", [np.zeros((3, 1, 8, 8)), np.zeros((3, 64), np.uint8), np.zeros((0, 1, 8, 8), np.uint8)]
 )
 def test_records_of_another_kind_are_refused(given, path):
-    with pytest.raises(ValueError, match=r"the model takes uint8 of shape \(records, 1, 8, 8\), one or more"):
+    with pytest.raises(ValueError, match=r"the model takes one or more of uint8 of shape \(1, 8, 8\)"):
         export_onnx(fitted_on("pixels"), path, given)
 
 
@@ -256,3 +259,23 @@ def test_a_missing_package_is_named_with_what_to_install(package, path, monkeypa
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ValueError, match=rf"writing ONNX needs {package}: pip install 'maxrr\[onnx\]'"):
         export_onnx(fitted_on("two classes"), path)
+
+
+@pytest.mark.parametrize("name", ["text", *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)])
+def test_several_inputs_and_integers(path, name):
+    if name == "text":
+        network, data, known = Text(), texts(), ["mask", "tokens"]
+    elif name == "tokens":
+        tokens = texts()
+        network = nn.Sequential(nn.Embedding(30, 6), nn.Flatten(), nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 3))
+        data, known = Dataset(tokens.inputs["tokens"], tokens.labels, tokens.class_names, tokens.ids), ["records"]
+    else:
+        network, data, known = PictureAndTable(), pictures_and_rows(), ["records_0", "records_1"]
+    model = fresh(CORE, None, network).fit(data)
+    export_onnx(model, path, data if name == "tokens" else None)
+    graph = session(path)
+    assert [each.name for each in graph.get_inputs()] == known
+    given = {name: np.array(part[:5]) for name, (_, part) in zip(known, parts_of(data.inputs), strict=True)}
+    scores, _, labels = graph.run(None, given)
+    assert np.allclose(scores, model.decision_function(data)[:5], atol=1e-4)
+    assert [data.class_names[label] for label in labels] == model.predict(data)[:5].tolist()

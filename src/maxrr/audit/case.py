@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maxrr.audit.threshold import Platt
 from maxrr.data import Dataset
+from maxrr.data.fields import described
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
@@ -122,8 +123,8 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
     if gone.shape != fitted.records.shape or gone.inputs.dtype != fitted.records.dtype:
         raise DataError(
-            f"the forgotten records have shape {gone.shape} and type {gone.inputs.dtype}, but the model's have "
-            f"{fitted.records.shape} and {fitted.records.dtype}"
+            f"the forgotten records are {described(gone.inputs.dtype, gone.shape)}, but the model's are "
+            f"{described(fitted.records.dtype, fitted.records.shape)}"
         )
     if not same_classes(fitted, gone):
         raise DataError("the forgotten records have other class names than the model's records")
@@ -163,8 +164,8 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
     records = fitted.records
     if test.shape != records.shape or test.inputs.dtype != records.dtype:
         raise DataError(
-            f"the test records have shape {test.shape} and type {test.inputs.dtype}, but the model's have "
-            f"{records.shape} and {records.dtype}"
+            f"the test records are {described(test.inputs.dtype, test.shape)}, but the model's are "
+            f"{described(records.dtype, records.shape)}"
         )
     if not same_classes(fitted, test):
         raise DataError("the test records have other class names than the model's records")

@@ -84,7 +84,7 @@ def describe(
 def counts(found: Description) -> str:
     """How many records of what, about how many people."""
     train, test = found.records
-    each = f"{' × '.join(map(str, found.shape))} {found.dtype}"
+    each = f"{' × '.join(map(str, found.shape))} {found.dtype}".strip()
     people = "no subject ids" if found.subjects is None else f"about {found.subjects:,} subjects"
     return f"{train:,} records for training and {test:,} for testing, each {each}; {people}."
 

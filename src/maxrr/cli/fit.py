@@ -269,12 +269,15 @@ def interruptible() -> Iterator[None]:
 
 def network_for(records: Dataset, maker: str | None) -> Network:
     """The network that was named, or one that suits the records."""
+    from maxrr.data.fields import shapes
     from maxrr.nets import MLP, LeNet5
     from maxrr.nets.lenet import SMALLEST
 
     shape, classes = records.shape, len(records.class_names)
     if maker is not None:
-        return named_network(maker, shape, classes)
+        return named_network(maker, shapes(records.inputs.dtype, shape), classes)
+    if not shape:
+        raise Stop(USAGE, "records with several inputs need a network of your own: name it with --network")
     return LeNet5(shape, classes) if len(shape) == 3 and min(shape[1:]) >= SMALLEST else MLP(prod(shape), classes)
 
 

@@ -67,10 +67,32 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
     from maxrr.data.arrays import names_in, read_npz
 
     there = names_in(path)
+    if kind.dtype.names is not None:
+        return several_from_npz(path, there, kind)
     names = [name for name in ("X", "x_test") if name in there] or there
     if len(names) != 1:
         raise Stop(FAILED, f"{path}: which of {', '.join(names[:5]) or 'no arrays'} are records? Name the array X")
     return as_records(path, read_npz(path, names)[names[0]], kind)
+
+
+def several_from_npz(path: Path, there: list[str], kind: RecordKind) -> NDArray[Any]:
+    """The records in an .npz file that has one array for each of their inputs: X.ids or x_test.ids, or just ids."""
+    from maxrr.data.arrays import read_npz
+    from maxrr.data.fields import fields_of, packed
+    from maxrr.workspace import RecordKind
+
+    prefix = next((x for x in ("X.", "x_test.") if any(name.startswith(x) for name in there)), "")
+    inputs = fields_of(kind.dtype)
+    absent = [f"{prefix}{name}" for name in inputs if f"{prefix}{name}" not in there]
+    if absent:
+        raise Stop(FAILED, f"{path}: lacks {', '.join(absent)}: the workspace's records are {kind}")
+    arrays = read_npz(path, [f"{prefix}{name}" for name in inputs])
+    return packed(
+        {
+            name: as_records(path, arrays[f"{prefix}{name}"], RecordKind(shape, dtype))
+            for name, (dtype, shape) in inputs.items()
+        }
+    )
 
 
 def from_table(path: Path, kind: RecordKind, others: Collection[str], encoding: Encoding) -> NDArray[Any]:
@@ -94,17 +116,20 @@ def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any
     """One record or many, as the workspace has them."""
     import numpy as np
 
+    if kind.dtype.names is not None:
+        raise Stop(FAILED, f"{path}: the workspace's records are {kind}: bring an .npz file with an array for each")
     if found.dtype.kind not in "biuf":
         raise Stop(FAILED, f"{path}: holds {found.dtype}, not numbers")
-    plane = kind.shape[1:] if kind.shape[0] == 1 else kind.shape  # of grey images, which may lack the channel
+    plane = kind.shape[1:] if kind.shape[:1] == (1,) else kind.shape  # of grey images, which may lack the channel
     if found.shape in (kind.shape, plane):
         found = found[None]
     if found.shape[1:] not in (kind.shape, plane) or not len(found):
         raise Stop(FAILED, f"{path}: has shape {found.shape}, but the workspace's records are {kind}")
     with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused below
         records = found.reshape(-1, *kind.shape).astype(kind.dtype)
-    if kind.dtype == np.uint8 and not np.array_equal(records, found.reshape(records.shape)):
-        raise Stop(FAILED, f"{path}: holds numbers that are no bytes from 0 to 255, as the workspace's records are")
+    if kind.dtype.kind != "f" and not np.array_equal(records, found.reshape(records.shape)):
+        known = "bytes from 0 to 255" if kind.dtype == np.uint8 else str(kind.dtype)
+        raise Stop(FAILED, f"{path}: holds numbers that are no {known}, as the workspace's records are")
     if not np.isfinite(records).all():
         raise Stop(FAILED, f"{path}: holds NaN or infinity")
     return records

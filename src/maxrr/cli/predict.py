@@ -34,8 +34,9 @@ def predict(
     """Tell the classes of records, with probabilities.
 
     Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
-    holds one record or many, an .npz file those in X or x_test. The columns of a .csv or .parquet file are found by
-    their names, if the workspace knows them, and encoded as they were for fitting; those of labels and ids are passed
+    holds one record or many, an .npz file those in X or x_test, or in one array for each input, such as X.tokens. The
+    columns of a .csv or .parquet file are found by their names, if the workspace knows them, and encoded as they were
+    for fitting; those of labels and ids are passed
     over.
 
     Examples:

@@ -222,12 +222,13 @@ def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
 
 def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
     """The network that the user says was fitted, with the arguments that the bundle names."""
+    from maxrr.data.fields import shapes
     from maxrr.unlearning import network_in
 
     named = network_in(bundle)
     if named is not None and named.maker == maker:
         return named
-    return named_network(maker, records.shape, len(records.class_names))
+    return named_network(maker, shapes(records.inputs.dtype, records.shape), len(records.class_names))
 
 
 def receipt_of(workspace: Workspace, named: str) -> Receipt:

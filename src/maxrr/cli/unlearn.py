@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.inputs import from_image, from_npy
+from maxrr.cli.inputs import from_image, from_npy, from_npz
 from maxrr.cli.options import (
     WAIT,
     Copies,
@@ -138,7 +138,13 @@ def replace(
             "or --npy."
         ),
     ] = None,
-    npy: Annotated[Path | None, Option(help="An .npy file with the new record. Give this or --image.")] = None,
+    npy: Annotated[
+        Path | None,
+        Option(
+            help="An .npy file with the new record, or an .npz file with an array for each of its inputs. Give this or "
+            "--image."
+        ),
+    ] = None,
     label: Annotated[
         str | None,
         Option(help="The name of the new record's class. Give it if the class changes; without it, it stays."),
@@ -191,7 +197,7 @@ def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> 
     if picture is not None:
         return from_image(picture, kind)
     assert npy is not None
-    records = from_npy(npy, kind)
+    records = from_npz(npy, kind) if npy.suffix.lower() == ".npz" else from_npy(npy, kind)
     if len(records) > 1:
         raise Stop(FAILED, f"{npy}: holds {len(records):,} records, where one is wanted")
     (only,) = records

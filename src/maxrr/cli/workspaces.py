@@ -40,7 +40,9 @@ def network_of(folder: Path, maker: str) -> NamedNetwork | None:
     return None if last is None else named_network(maker, last.shape, len(last.classes))
 
 
-def named_network(maker: str, shape: tuple[int, ...], classes: int) -> NamedNetwork:
+def named_network(
+    maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
+) -> NamedNetwork:  # fmt: skip
     """A network of the user's own for such records, made once to see whether it can be."""
     from maxrr.nets.naming import NamedNetwork
 

@@ -1,5 +1,6 @@
 """Arrays in an .npz file."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.arrays import names_in, read_npz
 from maxrr.data.dataset import Dataset
+from maxrr.data.fields import packed
 from maxrr.data.ids import check_ids_from, made_ids
 from maxrr.data.train_test import Part, SplitBy, divide, pair
 from maxrr.errors import DataError
@@ -28,17 +30,20 @@ def read(
     subject or id; subjects and weights, or subjects_train and so on, if wanted. Where there are no ids they are made
     by `ids_from`, as row numbers those of test after those of train. class_names may name the classes
     that integer labels count.
+
+    Inputs of a network that takes several, or integers as they are, have a name each behind that of the array: X.tokens
+    and X.mask, or x_train.tokens and so on.
     """
     names = names_in(path)
-    _check_names(path, names)
-    one = "X" in names
+    one = any(stem_of(name) == "X" for name in names)
     sides = [""] if one else ["_train", "_test"]
+    _check_names(path, names, one)
     given = f"ids{sides[0]}" in names
     try:
         check_ids_from(given, ids_from, " and ".join(f"ids{side}" for side in sides))
     except DataError as error:
         raise type(error)(f"{path}: {error}") from None
-    arrays = read_npz(path, WHOLE if one else SIDES)
+    arrays = read_npz(path, names)
     classes = arrays.get("class_names")
     if classes is not None and (classes.ndim != 1 or classes.dtype.kind not in "UT"):
         raise DataError(f"{path}: class_names must be a list of strings, not {classes.dtype} of shape {classes.shape}")
@@ -52,12 +57,25 @@ def read(
     return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())), whole=whole)
 
 
-def _check_names(path: Path, names: list[str]) -> None:
+def stem_of(name: str) -> str:
+    """What an array is a part of: X for X.mask, and otherwise itself."""
+    stem, dot, _ = name.partition(".")
+    return stem if dot and stem in ("X", "x_train", "x_test") else name
+
+
+def inputs_in(names: Collection[str], x: str) -> dict[str, str]:
+    """Arrays that are each one input of the records x, by the name of the input."""
+    return {name.removeprefix(f"{x}."): name for name in names if name != x and stem_of(name) == x}
+
+
+def _check_names(path: Path, names: list[str], one: bool) -> None:
     """Refuse arrays that are missing, and those whose names mean nothing: they may be misspelt."""
-    needed = {"X", "y"} if "X" in names else {"x_train", "y_train", "x_test", "y_test"}
-    known = WHOLE if "X" in names else SIDES
-    problems = [f"lacks {name}" for name in sorted(needed - set(names))]
-    problems += [f"has {name}, which means nothing here" for name in sorted(set(names) - known)[:5]]
+    needed = {"X", "y"} if one else {"x_train", "y_train", "x_test", "y_test"}
+    known = WHOLE if one else SIDES
+    there = {stem_of(name) for name in names}
+    problems = [f"lacks {name}" for name in sorted(needed - there)]
+    problems += [f"has {name}, which means nothing here" for name in sorted(there - known)[:5]]
+    problems += [f"has both {x} and {several[0]}" for x in names if (several := [*inputs_in(names, x).values()])]
     for kind in ("ids", "subjects", "weights"):
         if len({f"{kind}_train", f"{kind}_test"} & set(names)) == 1:
             problems.append(f"has {kind} for one side of train and test only")
@@ -70,7 +88,7 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> NDArray[Any]:
     """The records of one side, if there is one label, id, subject and weight per record."""
-    inputs = as_inputs(arrays[x], f"{path}: {x}")
+    inputs = as_inputs(arrays[x], f"{path}: {x}") if x in arrays else several_inputs(arrays, x, path)
     for name in (f"y{side}", f"ids{side}", f"subjects{side}", f"weights{side}"):
         if name in arrays and arrays[name].shape != (len(inputs),):
             shape, count = arrays[name].shape, len(inputs)
@@ -78,11 +96,21 @@ def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> N
     return inputs
 
 
+def several_inputs(arrays: dict[str, NDArray[Any]], x: str, path: Path) -> NDArray[Any]:
+    """Inputs that have a name each, as they are."""
+    named = {name: arrays[array] for name, array in inputs_in(arrays, x).items()}
+    try:
+        return packed({name: part.astype(part.dtype.newbyteorder("="), copy=False) for name, part in named.items()})
+    except DataError as error:
+        raise DataError(f"{path}: {x}: {error}") from None
+
+
 def as_inputs(array: NDArray[Any], what: str) -> NDArray[Any]:
     """Tables as they are, images with channels first.
 
     (n, h, w) has one channel. Of four dimensions the last holds the channels if it is 1, 3 or 4 and the second is not;
-    the second holds them otherwise. uint8 stays, as do float32 and float64; other numbers become float32.
+    the second holds them otherwise. uint8 stays, as do float32 and float64; other numbers become float32, because a
+    table may be of integers. Those that should stay have a name behind that of the array, such as X.tokens.
     """
     if array.dtype.kind not in "biuf":
         raise DataError(f"{what} must hold numbers, not {array.dtype}")

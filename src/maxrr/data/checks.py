@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxrr.data import fields
 from maxrr.errors import DataError
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
 LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
-DTYPES = tuple(map(np.dtype, (np.uint8, np.float16, np.float32, np.float64)))
+DTYPES = tuple(
+    map(np.dtype, ("uint8", "bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
+)  # fmt: skip
 
 
 class MissingIdsError(DataError):
@@ -136,13 +139,24 @@ def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
     return array
 
 
-def check_inputs(inputs: ArrayLike) -> NDArray[Any]:
-    """Records of one shape: bytes, or floats. Not copied."""
-    array = np.asanyarray(inputs)
-    if array.dtype not in DTYPES:
-        raise DataError(f"inputs must be uint8 (pixels), float16, float32 or float64, not {array.dtype}: convert them")
-    if array.ndim < 2 or 0 in array.shape[1:]:
-        raise DataError(f"inputs must be (records, …) with at least one number per record, not of shape {array.shape}")
+def check_inputs(inputs: ArrayLike | fields.Several) -> NDArray[Any]:
+    """Records of one shape: bytes, other integers, booleans or floats; of several inputs, one field for each.
+
+    Not copied, but for several inputs that are not in one array yet.
+    """
+    array = fields.packed(inputs) if fields.are_several(inputs) else np.asanyarray(inputs)
+    if array.dtype.names is not None:
+        array = fields.canonical(array)
+    for name, part in fields.parts_of(array):
+        if part.dtype not in DTYPES:
+            raise DataError(
+                f"inputs{name} must be uint8 (pixels), another integer of up to 64 bits with a sign, bool, float16, "
+                f"float32 or float64, not {part.dtype}: convert them"
+            )
+        if part.ndim < (1 if name else 2) or 0 in part.shape[1:]:
+            raise DataError(
+                f"inputs{name} must be (records, …) with at least one number per record, not of shape {part.shape}"
+            )
     return array
 
 
@@ -200,9 +214,12 @@ def check_weights(weights: ArrayLike, ids: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def check_finite(inputs: NDArray[Any], ids: NDArray[Any]) -> None:
-    if inputs.dtype.kind != "f":
-        return
-    for start, block in blocks(inputs):
-        if not np.isfinite(block).all():
-            row = start + int(np.argmin(np.isfinite(block).reshape(len(block), -1).all(axis=1)))
-            raise DataError(f"record {ids[row].item()!r} has NaN or infinity among its inputs: repair or remove it")
+    for name, part in fields.parts_of(inputs):
+        if part.dtype.kind != "f":
+            continue
+        for start, block in blocks(part):
+            if not np.isfinite(block).all():
+                row = start + int(np.argmin(np.isfinite(block).reshape(len(block), -1).all(axis=1)))
+                raise DataError(
+                    f"record {ids[row].item()!r} has NaN or infinity among its inputs{name}: repair or remove it"
+                )

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr import notebook
 from maxrr.data import checks, hashes
+from maxrr.data.fields import described
 from maxrr.data.once import once
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
@@ -21,14 +22,17 @@ Ids = NDArray[Any]
 class Dataset:
     """Records of one shape with labels and ids, in memory or memory-mapped.
 
-    Arrays are checked when the dataset is made and must not be changed afterwards; inputs are never copied. A memory
-    map is never loaded whole.
+    Arrays are checked when the dataset is made and must not be changed afterwards. Inputs are not copied, but for
+    several that are not in one array yet. A memory map is never loaded whole.
 
     Parameters
     ----------
-    inputs : (n, …) array
-        Images (n, channels, height, width), tables (n, d). uint8 are pixels of 0 to 255, which networks divide by 255
-        as they read them; float16, float32 and float64 are used as they are.
+    inputs : (n, …) array, or several
+        Images (n, channels, height, width), tables (n, d), token ids (n, length). uint8 are pixels of 0 to 255, which
+        networks divide by 255 as they read them; float16, float32 and float64 become the type that the network computes
+        in; other integers and booleans reach it as they are. For a network with several inputs give a dictionary of
+        arrays, by the names of its arguments, or a tuple of arrays, in their order: they are kept as one structured
+        array, with one field for each.
     labels : (n,) array
         Indices into `class_names`.
     class_names : tuple of str
@@ -56,6 +60,8 @@ class Dataset:
     >>> data = Dataset(np.array([[0.5], [1.5], [2.5]]), [0, 1, 1], ("no", "yes"), ["a", "b", "c"])
     >>> data.without(["b"]).ids.tolist(), data.select(["c", "a"]).labels.tolist()
     (['a', 'c'], [1, 0])
+    >>> Dataset({"ids": [[7, 3], [5, 0]], "mask": [[True, True], [True, False]]}, [0, 1], ("no", "yes"), ["a", "b"])
+    <Dataset 2 records of ids int64 of shape (2,) and mask bool of shape (2,), 2 classes>
     """
 
     inputs: NDArray[Any]
@@ -96,7 +102,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         named = f"{self.name}: " if self.name else ""
-        return f"<Dataset {named}{len(self)} records of {self.shape}, {len(self.class_names)} classes>"
+        each = self.shape if self.inputs.dtype.names is None else described(self.inputs.dtype, self.shape)
+        return f"<Dataset {named}{len(self)} records of {each}, {len(self.class_names)} classes>"
 
     def _repr_html_(self) -> str:
         found = np.bincount(self.labels, minlength=len(self.class_names)).tolist()
@@ -105,13 +112,15 @@ class Dataset:
         if rest := most[CLASSES_SHOWN:]:
             counts[f"{len(rest):,} others"] = sum(found[label] for label in rest)
         people = None if self.subjects is None else len(np.unique(self.subjects))
-        weights = "" if self.weights is None else f"{self.weights.min():.3g} to {self.weights.max():.3g}"
-        named = self.columns or ()
+        weights = (
+            "" if self.weights is None or not len(self) else f"{self.weights.min():.3g} to {self.weights.max():.3g}"
+        )
+        named, shape, kind = self.columns or (), " × ".join(map(str, self.shape)) or "one number", self.inputs.dtype
         return notebook.card(
             f"{self.name or 'Dataset'}: {len(self):,} records",
             notebook.shares(counts),
             notebook.facts([
-                ("each", f"{' × '.join(map(str, self.shape)) or 'one number'}, {self.inputs.dtype}"),
+                ("each", f"{shape}, {kind}" if kind.names is None else str(described(kind, self.shape))),
                 ("columns", ", ".join(named[:8]) + (f" and {len(named) - 8} others" if len(named) > 8 else "")),
                 ("about", "" if people is None else f"{people:,} {'person' if people == 1 else 'people'}"),
                 ("weights", weights),
@@ -120,7 +129,7 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one record."""
+        """The shape of one record; () where it has several inputs: `inputs.dtype` has their types and shapes."""
         return self.inputs.shape[1:]
 
     @once

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
+from maxrr.data.fields import described
 from maxrr.data.hashes import hash_rows
 from maxrr.errors import DataError
 
@@ -27,7 +28,7 @@ class Description:
     shape : tuple of int
         The shape of one record.
     dtype : str
-        The type of its numbers.
+        The type of its numbers; where a record has several inputs, the name, shape and type of each.
     balance : dict of str to tuple of int
         How many records each class has, by its name.
     subjects : int or None
@@ -94,7 +95,7 @@ def describe(train: Dataset, test: Dataset | None = None) -> Description:
         names=tuple(part.name for part in parts),
         records=tuple(len(part) for part in parts),
         shape=train.shape,
-        dtype=train.inputs.dtype.name,
+        dtype=train.inputs.dtype.name if train.inputs.dtype.names is None else described(train.inputs.dtype, ()),
         balance={name: tuple(row) for name, row in zip(train.class_names, counts.tolist(), strict=True)},
         subjects=_subjects(parts),
         duplicate_groups=int((size > 1).sum()),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import blocks
+from maxrr.data.fields import fields_of
 
 
 def framed(*parts: bytes) -> bytes:
@@ -29,7 +30,9 @@ def identifier_bytes(identifier: int | str | None) -> bytes:
 
 
 def layout(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Type and shape of one record."""
+    """Type and shape of one record; of several inputs those of each, with its name."""
+    if dtype.names is not None:
+        return framed(b"fields", *(framed(name.encode(), layout(*kind)) for name, kind in fields_of(dtype).items()))
     return framed(dtype.name.encode(), *(str(size).encode() for size in shape))
 
 
@@ -50,16 +53,27 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
     """SHA-256 of each row's values, (n, 32), whatever type they are stored in.
 
     Numbers are compared as float32. Rows that are pixels, in bytes or as floats from 0 to 255 or from 0 to 1, are
-    compared as bytes, so that the same image has one hash in all of these.
+    compared as bytes, so that the same image has one hash in all of these. Integers that float32 cannot hold are
+    compared as they are. Of several inputs each is hashed so, and then all of them with their names.
 
     >>> pixels = np.array([[0, 51, 255]], dtype=np.uint8)
     >>> np.array_equal(value_hashes(pixels), value_hashes(pixels / 255.0))
     True
     """
+    if inputs.dtype.names is not None:
+        digests = {name: value_hashes(inputs[name]) for name in inputs.dtype.names}
+        names = [name.encode() for name in digests]
+        together = (
+            framed(*(framed(name, digest.tobytes()) for name, digest in zip(names, of_one, strict=True)))
+            for of_one in zip(*digests.values(), strict=True)
+        )
+        combined = b"".join(hashlib.sha256(content).digest() for content in together)
+        return np.frombuffer(combined, dtype=np.uint8).reshape(-1, 32)
     found = []
     for _, block in blocks(inputs):
+        given = np.ascontiguousarray(block).reshape(len(block), -1)
         with np.errstate(over="ignore"):
-            numbers = np.ascontiguousarray(block).reshape(len(block), -1).astype("<f4") + np.float32(0.0)  # one zero
+            numbers = given.astype("<f4") + np.float32(0.0)  # one zero
         rows = numbers.astype(np.float64)
         scaled = np.rint(rows * 255.0)
         whole = (rows == np.rint(rows)) & (rows >= 0.0) & (rows <= 255.0)
@@ -67,12 +81,23 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
         as_they_are, as_parts = np.asarray(whole.all(axis=1)), np.asarray(near.all(axis=1))
         pixels = np.where(as_they_are[:, None], rows, scaled)
         pixels[pixels.max(axis=1) <= 1.0] *= 255.0  # black and white in ones
+        large = _beyond_float32(given, numbers)
         for row in range(len(rows)):
-            if as_they_are[row] or as_parts[row]:
+            if large[row]:
+                found.append(hashlib.sha256(b"integers" + given[row].astype("<i8").tobytes()).digest())
+            elif as_they_are[row] or as_parts[row]:
                 found.append(hashlib.sha256(b"pixels" + pixels[row].astype(np.uint8).tobytes()).digest())
             else:
                 found.append(hashlib.sha256(b"numbers" + numbers[row].tobytes()).digest())
     return np.frombuffer(b"".join(found), dtype=np.uint8).reshape(-1, 32)
+
+
+def _beyond_float32(given: NDArray[Any], numbers: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which rows are of integers that change as float32."""
+    if given.dtype.kind != "i":
+        return np.zeros(len(given), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((numbers.astype(np.int64) != given).any(axis=1))
 
 
 def record_hashes(

@@ -28,7 +28,8 @@ def load(
     ========================  =================================================================================
     'digits'                  8 × 8 images inside scikit-learn
     'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
-    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`
+    a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`. Inputs that a
+                              network takes by name, as they are: X.tokens, X.mask in the place of X
     a path ending in .csv     a table with a header, a column of labels, one of ids, or `ids_from`, numbers
     ... in .parquet           the same; needs pyarrow
     a path ending in .npy     embeddings or other inputs, which are not loaded; `meta` says what its rows are

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import some
 from maxrr.data.dataset import Dataset
+from maxrr.data.fields import described
 from maxrr.data.labels import index_labels
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
@@ -107,10 +108,8 @@ def pair(
         if not len(train.ids) and not whole:
             raise DataError(f"no record is for training, and {len(test.ids)} are for testing")
         if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
-            raise DataError(
-                f"training records are {train.inputs.dtype} of shape {train.inputs.shape[1:]}, "
-                f"but test records {test.inputs.dtype} of shape {test.inputs.shape[1:]}"
-            )
+            one, other = (described(part.inputs.dtype, part.inputs.shape[1:]) for part in (train, test))
+            raise DataError(f"training records are {one}, but test records {other}")
         if whole:
             train, test = train.and_those_of(test), test.at(np.zeros(len(test.ids), dtype=bool))
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)

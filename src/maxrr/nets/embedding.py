@@ -1,7 +1,8 @@
 """Features of records. The bytes of one do not depend on which others are embedded with it.
 
-Records go through the extractor in blocks of one fixed size, the last filled up with zeros, and each block is computed
-by one thread: so a matrix product never has another shape, and its rows do not depend on each other.
+Records go through the extractor in blocks of one fixed size, the last filled up with copies of its first record, and
+each block is computed by one thread: so a matrix product never has another shape, and its rows do not depend on each
+other. Copies, because what is no record, such as a sequence of length zero, some networks do not take.
 """
 
 import copy
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.pinning import pinned
-from maxrr.nets.records import as_tensor, chosen_device, ready
+from maxrr.nets.records import Inputs, as_tensors, call, chosen_device, each, ready
 from maxrr.parallel import Threads
 from maxrr.progress import Progress
 
@@ -68,7 +69,7 @@ def embed(
     size = BLOCKS[place.type]
 
     def block(first: int) -> NDArray[Any]:
-        return extract(first, as_tensor(np.asarray(dataset.inputs[first : first + size]))).cpu().numpy()
+        return extract(first, as_tensors(np.asarray(dataset.inputs[first : first + size]))).cpu().numpy()
 
     blocks = in_turn(block, range(0, len(dataset), size), place)
     if out is None:
@@ -100,25 +101,24 @@ def embed_on_device(extractor: nn.Module, inputs: Tensor, ids: NDArray[Any]) -> 
 
 def block_extractor(
     extractor: nn.Module, device: torch.device, ids: NDArray[Any]
-) -> Callable[[int, Tensor], Tensor]:  # fmt: skip
+) -> Callable[[int, Inputs], Tensor]:  # fmt: skip
     """A function from the number of a block's first record and its inputs to their features, on the device.
 
-    Every block is filled up with zeros to one size, so no record's features depend on how many are in its block.
+    Every block is filled up to one size, so no record's features depend on how many are in its block.
     """
     size = BLOCKS[device.type]
     network = copy.deepcopy(extractor).to(device).eval()
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
 
-    def extract(first: int, stored: Tensor) -> Tensor:
-        padded = stored.new_zeros(size, *stored.shape[1:])
-        padded[: len(stored)] = stored
+    def extract(first: int, stored: Inputs) -> Tensor:
+        count = len(stored if isinstance(stored, Tensor) else next(iter(stored.values())))
         with torch.inference_mode():
-            inputs = ready(padded.to(device), kind)
-            result = network(inputs)
+            inputs = ready(each(lambda part: filled(part, size).to(device), stored), kind)
+            result = called(network, inputs)
         if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
             found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
             raise ValueError(f"the extractor should give one vector for each of {size} records, but gives {found}")
-        features = result.flatten(1)[: len(stored)]
+        features = result.flatten(1)[:count]
         finite = features.isfinite().all(1)
         if not bool(finite.all()):
             unusable = ids[first + int(finite.logical_not().nonzero()[0])].item()
@@ -130,10 +130,28 @@ def block_extractor(
     return extract
 
 
-def check_neighbours(network: nn.Module, inputs: Tensor, result: Tensor) -> None:
+def called(network: nn.Module, inputs: Inputs) -> Any:
+    """What the extractor makes of a block. One that takes other arguments is said to."""
+    try:
+        return call(network, inputs)
+    except TypeError as error:
+        if isinstance(inputs, Tensor):
+            raise
+        raise ValueError(f"the extractor does not take the inputs {', '.join(inputs)}: {error}") from error
+
+
+def filled(part: Tensor, size: int) -> Tensor:
+    """A copy of an input of some records, with more of the first to make up one size."""
+    padded = part.new_empty(size, *part.shape[1:])
+    padded[: len(part)] = part
+    padded[len(part) :] = part[0]
+    return padded
+
+
+def check_neighbours(network: nn.Module, inputs: Inputs, result: Tensor) -> None:
     """Refuse an extractor for which a record's features depend on the others in its batch."""
     with torch.inference_mode():
-        alone = network(torch.cat([inputs[:1], torch.zeros_like(inputs[1:])]))[0]
+        alone = call(network, each(lambda part: filled(part[:1], len(part)), inputs))[0]
     if not torch.allclose(alone, result[0], rtol=1e-3, atol=1e-3 * float(result[0].abs().max())):
         raise ValueError(
             "the extractor's features of a record depend on its neighbours in the batch (batch normalisation without "

@@ -25,17 +25,22 @@ class NamedNetwork:
     maker : str
         Where the function is imported from, as in `package.module:function`.
     arguments : tuple
-        What the function is called with: numbers, strings, and tuples of them.
+        What the function is called with: numbers, strings, and tuples or dictionaries of them.
     """
 
     maker: str
     arguments: tuple[Any, ...] = ()
 
     @classmethod
-    def for_records(cls, maker: str, shape: tuple[int, ...], classes: int) -> "NamedNetwork":
-        """The network for such records. A maker that takes arguments gets their shape and the number of classes."""
+    def for_records(
+        cls, maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
+    ) -> "NamedNetwork":  # fmt: skip
+        """The network for such records. A maker that takes arguments gets their shape and the number of classes.
+
+        Of several inputs it gets the shape of each, by name.
+        """
         thing = find_maker(maker)
-        if thing is MLP:
+        if thing is MLP and isinstance(shape, tuple):
             return cls(maker, (math.prod(shape), classes))
         kinds = {parameter.kind for parameter in inspect.signature(thing).parameters.values()}
         named_only = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
@@ -94,4 +99,6 @@ def find_maker(maker: str) -> Any:
 
 def as_tuple(value: Any) -> Any:
     """JSON has lists where we have tuples."""
+    if isinstance(value, dict):
+        return {name: as_tuple(part) for name, part in value.items()}
     return tuple(map(as_tuple, value)) if isinstance(value, list) else value

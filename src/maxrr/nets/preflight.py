@@ -2,12 +2,14 @@
 
 import copy
 
+import numpy as np
 import torch
 from torch import nn
 
 from maxrr.data import Dataset
+from maxrr.data.fields import described, parts_of
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import Records
+from maxrr.nets.records import Inputs, Records, call, each
 from maxrr.nets.seeding import DRAWS, drawing
 from maxrr.nets.stacked import Stack
 
@@ -19,9 +21,9 @@ def check(network: nn.Module, records: Records, dataset: Dataset, smallest_batch
     trial = copy.deepcopy(network).to(records.labels.device)
     try:
         with torch.no_grad(), drawing(0, DRAWS):
-            scores = trial.eval()(inputs_for(records, FEW))
-    except (RuntimeError, ValueError, IndexError) as error:
-        raise ValueError(f"the network does not take records of shape {dataset.shape}: {error}") from error
+            scores = call(trial.eval(), inputs_for(records, FEW))
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"the network does not take {kind_of(dataset)}: {error}{hint(dataset, error)}") from error
     classes = len(dataset.class_names)
     found = tuple(scores.shape[1:]) if isinstance(scores, torch.Tensor) else type(scores).__name__
     if not isinstance(scores, torch.Tensor) or scores.ndim != 2 or scores.shape[1] < classes:
@@ -31,24 +33,40 @@ def check(network: nn.Module, records: Records, dataset: Dataset, smallest_batch
     trial = copy.deepcopy(network).to(records.labels.device)
     try:
         with torch.no_grad(), drawing(0, DRAWS):
-            trial(inputs_for(records, smallest_batch))
+            call(trial, inputs_for(records, smallest_batch))
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"the network cannot be trained on {smallest_batch} record(s) at a time: {error}") from error
 
 
-def inputs_for(records: Records, count: int) -> torch.Tensor:
+def kind_of(dataset: Dataset) -> str:
+    """What the records are like, for a message."""
+    if dataset.inputs.dtype.kind == "f" or dataset.inputs.dtype == np.uint8:
+        return f"records of shape {dataset.shape}"
+    return f"records of {described(dataset.inputs.dtype, dataset.shape)}"
+
+
+def hint(dataset: Dataset, error: Exception) -> str:
+    """What may help where a network does not take the records."""
+    if isinstance(error, RuntimeError) and any(part.dtype.kind in "ib" for _, part in parts_of(dataset.inputs)):
+        return ". Integers and booleans reach a network as they are: convert the numbers of a table to float32"
+    if "indices" in str(error):  # of an embedding
+        return ". Bring token ids as int32 or int64; in an .npz file, by the name of the argument, as in X.tokens"
+    return ""
+
+
+def inputs_for(records: Records, count: int) -> Inputs:
     """The first records, as the network reads them."""
     return records.batch(torch.arange(min(count, len(records)), device=records.labels.device))[0]
 
 
 def draws_numbers(network: nn.Module, records: Records) -> bool:
     """Whether the network draws random numbers as it goes (dropout)."""
-    inputs = inputs_for(records, FEW)
-    trial = copy.deepcopy(network).to(inputs.device)
+    device = records.labels.device
+    trial = copy.deepcopy(network).to(device)
     with torch.no_grad(), drawing(0, DRAWS):
-        before = random_state(inputs.device)
-        trial(inputs)
-        return not torch.equal(before, random_state(inputs.device))
+        before = random_state(device)
+        call(trial, inputs_for(records, FEW))
+        return not torch.equal(before, random_state(device))
 
 
 def random_state(device: torch.device) -> torch.Tensor:
@@ -61,7 +79,7 @@ def why_not_stacked(network: nn.Module, records: Records) -> str | None:
     inputs = inputs_for(records, FEW)
     try:
         stack = Stack([network, network], records, Recipe(lr=1.0))
-        stack.forward(stack.weights, stack.state, inputs.expand(2, *inputs.shape))
+        stack.forward(stack.weights, stack.state, each(lambda part: part.expand(2, *part.shape), inputs))
     except Exception as error:  # whatever it is: they are then trained one at a time
         return str(error).splitlines()[0]
     return None

@@ -1,6 +1,7 @@
 """Records as networks read them: tensors on a device, in the order of their ids."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +11,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
+from maxrr.data.fields import by_place
 
 WHITE = 255  # the largest value of a pixel in a byte
+
+Inputs = Tensor | dict[str, Tensor]
+"""What a network takes: one tensor, or several by name, as `maxrr.data.fields` names them."""
 
 
 @dataclass(frozen=True)
 class Records:
     """Inputs as they are stored (bytes stay bytes), labels, and the type that the network computes in."""
 
-    inputs: Tensor
+    inputs: Inputs
     labels: Tensor
     dtype: torch.dtype
 
@@ -30,28 +35,64 @@ class Records:
         if rows is None:
             return self
         places = torch.from_numpy(rows).to(self.labels.device)
-        return Records(self.inputs[places], self.labels[places], self.dtype)
+        return Records(each(lambda part: part[places], self.inputs), self.labels[places], self.dtype)
 
-    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, rows: Tensor) -> tuple[Inputs, Tensor]:
         """Some records, ready for the network: pixels in bytes become numbers from 0 to 1."""
-        return ready(self.inputs[rows], self.dtype), self.labels[rows]
+        return ready(each(lambda part: part[rows], self.inputs), self.dtype), self.labels[rows]
 
 
-def ready(inputs: Tensor, dtype: torch.dtype) -> Tensor:
-    """Inputs as a network reads them.
+def each(function: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
+    """The same done with every input."""
+    if isinstance(inputs, Tensor):
+        return function(inputs)
+    return {name: function(part) for name, part in inputs.items()}
+
+
+def arguments(inputs: Inputs) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
+    """What a network is called with: inputs by place, and inputs by name."""
+    if isinstance(inputs, Tensor):
+        return (inputs,), {}
+    return (tuple(inputs.values()), {}) if by_place(list(inputs)) else ((), inputs)
+
+
+def call(network: nn.Module, inputs: Inputs) -> Any:
+    """What a network makes of inputs that are ready for it."""
+    by_position, by_name = arguments(inputs)
+    return network(*by_position, **by_name)
+
+
+def ready(inputs: Inputs, dtype: torch.dtype) -> Inputs:
+    """Inputs as a network reads them: pixels in bytes from 0 to 1, floats in its type, other integers as they are.
 
     >>> ready(torch.tensor([0, 51, 255], dtype=torch.uint8), torch.float32)
     tensor([0.0000, 0.2000, 1.0000])
+    >>> ready(torch.tensor([101, 7, 102]), torch.float32)
+    tensor([101,   7, 102])
     """
-    numbers = inputs.to(dtype)
-    # A product, because CUDA's quotient is one: the same bytes on every device.
-    return numbers * (1 / WHITE) if inputs.dtype == torch.uint8 else numbers
+
+    def read(part: Tensor) -> Tensor:
+        if part.dtype == torch.uint8:
+            return part.to(dtype) * (1 / WHITE)  # a product, because CUDA's quotient is one: the same bytes everywhere
+        return part.to(dtype) if part.is_floating_point() else part
+
+    return each(read, inputs)
+
+
+def as_tensors(array: NDArray[Any]) -> Inputs:
+    """The inputs of records as tensors."""
+    if array.dtype.names is None:
+        return as_tensor(array)
+    return {name: as_tensor(array[name]) for name in array.dtype.names}
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
-    """The array's memory as a tensor, also where it may only be read, which we only do; a copy if it runs backwards."""
-    if min(array.strides, default=0) < 0:
-        array = array.copy()
+    """The array's memory as a tensor, also where it may only be read, which we only do.
+
+    It is a copy if the array runs backwards, or lies between other fields so that PyTorch cannot count its way.
+    """
+    if not array.flags.aligned or any(stride < 0 or stride % array.itemsize for stride in array.strides):
+        array = array.copy(order="C")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         return torch.from_numpy(array)
@@ -65,7 +106,8 @@ def records(dataset: Dataset, network: nn.Module, device: torch.device) -> Recor
     kinds = {weights.dtype for weights in network.parameters()}
     if len(kinds) != 1:
         raise ValueError(f"the network's weights are of several types, {kinds}: use one, as in network.float()")
-    return Records(as_tensor(ordered.inputs).to(device), as_tensor(ordered.labels).to(device), kinds.pop())
+    inputs = each(lambda part: part.to(device), as_tensors(ordered.inputs))
+    return Records(inputs, as_tensor(ordered.labels).to(device), kinds.pop())
 
 
 def chosen_device(device: str | torch.device | None) -> torch.device:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from maxrr.nets.pinning import pinned
 from maxrr.nets.recipe import Recipe, Run
-from maxrr.nets.records import Records
+from maxrr.nets.records import Records, call
 from maxrr.nets.seeding import DRAWS, begin, drawing, shuffle
 from maxrr.nets.task import Seen, Tally, Task
 from maxrr.parallel import Threads
@@ -78,7 +78,7 @@ def fit(
                 raise Stopped
             inputs, labels = records.batch(rows)
             gradient.zero_()
-            scores = network(inputs)
+            scores = call(network, inputs)
             loss = F.cross_entropy(scores, labels)
             loss.backward()
             optimiser.step()

@@ -30,9 +30,9 @@ class Extractor(nn.Module):
         super().__init__()
         self.body = body
 
-    def forward(self, records: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
         try:
-            self.body(records)
+            self.body(*inputs, **named)
         except Cut as reached:
             return reached.features.flatten(1)
         raise ValueError("the network did not come to the layer it was cut at: name one that it uses, split(…, at=…)")

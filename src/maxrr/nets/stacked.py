@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import Records
+from maxrr.nets.records import Inputs, Records, arguments
 from maxrr.nets.seeding import shuffle
 from maxrr.nets.task import Seen
 
@@ -54,14 +54,14 @@ class Stack:
         self.correct = torch.zeros(count, dtype=torch.int64, device=device)
         self.forward = vmap(self._scores)
 
-    def _scores(self, weights: dict[str, Tensor], state: dict[str, Tensor], inputs: Tensor) -> Tensor:
-        scores: Tensor = functional_call(self.template, (weights, state), (inputs,))
+    def _scores(self, weights: dict[str, Tensor], state: dict[str, Tensor], inputs: Inputs) -> Tensor:
+        scores: Tensor = functional_call(self.template, (weights, state), *arguments(inputs))
         return scores
 
     def step(self, rows: Tensor) -> None:
         """One step of every network, each on its own records: rows (networks, batch)."""
         inputs, labels = self.records.batch(rows)
-        with many_convolutions(inputs):
+        with many_convolutions(labels.device, self.records.dtype):
             scores = self.forward(self.weights, self.state, inputs)
         losses = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
         self.optimiser.zero_grad(set_to_none=True)
@@ -157,9 +157,9 @@ def untouched(stack: Stack) -> Iterator[None]:
                 value.zero_()
 
 
-def many_convolutions(inputs: Tensor) -> AbstractContextManager[object]:
+def many_convolutions(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
     """Our own kernels for convolutions of many networks, where they can run: float32 on CUDA, with Triton."""
-    if inputs.device.type != "cuda" or inputs.dtype != torch.float32:
+    if device.type != "cuda" or dtype != torch.float32:
         return nullcontext()
     try:
         from maxrr.nets.many_convolutions import ManyConvolutions

@@ -18,7 +18,7 @@ class Parcel:
     """An array on its way to another process of the same user."""
 
     shape: tuple[int, ...]
-    dtype: str
+    dtype: np.dtype[Any]
     sender: int
     descriptor: int
     content: NDArray[Any] | None  # where there is no such memory
@@ -27,7 +27,7 @@ class Parcel:
     def of(cls, array: NDArray[Any]) -> "Parcel":
         """A parcel with this array. Close it when the other process has opened it."""
         if not hasattr(os, "memfd_create") or array.size == 0:
-            return cls(array.shape, array.dtype.str, os.getpid(), -1, array)
+            return cls(array.shape, array.dtype, os.getpid(), -1, array)
         descriptor = os.memfd_create("maxrr")
         try:
             with open(descriptor, "wb", closefd=False) as memory:
@@ -35,7 +35,7 @@ class Parcel:
         except BaseException:
             os.close(descriptor)
             raise
-        return cls(array.shape, array.dtype.str, os.getpid(), descriptor, None)
+        return cls(array.shape, array.dtype, os.getpid(), descriptor, None)
 
     def opened(self) -> NDArray[Any]:
         """The array, in the process that it was sent to."""

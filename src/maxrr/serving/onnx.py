@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
+from maxrr.data.fields import are_several, by_place, described, fields_of, packed, parts_of
 from maxrr.files import write_atomically
-from maxrr.nets.records import as_tensor, ready
+from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.splitting import Extractor
 from maxrr.svm.calibration import LARGEST_SCORE
 from maxrr.unlearning.aliases import Inputs
@@ -72,7 +73,9 @@ class Exported:
 def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None = None) -> Exported:
     """Write a fitted model as an ONNX file.
 
-    The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Its outputs are
+    The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Where these have several
+    inputs, the graph does, too: under the names of the network's arguments, or `records_0`, `records_1` and so on
+    where it takes them by place. Its outputs are
     `scores`, as of `decision_function`; `probabilities` (n, classes), as of `predict_proba`; and `label` (n), an index
     into the class names. The metadata holds the names in JSON as `maxrr.classes`, and `maxrr.model_hash`.
 
@@ -143,6 +146,7 @@ class Classifier(nn.Module):
     def __init__(self, fitted: Fitted) -> None:
         super().__init__()
         self.extractor = traceable(fitted.extractor)
+        self.names = fitted.records.dtype.names
         self.kind = next((weights.dtype for weights in self.extractor.parameters()), torch.float32)
         platt = fitted.platt()
         numbers = {"weights": fitted.heads.coef_.T, "intercepts": fitted.heads.intercept_}
@@ -150,8 +154,9 @@ class Classifier(nn.Module):
         for name, values in numbers.items():
             self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
 
-    def forward(self, records: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        features = self.extractor(ready(records, self.kind)).flatten(1).double()
+    def forward(self, *records: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        inputs = records[0] if self.names is None else dict(zip(self.names, records, strict=True))
+        features = call(self.extractor, ready(inputs, self.kind)).flatten(1).double()
         scores = features @ self.weights + self.intercepts
         # As in PlattScaling.probabilities: the softmax of log-sigmoids.
         logits = torch.clamp(-(self.a * (scores - self.centre) + self.b), -self.largest, self.largest)
@@ -189,14 +194,15 @@ def write_graph(fitted: Fitted) -> tuple[bytes, int]:
 
     shape, dtype = fitted.records.shape, fitted.records.dtype
     graph = Classifier(fitted).eval()
-    example = as_tensor(np.zeros((2, *shape), dtype))  # of one record, the number would be taken for fixed
+    example = as_tensors(np.zeros((2, *shape), dtype))  # of one record, the number would be taken for fixed
+    parts = (example,) if isinstance(example, Tensor) else tuple(example.values())
+    names = input_names(dtype)
     try:
         with quiet(), torch.no_grad():
-            traced = torch.export.export(
-                graph, (example,), dynamic_shapes=({0: torch.export.Dim(INPUT)},), strict=False
-            )
+            count = torch.export.Dim(INPUT)
+            traced = torch.export.export(graph, parts, dynamic_shapes=(tuple({0: count} for _ in parts),), strict=False)
             program = torch.onnx.export(
-                traced, input_names=[INPUT], output_names=OUTPUTS, dynamic_shapes=({0: INPUT},),
+                traced, input_names=names, output_names=OUTPUTS, dynamic_shapes=(tuple({0: INPUT} for _ in parts),),
                 dynamo=True, external_data=False, verbose=False,
             )  # fmt: skip
             assert program is not None
@@ -206,6 +212,17 @@ def write_graph(fitted: Fitted) -> tuple[bytes, int]:
             return program.model_proto.SerializeToString(deterministic=True), program.model.opset_imports[""]
     except Exception as error:
         raise ValueError(f"the network cannot be written as an ONNX graph: {reason(error)}") from error
+
+
+def input_names(dtype: np.dtype[Any]) -> list[str]:
+    """What the graph calls its inputs."""
+    if dtype.names is None:
+        return [INPUT]
+    if by_place(dtype.names):
+        return [f"{INPUT}_{name}" for name in dtype.names]
+    if taken := set(dtype.names) & set(OUTPUTS):
+        raise ValueError(f"an output of the graph is called {taken.pop()!r}, as is an input of the network: rename it")
+    return list(dtype.names)
 
 
 @contextmanager
@@ -233,8 +250,15 @@ def reason(error: BaseException) -> str:
 
 
 def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records of a type and shape: random ones, always the same, and the outermost."""
+    """Records of a type and shape: random ones, always the same, and the outermost.
+
+    Integers may be places in a table of any length: all of them are zeros and ones, and booleans nearly all true.
+    """
+    if dtype.names is not None:
+        return packed({name: made_up(size, kind) for name, (kind, size) in fields_of(dtype).items()})
     rng = np.random.default_rng(0)
+    if dtype.kind in "ib":
+        return (rng.random((64, *shape)) < (0.5 if dtype.kind == "i" else 0.9)).astype(dtype)
     if dtype == np.uint8:
         extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
         return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
@@ -245,11 +269,12 @@ def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Records to compare on as an array of the model's type and shape."""
-    array = np.asarray(records.inputs if isinstance(records, Dataset) else records)
+    given = records.inputs if isinstance(records, Dataset) else records
+    array = packed(given) if are_several(given) else np.asarray(given)
     if array.shape[1:] != shape or array.dtype != dtype or not len(array):
         raise ValueError(
-            f"the records to compare on are {array.dtype} of shape {array.shape}, but the model takes {dtype} of shape "
-            f"(records, {', '.join(map(str, shape))}), one or more"
+            f"the records to compare on are {len(array)} of {described(array.dtype, array.shape[1:])}, but the model "
+            f"takes one or more of {described(dtype, shape)}"
         )
     return array
 
@@ -261,10 +286,16 @@ def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     try:
         session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
         batches = np.split(records, range(1, len(records), BATCH))
-        parts = [session.run(OUTPUTS, {INPUT: np.ascontiguousarray(batch)}) for batch in batches]
+        parts = [session.run(OUTPUTS, fed(batch)) for batch in batches]
     except Exception as error:
         raise ValueError(f"onnxruntime cannot compute the graph: {reason(error)}") from error
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def fed(records: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Records as the graph gets them."""
+    parts = (np.array(part, order="C") for _, part in parts_of(records))  # fields lie between others, unaligned
+    return dict(zip(input_names(records.dtype), parts, strict=True))
 
 
 def compare(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:

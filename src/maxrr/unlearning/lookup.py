@@ -10,6 +10,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
+from maxrr.unlearning.matching import to_replace
 from maxrr.unlearning.requests import RETAINED, RETRAIN, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in_place
 from maxrr.unlearning.state import Fitted
@@ -60,16 +61,7 @@ def look_up_for_replacing(
 def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str | None) -> Dataset:
     """The record that takes the place of the requested one."""
     records, rows = fitted.records, request.rows
-    given = np.asarray(inputs)
-    if given.shape != records.shape:
-        raise DataError(f"the new record has shape {given.shape}, but the model's records have {records.shape}")
-    if given.dtype == np.uint8 != records.dtype:
-        raise DataError(
-            f"the new record is of bytes, which networks divide by 255, but the model's are {records.dtype}"
-        )
-    content = given.astype(records.dtype)
-    if records.dtype.kind in "iu" and not np.array_equal(content, given):
-        raise DataError(f"the new record does not fit into {records.dtype}, which the model's records are of")
+    content = to_replace(inputs, records.dtype, records.shape)
     labels = records.labels[rows]
     if label is not None:
         present = records.present
@@ -83,6 +75,5 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
     subjects = None if records.subjects is None else records.subjects[rows]
     weights = None if records.weights is None else records.weights[rows]
     return Dataset(
-        content[None], labels, records.class_names, records.ids[rows], subjects, columns=records.columns,
-        weights=weights,
+        content, labels, records.class_names, records.ids[rows], subjects, columns=records.columns, weights=weights,
     )  # fmt: skip

@@ -20,6 +20,7 @@ from maxrr import notebook
 from maxrr.core import Choice, Core, Frozen
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
+from maxrr.data.fields import are_several, packed
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe
@@ -37,6 +38,7 @@ from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_replacing
+from maxrr.unlearning.matching import to_predict
 from maxrr.unlearning.pipelines import warn_of_fitted_steps
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
@@ -150,8 +152,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Dataset or array
-            The training records: a Dataset, or an array or data frame with one record per row.
+        X : Dataset, array, or several
+            The training records: a Dataset, or an array or data frame with one record per row. For a network with
+            several inputs a dictionary of arrays, by the names of its arguments, or a tuple of arrays, in their order.
         y : array, optional
             The class of each record. Needed with an array; a Dataset has its own, and no `ids` or `subjects` beside it.
         ids : array, optional
@@ -252,7 +255,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Dataset or array
+        X : Dataset, array, or several
             Records of the kind that the model was fitted on.
 
         Returns
@@ -268,7 +271,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Dataset or array
+        X : Dataset, array, or several
             Records of the kind that the model was fitted on.
 
         Returns
@@ -295,7 +298,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Dataset or array
+        X : Dataset, array, or several
             Records of the kind that the model was fitted on.
 
         Returns
@@ -317,7 +320,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Dataset or array
+        X : Dataset, array, or several
             Records of the kind that the model was fitted on.
         y : array, optional
             The true class of each record. Needed with an array; a Dataset is compared by its own class names.
@@ -546,8 +549,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         id : int or str
             The id of the record.
-        inputs : array
-            What the record should be, of the same shape as the others.
+        inputs : array, or several
+            What the record should be, of the same shape as the others; of several inputs a dictionary or a tuple, as
+            `fit` was given them.
         label : int or str, optional
             Its class, as in `classes_`; by default the one that it has.
         core_policy : {"refuse", "retrain", "keep-extractor"} or function
@@ -649,7 +653,7 @@ def as_dataset(
         return X, np.arange(len(X.class_names))
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
-    inputs = np.asanyarray(X)  # a memory map stays one
+    inputs = packed(X) if are_several(X) else np.asanyarray(X)  # a memory map stays one
     labels, codes = np.unique(as_classes(y), return_inverse=True)
     names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
     whose = None if subjects is None else check_identifiers(subjects, "subject ids")
@@ -690,20 +694,17 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     """The scores of records that are of the kind that a model was fitted on."""
     known = fitted.records
-    array = X.inputs if isinstance(X, Dataset) else np.asarray(X)
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and known.columns is not None and names != known.columns:
         raise DataError(
             f"the columns are {listed(names)}, but the model was fitted on {listed(known.columns)}: bring the same "
             "ones in the same order"
         )
-    if array.shape[1:] != known.shape:
-        raise DataError(f"the records have shape {array.shape[1:]}, but the model was fitted on {known.shape}")
-    if (array.dtype == np.uint8) != (known.dtype == np.uint8):
-        kinds = "pixels of 0 to 255 in uint8, which it divides by 255", "floats, which it takes as they are"
-        fitted_on = kinds[0] if known.dtype == np.uint8 else kinds[1]
-        raise DataError(f"the records are {array.dtype}, but the model was fitted on {fitted_on}: bring the same kind")
-    records = X if isinstance(X, Dataset) else unlabelled(array)
+    array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
+    if not isinstance(X, Dataset):
+        records = unlabelled(array)
+    else:
+        records = X if array.dtype == X.inputs.dtype else replace(X, inputs=array)
     return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 

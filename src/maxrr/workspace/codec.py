@@ -12,6 +12,7 @@ import safetensors.torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maxrr.data.fields import as_facts, from_facts
 from maxrr.data.scratch import scratch
 from maxrr.errors import WorkspaceError
 from maxrr.nets.given import given_weights
@@ -138,7 +139,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "blueprint": blueprint_facts(blueprint),
         "choice": choice_facts(choice),
         "records": {
-            "dtype": records.dtype.str, "shape": list(records.shape), "classes": list(records.class_names),
+            "dtype": as_facts(records.dtype), "shape": list(records.shape), "classes": list(records.class_names),
             "columns": None if records.columns is None else list(records.columns),
         },
         "labels": {"dtype": fitted.labels.dtype.str, "values": fitted.labels.tolist()},
@@ -237,7 +238,7 @@ class Unmade(nn.Module):
     def named_modules(self, *_: Any, **__: Any) -> Any:
         raise NetworkMissing(self.maker)
 
-    def forward(self, records: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
         raise NetworkMissing(self.maker)
 
 
@@ -246,7 +247,7 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
     names = table.dtype.names or ()
     subjects = np.array(table["subject"]) if "subject" in names else None
     return HeldRecords(
-        None, np.dtype(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
+        None, from_facts(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
         (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
         np.array(table["weight"]) if "weight" in names else None,

@@ -6,6 +6,7 @@ Everything else is written before, under names that no earlier state uses, or er
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,8 @@ class Commit:
         How often something was committed: it grows with every fit and every request.
     requests : int
         How many requests were carried out.
-    shape : tuple of int
-        The shape of one record.
+    shape : tuple of int, or dict of str to tuple of int
+        The shape of one record; where it has several inputs, the shape of each, by name.
     classes : tuple of str
         The names of all classes.
     source : dict of str to str
@@ -113,7 +114,7 @@ class Commit:
 
     state: int
     requests: int
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | dict[str, tuple[int, ...]]
     classes: tuple[str, ...]
     source: dict[str, str] = field(default_factory=dict)
 
@@ -143,10 +144,16 @@ class Commit:
         return cls(
             found.state,
             len(found.receipts),
-            tuple(records["shape"]),
+            shape_in(records),
             tuple(records["classes"]),
             dict(found.facts["source"]),
         )
+
+
+def shape_in(records: Mapping[str, Any]) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
+    """The shape of one record: `maxrr.data.fields.shapes`, without NumPy."""
+    kind = records.get("dtype")
+    return {name: tuple(shape) for name, _, shape in kind} if isinstance(kind, list) else tuple(records["shape"])
 
 
 def missing(folder: Path) -> WorkspaceError:
@@ -196,7 +203,9 @@ def check_facts(facts: Any) -> None:
         wanted("network", isinstance(named["maker"], str) and isinstance(named["arguments"], list))
     wanted("layouts", is_count(facts["layouts"]))
     wanted("records", isinstance(records, dict) and isinstance(records.get("shape"), list))
-    wanted("shape", all(is_count(size) for size in records["shape"]))
+    wanted("shape", is_shape(records["shape"]))
+    kind = records.get("dtype")
+    wanted("type", not isinstance(kind, list) or (bool(kind) and all(map(is_field, kind)) and not records["shape"]))
     classes = records.get("classes")
     wanted("classes", isinstance(classes, list) and all(isinstance(name, str) for name in classes))
     wanted("source", isinstance(source, dict) and all(isinstance(value, str) for value in source.values()))
@@ -215,6 +224,18 @@ def is_a(kind: type, value: object) -> bool:
 def is_count(value: object) -> bool:
     """A whole number from zero on. Truth values are none, though Python counts them as such."""
     return type(value) is int and value >= 0
+
+
+def is_shape(value: object) -> bool:
+    return isinstance(value, list) and all(map(is_count, value))
+
+
+def is_field(value: object) -> bool:
+    """One of several inputs: its name, its type and its shape."""
+    return (
+        isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and isinstance(value[1], str)
+        and is_shape(value[2])
+    )  # fmt: skip
 
 
 def is_hex(value: object, length: int) -> bool:

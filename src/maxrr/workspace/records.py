@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, check_text
+from maxrr.data.fields import described
 from maxrr.data.labels import as_identifiers
 from maxrr.errors import DataError
 from maxrr.unlearning.receipts import Receipt
@@ -23,9 +24,9 @@ class RecordKind:
     Attributes
     ----------
     shape : tuple of int
-        The shape of one record.
+        The shape of one record; () where it has several inputs.
     dtype : numpy.dtype
-        The type of its numbers.
+        The type of its numbers; where it has several inputs, a structured type with one field for each.
     columns : tuple of str or None
         The names of the columns, in a table; None where they are not known.
     class_names : tuple of str
@@ -60,6 +61,8 @@ class RecordKind:
         )  # fmt: skip
 
     def __str__(self) -> str:
+        if self.dtype.names is not None:
+            return described(self.dtype, self.shape)
         return f"{' × '.join(map(str, self.shape))} {self.dtype}"
 
     def ids(self, texts: Sequence[str]) -> NDArray[Any]:

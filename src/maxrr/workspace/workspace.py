@@ -464,7 +464,7 @@ class Workspace:
         ----------
         id : int or str
             The id of the record.
-        inputs : array
+        inputs : array, or several
             What the record should be.
         label : int or str, optional
             Its class; by default the one that it has.
