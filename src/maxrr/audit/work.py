@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from maxrr import notebook
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import AT_ONCE
+from maxrr.nets.own_training import OwnTraining
 from maxrr.nets.records import chosen_device
 from maxrr.parallel import cores
 from maxrr.unlearning import MaxRR, Receipt
@@ -77,6 +78,8 @@ def work_of_audit(model: MaxRR, receipt: Receipt, *, shadows: int = 64, device: 
     records, core = int(fitted.records.alive.sum()), len(fitted.choice.ids)
     trained = (counts.networks - 1) * core + records  # the last of them is trained on all records, core or not
     together = cores() if place.type == "cpu" else AT_ONCE
+    if isinstance(fitted.blueprint.recipe, OwnTraining):
+        together = 1  # an own function is run for one network after the other
     pace = fitted.durations
     seen = pace.embed * records + HEADS * pace.head * len(fitted.heads.certificate_)
     return AuditWork(

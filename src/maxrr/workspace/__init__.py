@@ -13,6 +13,7 @@ __all__ = [
     "Overview",
     "RecordKind",
     "Status",
+    "TrainingMissing",
     "Workspace",
     "WorkspaceError",
     "overview",
@@ -20,14 +21,14 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.workspace.commits import Commit
-    from maxrr.workspace.errors import NetworkMissing
+    from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.status import Overview, Status, overview
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
-        "errors": ("NetworkMissing",),
+        "errors": ("NetworkMissing", "TrainingMissing"),
         "records": ("OnReceipt", "RecordKind"),
         "commits": ("Commit",),
         "seen": ("OlderCopyWarning",),

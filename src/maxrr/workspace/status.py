@@ -211,6 +211,7 @@ class Chosen(NamedTuple):
     depended_on: str
     decides_each: bool
     given: Mapping[str, str]
+    recipe_facts: Mapping[str, Any]
 
 
 def status_of(found: Root, folder: Path, counts: Counts) -> Status:
@@ -219,9 +220,9 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
     core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
     said = Chosen(
         choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
-        facts["blueprint"]["given"],
+        facts["blueprint"]["given"], {} if facts["blueprint"]["frozen"] else facts["blueprint"]["recipe"],
     )  # fmt: skip
-    depends = conditions(said, said, left, facts["technique"])
+    depends = conditions(said, said, left, facts["technique"], "adopted" in facts)
     heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
     retained_alone = not (left or facts["technique"] or on_influential)
     about = (
@@ -237,7 +238,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         requests=len(found.receipts), forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads),
+        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
         bytes=bytes_in(folder),
