@@ -45,6 +45,7 @@ def test_exit_codes(
     assert "something that it says is not so" in shell("replay", answered, "1", code=4).out
 
 
+@pytest.mark.usefixtures("here")
 def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path, tmp_path: Path) -> None:
     bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
     assert "Keep it from the public" in shell("bundle", answered, bundle).out
