@@ -12,11 +12,20 @@ from maxrr.cli import show
 from maxrr.cli.fit import UNDONE as UNFITTED
 from maxrr.cli.fit import fitted
 from maxrr.cli.fit import tell as tell_fitted
-from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Meta, Network, Source, Wait, Yes
+from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Meta, Network, Source, Train, Wait, Yes
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import as_json, tell
 from maxrr.cli.unlearn import confirm
-from maxrr.cli.workspaces import check_network, lasting_name, opened, options_for, raw_records, sides, word
+from maxrr.cli.workspaces import (
+    check_network,
+    check_training,
+    lasting_name,
+    opened,
+    options_for,
+    raw_records,
+    sides,
+    word,
+)
 
 UNDONE = "nothing was changed, and no record added"  # what is said to somebody who interrupts
 LabelColumn = Annotated[
@@ -95,7 +104,12 @@ def add(
 
 
 def refit(
-    workspace: Folder, source: Source = None, network: Network = None, wait: Wait = WAIT, json: Json = False
+    workspace: Folder,
+    source: Source = None,
+    network: Network = None,
+    train: Train = None,
+    wait: Wait = WAIT,
+    json: Json = False,
 ) -> None:
     """Fit again on all records that the workspace has, those that were added among them.
 
@@ -109,8 +123,9 @@ def refit(
     """
     started = perf_counter()
     with told() as outcome:
-        with opened(workspace, wait, network=network) as found, show.progress() as progress:
+        with opened(workspace, wait, network=network, train=train) as found, show.progress() as progress:
             check_network(found)
+            check_training(found)
             with outcome.work(workspace, UNFITTED, fitted):
                 training, test = sides(found, source, progress)
                 found.refit(training, progress=progress)

@@ -10,15 +10,14 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
+from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Train, Wait
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.show import is_ours
-from maxrr.cli.workspaces import check_network, importing_from_here, opened, sides
+from maxrr.cli.workspaces import check_network, check_training, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
-    from maxrr.audit.shadow_counts import ShadowCounts
     from maxrr.unlearning import Receipt
 
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
@@ -92,6 +91,7 @@ def audit(
         ),
     ] = None,
     network: Network = None,
+    train: Train = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -109,16 +109,16 @@ def audit(
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
     from maxrr.audit import audit as audit_
-    from maxrr.audit import check_options, plan_audit
-    from maxrr.audit.shadow_counts import ShadowCounts
+    from maxrr.audit import check_options, plan_audit, work_of_audit
 
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
-    with importing_from_here(network), show.progress() as progress:
-        with opened(workspace, wait, network=network, read_only=True) as found:
+    with importing_from_here(network, train), show.progress() as progress:
+        with opened(workspace, wait, network=network, train=train, read_only=True) as found:
             check_network(found)
+            check_training(found)
             handed = receipt_of(found, receipt)
             page = out or Path(f"audit-{handed.number}.html")
             training, held_out = sides(found, source, progress)
@@ -132,7 +132,7 @@ def audit(
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
             return
         if not json:
-            show.say(cost(ShadowCounts.of(shadows, bool(handed.core_tombstones))))
+            show.say(str(work_of_audit(model, handed, shadows=shadows, device=device)))
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
@@ -147,14 +147,6 @@ def audit(
         tell(result, page)
     if code := exit_code(result.finding):
         raise Stop(code)
-
-
-def cost(counts: ShadowCounts) -> str:
-    """What is going to be done, before it is."""
-    return (
-        f"Training {counts.networks} networks: {counts.with_records} with the records, {counts.retrained} without, "
-        f"and {counts.networks - counts.with_records - counts.retrained} again with the recorded seed."
-    )
 
 
 def tell_plan(found: AuditPlan, json: bool) -> None:

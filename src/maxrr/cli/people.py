@@ -46,7 +46,8 @@ def without_tests(
     except (Stop, ValueError, OSError):
         return request, None
     people = wanted[:0] if test.subjects is None else test.subjects
-    nowhere = ~learned & ~np.isin(wanted, people)
+    gone = np.array([workspace.has_forgotten(subject) for subject in wanted.tolist()], dtype=bool)
+    nowhere = ~learned & (gone | ~np.isin(wanted, people))
     if nowhere.any():
         return {"subjects": wanted[nowhere]}, 0  # which is refused for them
     return {"subjects": wanted[learned]} if learned.any() else None, int(np.isin(people, wanted).sum())

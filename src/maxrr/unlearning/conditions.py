@@ -1,12 +1,17 @@
 """What exactness is conditional on: everything that shaped the model and was not trained here from the records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
 
 OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
 FORMERLY_OWN_CHOICE = "the core was chosen in a way of the caller's own, on whose word it is that "
+
+ADOPTED = (
+    "the extractor was trained elsewhere: that it saw the core records alone is the word of whoever gave it, and a "
+    "replay checks it by training again"
+)
 
 
 class Chosen(Protocol):
@@ -25,10 +30,12 @@ class Made(Protocol):
     def decides_each(self) -> bool: ...
     @property
     def given(self) -> Mapping[str, str]: ...
+    @property
+    def recipe_facts(self) -> Mapping[str, Any]: ...
 
 
 def conditions(
-    choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool, waiting: int
+    choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool, adopted: bool = False, waiting: int = 0
 ) -> list[str]:  # fmt: skip
     """One sentence for each condition; none where exactness holds as it is.
 
@@ -42,6 +49,10 @@ def conditions(
             f"{named(list(blueprint.given))} of the network were given, and neither drawn from the seed nor trained "
             "here from the start: on the word of whoever gave them that the records had no part in them"
         )
+    if adopted:
+        found.append(ADOPTED)
+    elif "function" in blueprint.recipe_facts:
+        found.append(by_own_function(blueprint.recipe_facts))
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")
     if left_in_extractor:
@@ -63,6 +74,20 @@ def waiting_records(count: int) -> str:
     if count == 1:
         return "1 record that the rule makes core was added since, and waits for the next fit"
     return f"{count:,} records that the rule makes core were added since, and wait for the next fit"
+
+
+def by_own_function(recipe: Mapping[str, Any]) -> str:
+    """That code of the operator's own trained the extractor, and what was seen of it.
+
+    >>> by_own_function({"function": "my_training:train", "run_twice": "same"})[:68]
+    "the extractor was trained by my_training:train, the operator's own c"
+    """
+    twice = recipe.get("run_twice", "same")
+    return (
+        f"the extractor was trained by {recipe['function']}, the operator's own code: that it used nothing but the "
+        "records it was given is the operator's word, and a replay checks it"
+        + ("" if twice == "same" else f" (run twice on a part of the core: {twice})")
+    )
 
 
 def in_present_words(condition: str) -> str:

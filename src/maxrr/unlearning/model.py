@@ -3,6 +3,7 @@
 import copy
 import secrets
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +14,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 from torch import nn
 
-from maxrr.core import Choice, Core, Frozen
+from maxrr import notebook
+from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
+from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.data.fields import are_several, packed
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
-from maxrr.nets import Environment, NoNetwork, Recipe
+from maxrr.nets import Environment, NoNetwork, Recipe, split
+from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
-from maxrr.nets.naming import with_outputs
+from maxrr.nets.naming import check_importable, with_outputs
+from maxrr.nets.own_training import SAME, NotRepeatableWarning, OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
-from maxrr.nets.seeding import Network, checked
+from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
@@ -74,6 +80,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threads : int
         How many threads train on a CPU, 1 by default. The bytes of the extractor depend on it, so that it does not
         follow the machine.
+    train : function or Recipe, optional
+        Another way to train the extractor, at `fit` and wherever it is trained again. A function gets a network with
+        the first weights of the seed, the core records as a Dataset (in the order of ids, classes numbered as they come
+        in the core), the seed and a `torch.device`, and returns the network trained. It must be importable from a
+        module. Or a `maxrr.nets.Recipe`. Leave out `epochs`, `batch_size` and `lr` beside it.
     class_weight : dict, optional
         How much the records of each class count in the heads: positive numbers by class, as `fit` is given the classes
         (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The numbers are
@@ -93,7 +104,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
         epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
-        device: str | None = None, threads: int = 1, class_weight: Mapping[Any, float] | None = None,
+        device: str | None = None, threads: int = 1, train: TrainingFunction | Recipe | None = None,
+        class_weight: Mapping[Any, float] | None = None,
     ) -> None:  # fmt: skip
         self.network = network
         self.core = core
@@ -104,6 +116,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.lr = lr
         self.device = device
         self.threads = threads
+        self.train = train
         self.class_weight = class_weight
 
     @classmethod
@@ -132,10 +145,47 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> labels = np.arange(200) % 2
         >>> embeddings = rng.normal(size=(200, 16)).astype(np.float16) + labels[:, None]
         >>> model = MaxRR.on_features().fit(embeddings, labels, ids=np.arange(1000, 1200))
-        >>> model.unlearn([1000, 1001]).guarantee
-        'exact-refit'
+        >>> model.unlearn([1000, 1001]).records_after
+        198
         """
         return cls(NoNetwork(), Frozen(), C=C, class_weight=class_weight)
+
+    @classmethod
+    def adopt(
+        cls, network: Network, core: HashCore | FullCore | None = None, *, trained_on: Ids,
+        train: TrainingFunction | Recipe, C: float = 1.0, seed: int = 0, device: str | None = None, threads: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+    ) -> Self:  # fmt: skip
+        """A model whose extractor was trained elsewhere, on the core alone.
+
+        `fit` uses the network's extractor as it is, and fits the heads on every record. That it saw no other records is
+        the caller's word: plans and receipts list it as a condition, and a replay checks it by training again. A
+        request for core records under the policy "retrain" trains by `train`; from then on the extractor is one that
+        was trained here.
+
+        Parameters
+        ----------
+        network : torch.nn.Module
+            The trained network. It is split before its last linear layer.
+        core : HashCore or FullCore, optional
+            The rule by which the core was chosen, if it was by one: `fit` checks that it gives just these records. By
+            default the records that were named are the core.
+        trained_on : array
+            The ids of the records that the network was trained on. All of them must be among those that are fitted.
+        train : function or Recipe
+            How to train the network again, as in `MaxRR`: from the first weights of the seed.
+        C, seed, device, threads, class_weight : float, int, str, int, dict
+            As in `MaxRR`.
+
+        Returns
+        -------
+        MaxRR
+            A model that is not fitted yet.
+        """
+        return cls(
+            network, Adopted(trained_on, core), C=C, seed=seed, device=device, threads=threads, train=train,
+            class_weight=class_weight,
+        )  # fmt: skip
 
     # Learning and predicting
 
@@ -191,6 +241,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         maxrr.svm.FlatHeadWarning
             A head has weights of zero, so that every record is influential in it.
+        maxrr.nets.DrawnAnewWarning
+            The network was trained before, or started in a way of its own, and its weights are drawn anew.
+        maxrr.nets.NotRepeatableWarning
+            The training function was run twice on a part of the core, and gave two different networks.
         maxrr.unlearning.FittedBeforeWarning
             A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
@@ -198,7 +252,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:
             return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
 
-    def _check(self) -> Recipe:
+    def _check(self) -> Training:
         """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
         penalty(self.C), class_weights(self.class_weight), checked(self.seed), chosen_device(self.device)
         if not callable(getattr(self.core, "choose", None)):
@@ -207,7 +261,25 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
         if self.threads < 1:
             raise DataError(f"threads is a whole number from 1 on; it is {self.threads!r:.80}")
-        return Recipe(self.epochs, self.batch_size, self.lr)
+        check_importable(self.network)
+        if isinstance(self.core, Adopted) and not (isinstance(self.network, nn.Module) and self.train is not None):
+            raise DataError(
+                "a network that was trained elsewhere is a torch.nn.Module with its weights, and needs a way to train "
+                "it again, train=…"
+            )
+        if self.train is None:
+            return Recipe(self.epochs, self.batch_size, self.lr)
+        if (self.epochs, self.batch_size, self.lr) != (Recipe.epochs, Recipe.batch_size, Recipe.lr):
+            raise DataError("train says how the extractor is trained: leave out epochs, batch_size and lr beside it")
+        if isinstance(self.train, Recipe):
+            return self.train
+        if isinstance(self.train, OwnTraining):  # of a file, whose word is not enough to run code
+            raise DataError(f"the model is trained by {self.train.name}: give that function as train=…")
+        if not callable(self.train):
+            raise DataError(f"train is a function or a Recipe; it is {self.train!r:.80}")
+        if isinstance(self.core, Frozen):
+            raise DataError("with Frozen nothing is trained: leave train out, or choose another core")
+        return OwnTraining.by(self.train)
 
     def _fit(
         self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
@@ -220,20 +292,26 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
+        frozen, adopted = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
         blueprint = Blueprint(
-            copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
-            self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if isinstance(self.core, Frozen) else given_weights(self.network),
-            by_name(self.class_weight, labels, dataset), copy.deepcopy(self.core),
+            begin(self.network, self.seed) if adopted else copy.deepcopy(self.network), frozen, self.seed, recipe,
+            self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
+            {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset),
+            copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
+        if not frozen and not adopted and lost_by_drawing_anew(self.network):
+            warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         choice = self.core.choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
+        if not adopted:
+            blueprint = blueprint.watched(records, choice)
+            warn_if_not_repeatable(blueprint.recipe)
         clock = [time.perf_counter()]
-        extractor = blueprint.train_extractor(records, choice, progress)
+        extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
         features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
@@ -242,7 +320,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
         none = held.ids[:0].copy()
         fitted = Fitted(
-            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, late=none, waiting=none
+            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, adopted=adopted,
+            late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(
@@ -699,14 +778,28 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return lock_of(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles hold: one state, even if another thread erases records meanwhile."""
+        """What a pickle holds: the parameters of a model that is not fitted. A fitted one is refused."""
+        if self.__sklearn_is_fitted__():
+            raise TypeError(
+                "a fitted MaxRR is not pickled: it holds the training records, and a file of them would keep what is "
+                "forgotten later. Keep it in a maxrr.workspace.Workspace, hand out predictions with "
+                "maxrr.serving.export(model, folder) and what a replay needs with model.bundle(); copy.deepcopy copies "
+                "it in memory"
+            )
+        return self._copied()
+
+    def _copied(self) -> dict[str, Any]:
+        """One state, even if another thread erases records meanwhile."""
         with self._lock:
             found = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
             return copy.deepcopy(found)
 
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         made = type(self).__new__(type(self))
-        made.__dict__.update(self.__getstate__())
+        made.__dict__.update(self._copied())
         return made
 
     @property
@@ -719,6 +812,46 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
+
+    def _repr_html_(self) -> str:
+        """What it is once it is fitted; before, scikit-learn's own picture of the parameters."""
+        if not self.__sklearn_is_fitted__():
+            return str(estimator_html_repr(self))
+        with self._lock:
+            fitted = self._fitted
+            alive, core = fitted.records.alive, fitted.core
+            influential = int((~core[fitted.heads.support_]).sum())
+        names = fitted.head_classes
+        records, core_records = int(alive.sum()), int((core & alive).sum())
+        kinds = {"core": core_records, "influential": influential, "free": records - core_records - influential}
+        return notebook.card(
+            f"{type(self).__name__}: {records:,} records, {len(names):,} classes",
+            notebook.shares(kinds),
+            notebook.facts([
+                ("classes", ", ".join(names[:10]) + (f" and {len(names) - 10} others" if len(names) > 10 else "")),
+                ("network", type(fitted.blueprint.network).__name__),
+                ("core", f"{type(self.core).__name__}: {fitted.choice.depended_on}"),
+                ("parameters", f"C={self.C:g}, seed={self.seed}"),
+                ("requests", fitted.requests or ""), ("forgotten", len(fitted.tombstones.stones) or ""),
+                ("exactness depends on", fitted.conditions or "no condition"),
+                ("model", f"{fitted.model_hash[:12]}…"),
+            ]),
+        )  # fmt: skip
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        found: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return found | {"text/html": self._repr_html_()} if "text/html" in found else found
+
+
+def warn_if_not_repeatable(recipe: Training) -> None:
+    """Say that training twice was seen to give different networks, or could not be looked at."""
+    if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME):
+        warnings.warn(
+            f"{recipe.name} was run twice with one seed: {recipe.observed}. Requests that train again are still done "
+            "without the records, but a replay cannot be expected to give the same bytes",
+            NotRepeatableWarning,
+            stacklevel=4,
+        )
 
 
 def as_dataset(

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
+from maxrr import notebook
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
 
@@ -31,6 +32,8 @@ OPTIONAL = (  # fields that a text has only where there is something to say; the
     "subject_tombstones",
 )
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
+RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
+FUNCTION = "function"  # where a recipe names one
 
 
 @dataclass(frozen=True)
@@ -70,17 +73,22 @@ class HeadCertificate:
         return cls(class_hmac, certificate.decided, power_of_ten(max(certificate.error, LEAST)))
 
 
-def claim_of(guarantee: str, heads: Sequence[HeadCertificate]) -> str:
+def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[str, Any] | None = None) -> str:
     """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
 
-    An approximate answer claims nothing of the kind: fitting without the records gives another model.
+    An approximate answer claims nothing of the kind: fitting without the records gives another model. Where a training
+    function of the caller's own has trained the extractor again, no bytes are claimed before a replay has shown them.
 
     >>> heads = [HeadCertificate("0a", True, 1e-12), HeadCertificate("0b", False, 1e-11)]
     >>> claim_of("exact-refit", heads), claim_of("approximate-refit", heads)
     ('within 1.0e-11', 'nothing')
+    >>> claim_of("exact-retrain", heads, {"function": "my_training:train"})
+    'retrained from scratch without the records'
     """
     if not guarantee.startswith("exact"):
         return NOTHING
+    if guarantee == "exact-retrain" and FUNCTION in (recipe or {}):
+        return RETRAINED
     if all(head.decided for head in heads):
         return "identical"
     return f"within {rounded_up(max(head.error for head in heads))}"
@@ -132,7 +140,9 @@ class Receipt:
     bytes_claim : str
         What is claimed of the heads' bytes. "identical" where every head is decided: any decided run on the retained
         records, with the same extractor, ends in these bytes. Otherwise "within X", the largest
-        `HeadCertificate.error`; or "nothing" where the answer is approximate.
+        `HeadCertificate.error`; or "nothing" where the answer is approximate. "retrained from scratch without the
+        records" where a function of the operator's own has trained the extractor again: only a replay shows that it
+        gives the same bytes.
     form : int
         The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
     unconditional : bool
@@ -173,7 +183,10 @@ class Receipt:
     seed : int
         The seed of the model.
     recipe : dict
-        How the extractor was trained: `epochs`, `batch_size` and `lr`.
+        How the extractor was trained: `epochs`, `batch_size` and `lr`, and of the other attributes of
+        `maxrr.nets.Recipe` those that are not the defaults. For a function of the operator's own its name as
+        `function`, the SHA-256 of its module as `source_sha256`, what that covers as `source_covers`, and what came of
+        running it twice on a part of the core as `run_twice`.
     C : float
         The weight of the heads' losses.
     environment : dict
@@ -241,6 +254,29 @@ class Receipt:
         if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        exact = self.guarantee.startswith("exact")
+        decided = sum(head.decided for head in self.heads)
+        asked = {"core": self.core, "influential": self.influential, "free": self.free}
+        asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
+        return notebook.card(
+            f"Receipt {self.number}: {self.guarantee}",
+            notebook.shares(asked),
+            notebook.facts([
+                ("because", self.reason),
+                ("that is", "not exact" if not exact else "exact without conditions" if not self.conditions else
+                 "exact on conditions"),
+                ("depends on", self.conditions),
+                ("records", f"{self.records_before:,} → {self.records_after:,}"),
+                ("duplicates left", self.duplicates_left or ""),
+                ("bytes claimed", f"{self.bytes_claim}; {decided} of {len(self.heads)} heads decided"),
+                ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
+                 if self.core_left_in_extractor else ""),
+                ("done", f"{self.time}, in {notebook.duration(self.seconds)}"),
+            ]),
+            tone=notebook.exactness(self.guarantee),
+        )  # fmt: skip
 
     @property
     def digest(self) -> str:

@@ -49,6 +49,7 @@ class Fitted:
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     technique: bool = False  # the extractor is the work of a caller's function
+    adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     layouts: int = 0  # how often the records were given other rows
@@ -78,7 +79,7 @@ class Fitted:
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
         return conditions(
-            self.choice, self.blueprint, self.left_in_extractor, self.technique, len(self.waiting)
+            self.choice, self.blueprint, self.left_in_extractor, self.technique, self.adopted, len(self.waiting)
         )  # fmt: skip
 
     @once
@@ -232,7 +233,7 @@ def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     retained = then.records.retained()
     choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
     extractor = then.blueprint.train_extractor(retained, choice, progress)
-    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
+    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False)
 
 
 def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:

@@ -7,12 +7,14 @@ from maxrr.errors import WorkspaceError
 
 __all__ = [
     "Commit",
+    "Export",
     "NetworkMissing",
     "OlderCopyWarning",
     "OnReceipt",
     "Overview",
     "RecordKind",
     "Status",
+    "TrainingMissing",
     "Workspace",
     "WorkspaceError",
     "overview",
@@ -20,14 +22,16 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.workspace.commits import Commit
-    from maxrr.workspace.errors import NetworkMissing
+    from maxrr.workspace.errors import NetworkMissing, TrainingMissing
+    from maxrr.workspace.exports import Export
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.status import Overview, Status, overview
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
-        "errors": ("NetworkMissing",),
+        "errors": ("NetworkMissing", "TrainingMissing"),
+        "exports": ("Export",),
         "records": ("OnReceipt", "RecordKind"),
         "commits": ("Commit",),
         "seen": ("OlderCopyWarning",),

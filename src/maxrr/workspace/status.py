@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maxrr import notebook
+from maxrr.errors import WorkspaceError
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of
-from maxrr.workspace.commits import HEADS, NAME, TOMBSTONES, Root, missing
+from maxrr.workspace.commits import HEADS, NAME, SECRETS, TOMBSTONES, Root, missing
 from maxrr.workspace.errors import damaged
+from maxrr.workspace.exports import Export, judged, notes_in, state_under
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
 
@@ -27,6 +30,8 @@ class Status:
     ----------
     folder : str
         The folder.
+    token : str
+        What names the workspace among others, as `Workspace.token`.
     records : int
         How many records there are: the sum of the next three.
     core, influential, free : int
@@ -68,11 +73,14 @@ class Status:
         Where the records of the last fit come from, as `Workspace.create` was told.
     added_sources : list of dict
         Where those come from that were added, as `Workspace.add` was told.
+    exports : list of Export
+        The copies of the model that were made for others, from the first; those that are out of date say so.
     bytes : int
         The size of all files together.
     """
 
     folder: str
+    token: str
     records: int
     core: int
     influential: int
@@ -95,7 +103,23 @@ class Status:
     content_hash: str
     source: dict[str, str]
     added_sources: list[dict[str, str]]
+    exports: list[Export]
     bytes: int
+
+    def _repr_html_(self) -> str:
+        return notebook.card(
+            f"{self.folder}: {self.records:,} records",
+            notebook.shares({"core": self.core, "influential": self.influential, "free": self.free}),
+            notebook.facts([
+                ("classes", f"{len(self.classes):,}, {self.decided} of {self.heads} heads decided"),
+                ("requests", self.requests), ("forgotten", self.forgotten),
+                ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
+                 if self.core_left_in_extractor else ""),
+                ("bytes claimed", self.bytes_claim), ("depends on", self.conditions or "no condition"),
+                ("model", f"{self.model_hash[:12]}…"), ("size", f"{self.bytes / 1e6:,.1f} MB"),
+            ]),
+            tone=notebook.CARE if self.core_left_in_extractor else notebook.PLAIN,
+        )  # fmt: skip
 
 
 class Counts(NamedTuple):
@@ -164,12 +188,22 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         found = files.open()
         files.look_back()
         try:
-            status = status_of(found, files.folder, counted(found, files))
+            counts = counted(found, files)
+            of = state_under(bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), *hashes_in(found.facts))
+            receipts = tuple(Receipt.from_json(content.decode()) for content in files.receipts)
+            status = status_of(found, files.folder, counts, judged(notes_in(files.folder), of, receipts))
+        except WorkspaceError:
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
             raise damaged(files.folder / NAME, f"it does not describe a model ({error})") from None
-        return Overview(status, tuple(Receipt.from_json(content.decode()) for content in files.receipts))
+        return Overview(status, receipts)
     finally:
         files.close()
+
+
+def hashes_in(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The hashes of the model and of its records."""
+    return facts["model_hash"], facts["content_hash"]
 
 
 def counted(found: Root, files: Folder) -> Counts:
@@ -210,17 +244,18 @@ class Chosen(NamedTuple):
     depended_on: str
     decides_each: bool
     given: Mapping[str, str]
+    recipe_facts: Mapping[str, Any]
 
 
-def status_of(found: Root, folder: Path, counts: Counts) -> Status:
+def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) -> Status:
     """The status of the workspace in a folder: all but the counts is on its root."""
     facts = found.facts
     core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
     said = Chosen(
         choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
-        facts["blueprint"]["given"],
+        facts["blueprint"]["given"], {} if facts["blueprint"]["frozen"] else facts["blueprint"]["recipe"],
     )  # fmt: skip
-    depends = conditions(said, said, left, facts["technique"], counts.waiting)
+    depends = conditions(said, said, left, facts["technique"], "adopted" in facts, counts.waiting)
     heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
     retained_alone = not (left or facts["technique"] or on_influential)
     about = (
@@ -234,17 +269,16 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         people = "1 person" if len(facts["people"]) == 1 else f"{len(facts['people']):,} people"
         about += f"; and an HMAC of the subject id of {people} of whom no record is left"
     return Status(
-        folder=str(folder), records=counts.records, core=counts.core, influential=counts.influential,
+        folder=str(folder), token=found.token, records=counts.records, core=counts.core, influential=counts.influential,
         free=counts.records - counts.core - counts.influential, classes=counts.classes,
         requests=len(found.receipts), added_since_fit=counts.late, waiting_for_fit=counts.waiting,
         forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads),
+        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
-        added_sources=[dict(each) for each in facts.get("added_sources", [])],
-        bytes=bytes_in(folder),
+        added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
     )  # fmt: skip
 
 

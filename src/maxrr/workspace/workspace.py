@@ -17,7 +17,9 @@ from sklearn.base import clone
 
 from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
+from maxrr.nets import Recipe
 from maxrr.nets.naming import with_outputs
+from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
@@ -32,7 +34,8 @@ from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.workspace import codec, commits, ownership, seen
-from maxrr.workspace.errors import NetworkMissing, content_of
+from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
+from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
@@ -71,15 +74,16 @@ class Workspace:
         raise TypeError("use Workspace.create for a new workspace, or Workspace.open for one that is there")
 
     @classmethod
-    def _on(cls, store: Store, network: Network | None) -> Self:
+    def _on(cls, store: Store, network: Network | None, train: TrainingFunction | None = None) -> Self:
         """A workspace that keeps its files in this store."""
         made = cls.__new__(cls)
-        made._begin(store, network)
+        made._begin(store, network, train)
         return made
 
-    def _begin(self, store: Store, network: Network | None) -> None:
+    def _begin(self, store: Store, network: Network | None, train: TrainingFunction | None) -> None:
         self._store = store
         self._network = network
+        self._train = train
         self._loaded: MaxRR | None = None  # replaced by one assignment, so that others can read it at any time
         self._uncertain = False  # a commit failed: what counts is what the disk says
         self._closed = False
@@ -138,8 +142,9 @@ class Workspace:
 
     @classmethod
     def open(
-        cls, folder: str | Path, *, network: Network | None = None, read_only: bool = False, wait: float = 0.0
-    ) -> Self:
+        cls, folder: str | Path, *, network: Network | None = None, train: TrainingFunction | None = None,
+        read_only: bool = False, wait: float = 0.0,
+    ) -> Self:  # fmt: skip
         """Open the workspace in a folder.
 
         Parameters
@@ -149,11 +154,14 @@ class Workspace:
         network : torch.nn.Module or function, optional
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
+        train : function, optional
+            The training function that the model was fitted with, where it was with one, for the same reason. Whatever
+            does not train the extractor again does without.
         read_only : bool
-            Whether to take a snapshot, for predictions, plans and replays: everything is read at once, and others can
-            work in the folder afterwards. False by default.
+            Whether to take a snapshot, for predictions, plans and replays: everything is read at once. Others may be
+            working in the folder, before, meanwhile and afterwards. `reload` takes a later state. False by default.
         wait : float
-            Seconds to wait for another process that works in it; 0 by default.
+            Seconds to wait for another process that works in it; 0 by default. A snapshot waits for nobody.
 
         Returns
         -------
@@ -173,7 +181,7 @@ class Workspace:
         place = Path(folder)
         if not os.path.lexists(place / commits.NAME):
             raise commits.missing(place)
-        workspace = cls._on(Store(place, read_only=read_only, wait=wait), network)
+        workspace = cls._on(Store(place, read_only=read_only, wait=wait), network, train)
         try:
             workspace._store.open()
             workspace._load()
@@ -182,6 +190,34 @@ class Workspace:
             workspace.close()
             raise
         return workspace
+
+    def reload(self) -> bool:
+        """Take the state that was committed last, in a snapshot (`open` with `read_only`).
+
+        Nobody is kept out or waited for, as in `open`. Predictions go on meanwhile, with the state before. If something
+        is raised, the snapshot stays as it was. An older copy of the folder, which somebody has put back, is not taken.
+
+        Returns
+        -------
+        bool
+            Whether there was a newer one.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The workspace was opened to work in it, so that it has the last state; it was closed; or a file is not as it
+            was written.
+        """
+        with self._lock:
+            if not self._store.read_only:
+                raise WorkspaceError(f"{self._store.folder} is open to work in it, and so has the last state already")
+            assert self._model is not None  # or it was closed
+            last = commits.Commit.last(self._store.folder)
+            if last is None or last.state <= self.state:
+                return False
+            newer = type(self).open(self._store.folder, network=self._network, read_only=True)
+            self._store, self._loaded = newer._store, newer._loaded
+            return True
 
     def close(self) -> None:
         """Let others work in the folder. This workspace cannot be used any more; open it again."""
@@ -289,12 +325,13 @@ class Workspace:
         fresh._fit(records, known, allow_copies, self._store.ranking(), progress)
         after = fresh._fitted
         sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
-        network, self._network = self._network, fresh.network
+        code = self._network, self._train
+        self._network, self._train = fresh.network, fresh.train if callable(fresh.train) else None
         try:
             self._commit(after, None, network_facts(after.blueprint, after.extractor), sources)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
-                self._network = network  # nothing was committed
+                self._network, self._train = code  # nothing was committed
             raise
         return self
 
@@ -664,6 +701,18 @@ class Workspace:
         return self._store.folder
 
     @property
+    def token(self) -> str:
+        """What names this workspace among others: 16 letters, drawn when it was made, and in the names of its files."""
+        return self._store.token
+
+    @property
+    def state(self) -> int:
+        """How often something was committed, as `Commit.state`: it grows with every fit and every request."""
+        with self._lock:
+            assert self._store.root is not None
+            return self._store.root.state
+
+    @property
     def source(self) -> dict[str, str]:
         """Where the records come from, as `create` was told."""
         assert self._store.root is not None
@@ -743,6 +792,20 @@ class Workspace:
         with self._lock:
             return self._fitted.tombstones.knows(self._fitted.key, np.asarray(ids))
 
+    def check_training(self) -> None:
+        """Raise an error if a training function is needed to train again, and is not here.
+
+        Call it before long work: replays, and requests that train again, would raise an error later.
+
+        Raises
+        ------
+        TrainingMissing
+            The model was fitted with a training function of the caller's own, and it was not given to `open`.
+        """
+        recipe = self._snapshot()._fitted.blueprint.recipe
+        if isinstance(recipe, OwnTraining) and recipe.function is None:
+            raise TrainingMissing(recipe.name)
+
     def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
         """Which of these records were forgotten here, so that `fit` would refuse them.
 
@@ -814,6 +877,22 @@ class Workspace:
         with self._lock:
             return subject_hmac(self._fitted.key, subject) in (receipt.subject_tombstones or ())
 
+    def has_forgotten(self, subject: int | str) -> bool:
+        """Whether the last record about a person was forgotten here. Others may have come since.
+
+        Parameters
+        ----------
+        subject : int or str
+            The subject id. An integer and its text are the same.
+
+        Returns
+        -------
+        bool
+            True if a request has left no record about them.
+        """
+        with self._lock:
+            return subject_hmac(self._fitted.key, subject) in self._fitted.people
+
     def is_about(self, subject: int | str) -> bool:
         """Whether a record here is about a person.
 
@@ -877,8 +956,63 @@ class Workspace:
         """
         with self._lock:
             counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
+            exports = self.exports()
             assert self._store.root is not None
-            return status_of(self._store.root, self.folder, counts)
+            return status_of(self._store.root, self.folder, counts, exports)
+
+    # Copies for others
+
+    def exports(self) -> list[Export]:
+        """The copies of the model that were made for others.
+
+        Returns
+        -------
+        list of Export
+            From the first. Those that are out of date say so.
+        """
+        with self._lock:
+            notes, fitted = notes_in(self.folder), self._fitted
+            now = state_under(fitted.key, fitted.model_hash, fitted.records.content_hash)
+            return judged(notes, now, self.receipts() if notes else ())
+
+    def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
+        """Note that a copy of the model is made. `maxrr.serving` does so by itself before it writes one.
+
+        Nobody is waited for: a snapshot (`open` with `read_only`) can note an export while another process works in the
+        folder.
+
+        Parameters
+        ----------
+        kind : str
+            What is made, such as "onnx" or "serving".
+        path : str or Path
+            Where it is written.
+        model : MaxRR
+            What it is made of: `model` or `model_with` of this workspace.
+
+        Returns
+        -------
+        str
+            The export's id, as `Export.id`.
+
+        Raises
+        ------
+        ValueError
+            The model is not of this workspace.
+        """
+        with self._lock:
+            if model._fitted.key != self._fitted.key:
+                raise ValueError("the model is not of this workspace: use its `model`")
+            with model._lock:
+                of = model._fitted
+                note = new_note(
+                    kind,
+                    str(Path(path).absolute()),
+                    of.requests,
+                    state_under(of.key, of.model_hash, of.records.content_hash),
+                )
+            note.write(self.folder)
+        return note.id
 
     @property
     def unfinished(self) -> str:
@@ -952,14 +1086,15 @@ class Workspace:
         assert self._store.root is not None
         named = named_in(self._store.root.facts)
         network = named if self._network is None and named is not None and named.our_own else self._network
-        self._take(self._store.load(network))
+        self._take(self._store.load(network, self._train))
 
     def _take(self, fitted: Fitted) -> None:
         made, recipe = fitted.blueprint, fitted.blueprint.recipe
+        plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)
+        how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
         model = MaxRR(
-            made.network, made.core, C=made.C, seed=made.seed, epochs=recipe.epochs,  # type: ignore[arg-type]
-            batch_size=recipe.batch_size, lr=recipe.lr, device=made.device, threads=made.threads,
-            class_weight=dict(made.class_weight) or None,
+            made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
+            threads=made.threads, class_weight=dict(made.class_weight) or None, **how,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model
