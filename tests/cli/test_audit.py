@@ -60,7 +60,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, audited: AuditReport) -> list[dict[st
 def audited(fitted_visits: Path) -> AuditReport:
     """The answer of a real audit, of which tests change parts."""
     with Workspace.open(fitted_visits, read_only=True) as workspace:
-        training, test = load(workspace.source["name"], label="state", id="visit", subject="person")
+        training, test = load(workspace.source["name"], label="state", id="visit", subject="person", split_by="id")
         model = workspace.model_with(training)
     receipt = model.unlearn(list(GONE), core_policy="keep-extractor")
     return maxrr.audit.audit(model, receipt, training.select(list(GONE)), test, shadows=8)

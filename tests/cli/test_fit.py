@@ -58,7 +58,7 @@ def test_a_head_without_weights_is_a_line_of_warning(shell: Shell, tmp_path: Pat
 def test_a_head_that_cannot_be_solved_is_an_error_in_words(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise ConvergenceError("the head of class 3 is not solved")
 
     monkeypatch.setattr(LinearSVM, "fit", fails)
@@ -68,7 +68,7 @@ def test_a_head_that_cannot_be_solved_is_an_error_in_words(
 
 
 def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LinearSVM, "fit", lambda *_: 1 // 0)
+    monkeypatch.setattr(LinearSVM, "fit", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         app(["fit", "digits", "--core", "full", "--epochs", "1", "--out", str(tmp_path / "ws")])
 
@@ -111,7 +111,7 @@ def test_keys_of_a_core_by_hash(key_file: Path) -> None:
         (("--core", "hash:1.5"), 1, "1.5"),
         (("--core", "full", "--runs", 3), 2, "--runs"),
         (("--core", "full", "--core-key-file", "k"), 2, "--core-key-file"),
-        (("--core", "frozen"), 2, "--network"),
+        (("--core", "frozen"), 1, "give a network"),
         (("--core", "hash:0.5", "--core-key-file", "nowhere.key"), 1, "nowhere.key"),
         (("--network", "json:nothing"), 1, "json:nothing"),
         (("--network", "json:dumps"), 1, "json:dumps fails to make a network: TypeError"),
@@ -177,6 +177,55 @@ def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest
     assert "networks_of_my_own:small makes: name it with --network" in shell(*elsewhere, code=1).err
     assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
     assert shell("status", "ws", "--json").json["requests"] == 1
+
+
+TRAINING = """
+import torch
+from maxrr.nets import tensors
+
+def train(network, dataset, seed, device):
+    inputs, labels = tensors(dataset, device)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=0.01)
+    for _ in range(5):
+        for rows in torch.randperm(len(labels)).split(64):
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(network(inputs[rows]), labels[rows]).backward()
+            optimiser.step()
+    return network
+"""
+
+
+@pytest.mark.long
+def test_a_training_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "training_of_my_own.py").write_text(TRAINING)
+    monkeypatch.chdir(tmp_path)
+    mine = ("--train", "training_of_my_own:train")
+    assert "leave out the other options" in shell("fit", "digits", *mine, "--epochs", 3, "--out", "ws", code=2).err
+    shell("fit", "digits", "--core", "hash:0.5", *mine, "--out", "ws")
+    core = kinds(tmp_path / "ws")["core"][0]
+    retrain = ("unlearn", "ws", "--ids", core, "--policy", "retrain", "--yes")
+    assert "this trains again, by training_of_my_own:train: name it with --train" in shell(*retrain, code=1).err
+    assert "retrained from scratch without the records; 10 of 10" in shell(*retrain, *mine).out
+    assert "name it with --train" in shell("replay", "ws", 1, code=1).err
+    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
+    shell("bundle", "ws", "b")
+    elsewhere = ("replay", "--receipt", "ws/receipts/000001.json", "--bundle", "b", "--data", "digits")
+    assert "name it with --train" in shell(*elsewhere, code=1).err
+    assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
+
+
+def test_the_options_for_training(shell: Shell, tmp_path: Path) -> None:
+    rich = (
+        "--optimiser", "adamw", "--weight-decay", 0.01, "--schedule", "cosine", "--label-smoothing", 0.1,
+        "--augment", "flip", "--augment", "shift:1",
+    )  # fmt: skip
+    shell("fit", "digits", "--core", "hash:0.2", "--epochs", 1, *rich, "--out", tmp_path / "ws")
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model.train == Recipe(
+            1, optimiser="adamw", weight_decay=0.01, schedule="cosine", label_smoothing=0.1,
+            augment=("flip", "shift:1"),
+        )  # fmt: skip
+    assert "optimiser is" in shell("fit", "digits", "--optimiser", "best", "--out", tmp_path / "other", code=1).err
 
 
 def test_a_frozen_network(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
         ("some.csv", b"", "some.csv"),
         ("some.csv", b"age,weight\n1,many\n", "'many'"),
         ("some.csv", b"age,weight\n1\n", "some.csv"),
-        ("some.csv", b"age\n1\n", "has no column 'weight': its first line names 'age'"),
+        ("some.csv", b"age\n1\n", "has no column 'weight': its columns are 'age'"),
         ("some.csv", b"age,height,weight\n1,2,3\n", "has a column 'height', which is unknown"),
         ("some.csv", b"age,weight,age\n1,2,1\n", "names a column twice"),
         ("some.csv", b"age,weight\n1,2_0\n", "line 2, column 'weight': '2_0' is not a number"),

@@ -1,7 +1,6 @@
 """A ranking in a folder: not repeated, not mixed, killed at any moment, and no network is left behind."""
 
 import contextlib
-import dataclasses
 import os
 import signal
 import subprocess
@@ -69,7 +68,7 @@ def finished(folder, seeds):
     """Trained, and killed before anything was marked."""
     runs = RunStore(folder, {**kind_of(begin(network(), 0), records(), RECIPE), "C": C})
     for seed in seeds:
-        runs.add(train(network(), records(), seed, device="cpu", **dataclasses.asdict(RECIPE)))
+        runs.add(train(network(), records(), seed, device="cpu", **RECIPE.facts))
 
 
 def kill_at(folder, *patterns):

@@ -1,7 +1,5 @@
 """Votes are those of a fit after a plain training; the top is that of a naive oracle, whatever the order of rows."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -32,7 +30,7 @@ def test_votes_are_those_of_a_fit_after_a_plain_training(undisturbed):
     assert undisturbed.seeds == SEEDS
     gaps = []
     for row, seed in list(enumerate(SEEDS))[-2:]:
-        run = train(network(), dataset, seed, **dataclasses.asdict(RECIPE), device="cpu")
+        run = train(network(), dataset, seed, **RECIPE.facts, device="cpu")
         features = embed(split(run.network)[0], dataset, device="cpu")
         model = LinearSVM(C).fit(features, dataset.labels)
         votes = np.unpackbits(undisturbed.votes[row], count=len(dataset)).astype(bool)

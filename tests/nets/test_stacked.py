@@ -216,9 +216,9 @@ def test_which_networks_can_be_stacked():
     for make, dataset in NETWORKS.values():
         network = begin(make(), 0)
         before = bytes_of(network)
-        assert preflight.why_not_stacked(network, records(dataset, network, CPU)) is None
+        assert preflight.why_not_stacked(network, records(dataset, network, CPU), Recipe()) is None
         assert bytes_of(network) == before
     network = begin(Branching(), 0)
-    reason = preflight.why_not_stacked(network, records(table(), network, CPU))
+    reason = preflight.why_not_stacked(network, records(table(), network, CPU), Recipe())
     assert ".item()" in reason
     assert "\n" not in reason

@@ -1,6 +1,6 @@
 """Cores for the study: each is what its name says, whatever the ranking."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -156,9 +156,7 @@ def test_a_network_of_few_epochs_is_what_a_longer_training_was_after_them(lab, m
         return shuffle(seed, epoch, count)
 
     def weights_after(epochs):
-        run = train(
-            lab.network, lab.training, 5, **asdict(replace(TINY.recipe, epochs=epochs)), device="cpu", threads=1
-        )
+        run = train(lab.network, lab.training, 5, **replace(TINY.recipe, epochs=epochs).facts, device="cpu", threads=1)
         return np.concatenate([value.detach().numpy().ravel() for value in run.network.parameters()])
 
     with monkeypatch.context() as patch:
@@ -175,6 +173,6 @@ def test_outputs_are_those_of_networks_of_this_age(lab, tmp_path):
     other = tiny_lab(tmp_path)
     young, old = scores.outputs(other, [4, 5], 1), scores.outputs(other, [5], 2)
     assert (young.shape, old.shape) == ((2, RECORDS, CLASSES), (1, RECORDS, CLASSES))
-    run = train(lab.network, lab.training, 5, **asdict(replace(TINY.recipe, epochs=1)), device="cpu", threads=1)
+    run = train(lab.network, lab.training, 5, **replace(TINY.recipe, epochs=1).facts, device="cpu", threads=1)
     assert young[1].tobytes() == scores.embed(run.network, lab.training, device="cpu").tobytes()
     assert young[1].tobytes() != old[0].tobytes()

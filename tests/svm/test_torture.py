@@ -15,6 +15,12 @@ def test_one_draw_of_each_family(seed, family):
     assert not outcome.failures, "\n".join(outcome.failures)
 
 
+@pytest.mark.parametrize("family", ["dead_columns", "contradicting", "rank_deficient"])
+def test_one_draw_with_weights(family):
+    outcome = check(draw(60, 60, [family], weighted=True), oracle=False)
+    assert not outcome.failures, "\n".join(outcome.failures)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("n", [30, 300])
 def test_families_keep_their_promises(family, n):

@@ -61,8 +61,8 @@ def fresh(core, dataset, network=None, **settings):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)  # a frozen network keeps the weights that it is made with
             network = MLP(dataset.shape[0], classes, hidden=(12,)) if is_table else LeNet5((1, 8, 8))
-        if isinstance(core, Frozen) and not is_table:
-            network = frozen_extractor()
+        if isinstance(core, Frozen):
+            network = split(network)[0] if is_table else frozen_extractor()
     chosen = {"C": C, "seed": SEED, "epochs": EPOCHS, "batch_size": BATCH, "lr": LR, "device": "cpu"}
     return MaxRR(network, core, **{**chosen, **settings})
 

@@ -112,10 +112,10 @@ class Counted:
 
     def __init__(self, patch):
         self.did = Counter()
-        for name, count in (("train", lambda network, core, *_: len(core)), ("embed", lambda net, given: len(given))):
-            self.count(patch, blueprint_module, name, f"{name}s", count)
+        self.count(patch, blueprint_module, "train_once", "trains", lambda network, core, *_: len(core))
+        self.count(patch, blueprint_module, "embed", "embeds", lambda net, given: len(given))
         self.count(patch, heads, "resume", "moved", lambda *_: 1)
-        self.count(patch, heads, "from_scratch", "scratch", lambda samples, C, classes, engine: len(classes))
+        self.count(patch, heads, "from_scratch", "scratch", lambda samples, classes, engine: len(classes))
 
     def count(self, patch, module, name, what, number):
         inner = getattr(module, name)

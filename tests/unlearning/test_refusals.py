@@ -2,6 +2,8 @@
 
 import contextlib
 import copy
+import functools
+import sys
 
 import numpy as np
 import pytest
@@ -208,7 +210,7 @@ def test_predicting_other_shapes_is_refused(model):
 # Interruptions
 
 PLACES = {
-    "training": (blueprint_module, "train"),
+    "training": (blueprint_module, "train_once"),
     "embedding": (blueprint_module, "embed"),
     "the head": (blueprint_module, "LinearSVM"),
     "the receipt": (forgetting, "Receipt"),
@@ -431,6 +433,25 @@ def test_duplicates_that_stay_are_counted():
 
 
 def test_a_network_may_be_a_function(records):
-    model = fresh(FullCore(), records, network=lambda: MLP(5, 3, hidden=(12,))).fit(records)
+    model = fresh(FullCore(), records, network=functools.partial(MLP, 5, 3, hidden=(12,))).fit(records)
     plain = fresh(FullCore(), records).fit(records)
     assert model.model_hash_ == plain.model_hash_
+
+
+def test_a_function_that_no_fresh_process_finds_is_refused_before_anything_is_trained(records, monkeypatch):
+    def within():
+        return MLP(5, 3, hidden=(12,))
+
+    for network, name in ((lambda: MLP(5, 3), "<lambda>"), (within, "within")):
+        with pytest.raises(DataError, match=f"{name}.* cannot import.* my_network.py.* or pass the network itself"):
+            fresh(FullCore(), records, network=network).fit(records)
+    monkeypatch.setattr(sys.modules["__main__"], "make", made_in_main, raising=False)
+    monkeypatch.setattr(made_in_main, "__module__", "__main__")
+    monkeypatch.setattr(made_in_main, "__qualname__", "make")
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)  # as in a notebook
+    with pytest.raises(DataError, match="cannot import"):
+        fresh(FullCore(), records, network=made_in_main).fit(records)
+
+
+def made_in_main():
+    return MLP(5, 3)

@@ -47,7 +47,7 @@ def test_in_a_pipeline():
 
 def test_parameters_and_clones():
     model = estimator(C=2.0, seed=3)
-    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads"}
+    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train", "class_weight"}
     assert set(model.get_params(deep=False)) == names
     X, y = arrays()
     copied = clone(model.fit(X, y))
@@ -142,7 +142,7 @@ def test_arrays_and_a_dataset_of_them_are_the_same():
     weights = np.zeros(80)
     weights[:5] = 1.0
     assert on_arrays.score(data.inputs, names, weights) == np.mean(on_arrays.predict(data.inputs)[:5] == names[:5])
-    with pytest.raises(ValueError, match="leave y, ids and subjects out"):
+    with pytest.raises(ValueError, match="leave y, ids, subjects and sample_weight out"):
         on_arrays.fit(data, names)
     with pytest.raises(ValueError, match="labels"):
         on_arrays.fit(data.inputs)

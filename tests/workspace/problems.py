@@ -63,7 +63,7 @@ def cases():
         "frequency": (plain, fresh(MiddleCore(40, runs=2), plain)),
         "full, words": (words, fresh(FullCore(), words)),
         "full, no subjects": (alone, fresh(FullCore(), alone)),
-        "frozen, words": (words, fresh(Frozen(), words, pretrained())),
+        "frozen, words": (words, fresh(Frozen(whole=True), words, pretrained())),
         "frozen, float64": (exact, fresh(Frozen(), exact, wide)),
         "digits": (digits(), fresh(HASHED, digits())),
     }

@@ -10,11 +10,11 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Wait
+from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Train, Wait
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.show import is_ours
-from maxrr.cli.workspaces import check_network, importing_from_here, opened, sides
+from maxrr.cli.workspaces import check_network, check_training, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
@@ -92,6 +92,7 @@ def audit(
         ),
     ] = None,
     network: Network = None,
+    train: Train = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -116,9 +117,10 @@ def audit(
     check_options(attacks, shadows, platt.value)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
-    with importing_from_here(network), show.progress() as progress:
-        with opened(workspace, wait, network=network, read_only=True) as found:
+    with importing_from_here(network, train), show.progress() as progress:
+        with opened(workspace, wait, network=network, train=train, read_only=True) as found:
             check_network(found)
+            check_training(found)
             handed = receipt_of(found, receipt)
             page = out or Path(f"audit-{handed.number}.html")
             training, held_out = sides(found, source, progress)

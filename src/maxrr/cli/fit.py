@@ -30,7 +30,7 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.outcome import state_of, told
 from maxrr.cli.run import REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import importing_from_here, named_network, reading, to_keep
+from maxrr.cli.workspaces import importing_from_here, named_network, reading, to_keep, training_function
 
 if TYPE_CHECKING:
     from maxrr.core import Core, HashCore
@@ -130,6 +130,36 @@ def fit(
             "it if the loss hardly falls."
         ),
     ] = 0.001,
+    optimiser: Annotated[
+        str,
+        Option(help="What moves the weights in training: adam, adamw, or sgd with a momentum of 0.9."),
+    ] = "adam",
+    weight_decay: Annotated[
+        float,
+        Option(help="How strongly weights are drawn to zero in training, 0 or more. Raise it against overfitting."),
+    ] = 0.0,
+    schedule: Annotated[
+        str,
+        Option(help="How the learning rate changes in training: constant, or down to zero as cosine or linear."),
+    ] = "constant",
+    label_smoothing: Annotated[
+        float,
+        Option(help="The share of each label that is spread over all classes in training, from 0 to below 1."),
+    ] = 0.0,
+    augment: Annotated[
+        list[str] | None,
+        Option(
+            help="How images are varied in training: flip (left to right), shift:2 (by up to 2 pixels); may be "
+            "repeated. If not given, they are taken as they are."
+        ),
+    ] = None,
+    train: Annotated[
+        str | None,
+        Option(
+            help="A training function of your own, as package.module:function, in the place of the options for "
+            "training. It gets a network, the core records, the seed and the device, and returns the network trained."
+        ),
+    ] = None,
     device: Annotated[
         str | None,
         Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is."),
@@ -182,19 +212,26 @@ def fit(
         maxrr fit people.parquet --label left --id row --subject person --encoding encoding.json --out ws/
         maxrr fit embeddings.npy --meta people.parquet --label topic --subject author --out ws/
         maxrr fit photos/ --network mynets:resnet --epochs 30 --device cuda --out ws/
+        maxrr fit photos/ --network mynets:resnet --train mytraining:train --out ws/
     """
     from maxrr.data import load
     from maxrr.data.scales import unevenness
-    from maxrr.nets import NoNetwork
+    from maxrr.nets import NoNetwork, Recipe
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
     core = core or (HASHED if network is not None or meta is None else FROZEN)
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
+    recipe = Recipe(
+        epochs, batch_size, lr, optimiser, weight_decay=weight_decay, schedule=schedule,
+        label_smoothing=label_smoothing, augment=tuple(augment or ()),
+    )  # fmt: skip
+    if train is not None and recipe != Recipe():
+        raise Stop(USAGE, "--train says how the extractor is trained: leave out the other options for training")
     weights = class_weights(class_weight or [])
     started = perf_counter()
     with told() as outcome:
-        with show.progress() as progress, importing_from_here(network), interruptible():
+        with show.progress() as progress, importing_from_here(network, train), interruptible():
             split = split_before(out) if split_by is None else str(split_by)
             options = reading(label, id, subject, weight, encoding, ids_from, split, meta)
             training, test = load(source, **options, progress=progress)
@@ -203,11 +240,12 @@ def fit(
             if network is None and (uneven := unevenness(training)):
                 show.warning(uneven)
 
+            way = recipe if train is None else training_function(train)
+
             def model(before: Core | None) -> MaxRR:
                 chosen = core_of(core, runs, core_key_file, before)
                 return MaxRR(
-                    made, chosen, C=C, seed=seed, epochs=epochs, batch_size=batch_size, lr=lr, device=device,
-                    threads=threads, class_weight=weights,
+                    made, chosen, C=C, seed=seed, train=way, device=device, threads=threads, class_weight=weights
                 )  # fmt: skip
 
             if state_of(out):

@@ -94,6 +94,13 @@ Network = Annotated[
         "--network: a workspace runs no code but MaxRR's by itself."
     ),
 ]
+Train = Annotated[
+    str | None,
+    Option(
+        help="The training function of your own that was used, as package.module:function. Give it if you fitted with "
+        "--train: a workspace runs no code but MaxRR's by itself."
+    ),
+]
 
 # Requests
 Copies = Annotated[

@@ -113,7 +113,7 @@ def answer(receipt: Receipt, path: Path, models: tuple[str, str], *, json: bool)
         ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
     ]
     if Guarantee(receipt.guarantee).exact:
-        near = "" if receipt.bytes_claim == "identical" else " of the exact decision values"
+        near = " of the exact decision values" if receipt.bytes_claim.startswith("within") else ""
         pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
     show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", show.near(path))])
     if due := what_is_due(receipt):

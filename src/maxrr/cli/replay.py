@@ -23,6 +23,7 @@ from maxrr.cli.options import (
     Split,
     SplitBy,
     Subject,
+    Train,
     Wait,
     Weight,
 )
@@ -32,11 +33,13 @@ from maxrr.cli.status import size
 from maxrr.cli.workspaces import (
     check_network,
     check_outside,
+    check_training,
     importing_from_here,
     named_network,
     opened,
     raw_records,
     reading,
+    training_function,
 )
 
 if TYPE_CHECKING:
@@ -80,6 +83,7 @@ def replay(
         ),
     ] = None,
     network: Network = None,
+    train: Train = None,
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
@@ -115,10 +119,10 @@ def replay(
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or data is None:
             raise Stop(USAGE, TWO_FORMS)
-        handed, replayed = from_bundle(receipt, bundle, data, columns, network)
+        handed, replayed = from_bundle(receipt, bundle, data, columns, network, train)
     else:
         check_workspace_form(workspace, receipt, bundle, columns)
-        handed, replayed = in_workspace(workspace, number, data, network, wait)
+        handed, replayed = in_workspace(workspace, number, data, network, train, wait)
     if json:
         show.json(asdict(replayed) | {"holds": bool(replayed), "receipt": handed.number})
     else:
@@ -140,11 +144,12 @@ def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | N
 
 
 def in_workspace(
-    folder: Path, named: str, data: str | None, network: str | None, wait: float
+    folder: Path, named: str, data: str | None, network: str | None, train: str | None, wait: float
 ) -> tuple[Receipt, Replay]:  # fmt: skip
     """The replay by whoever has the workspace."""
-    with opened(folder, wait, network=network, read_only=True) as workspace:
+    with opened(folder, wait, network=network, train=train, read_only=True) as workspace:
         check_network(workspace)
+        check_training(workspace)
         handed = receipt_of(workspace, named)
         with show.progress() as progress:
             records = raw_records(workspace, data, progress)
@@ -155,7 +160,7 @@ def in_workspace(
 
 
 def from_bundle(
-    receipt: Path, bundle: Path, data: str, columns: dict[str, Any], network: str | None
+    receipt: Path, bundle: Path, data: str, columns: dict[str, Any], network: str | None, train: str | None
 ) -> tuple[Receipt, Replay]:  # fmt: skip
     """The replay by somebody who has the data and a bundle, but no workspace."""
     from maxrr.data import load
@@ -164,10 +169,11 @@ def from_bundle(
     from maxrr.workspace import RecordKind
 
     handed, file = read(receipt), bundle_in(bundle)
-    check_bundled_network(file, network)
-    with importing_from_here(network), show.progress() as progress:
+    check_bundled_code(file, network, train)
+    with importing_from_here(network, train), show.progress() as progress:
         records, _ = load(data, **columns, progress=progress)
-        found = Bundle.load(file, network=None if network is None else network_of_bundle(file, network, records))
+        made = None if network is None else network_of_bundle(file, network, records)
+        found = Bundle.load(file, network=made, train=None if train is None else training_function(train))
         kind = RecordKind(records.shape, records.inputs.dtype, text_ids=found.ids.dtype.kind == "U")
         records = retained(kind.conform(records), found, data)
         progress("training again in a fresh process", 0, 1)
@@ -188,14 +194,17 @@ def bundle_in(path: Path) -> Path:
     return path / BUNDLE
 
 
-def check_bundled_network(bundle: Path, network: str | None) -> None:
-    """Refuse a bundle whose network only the user's own code makes, if that was not named."""
-    from maxrr.unlearning import network_in
+def check_bundled_code(bundle: Path, network: str | None, train: str | None) -> None:
+    """Refuse a bundle whose network only the user's own code makes or trains, if that was not named."""
+    from maxrr.unlearning import network_in, training_in
 
     named = network_in(bundle)
     if network is None and (named is None or not named.our_own):
         which = "" if named is None else f", which {named.maker} makes"
         raise Stop(FAILED, f"this needs the network of the bundle{which}: name it with --network")
+    trainer = training_in(bundle)
+    if train is None and trainer is not None:
+        raise Stop(FAILED, f"this trains again, by {trainer}: name it with --train")
 
 
 def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:

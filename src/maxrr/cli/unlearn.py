@@ -24,6 +24,7 @@ from maxrr.cli.options import (
     Refit,
     Source,
     Subjects,
+    Train,
     Wait,
     Yes,
 )
@@ -31,7 +32,7 @@ from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.people import tell_alone, tell_beside, without_tests
 from maxrr.cli.requests import as_json, check_one_kind, planned, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import check_network, opened, raw_records
+from maxrr.cli.workspaces import check_network, check_training, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +89,7 @@ def unlearn(
     source: Source = None,
     yes: Yes = False,
     network: Network = None,
+    train: Train = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -106,7 +108,7 @@ def unlearn(
     """
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
-        with opened(workspace, wait, network=network) as found:
+        with opened(workspace, wait, network=network, train=train) as found:
             with show.progress() as progress:
                 request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
             if request is None:
@@ -117,6 +119,8 @@ def unlearn(
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.action.fits_anew:
                 check_network(found)
+            if plan.trains:
+                check_training(found)
             confirm(plan, "Forget these records for good?", yes=yes, json=json)
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
@@ -154,6 +158,7 @@ def replace(
     source: Source = None,
     yes: Yes = False,
     network: Network = None,
+    train: Train = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -171,7 +176,7 @@ def replace(
     if (image is None) == (npy is None):
         raise Stop(USAGE, "give the new record with one of --image and --npy")
     with told() as outcome:
-        with opened(workspace, wait, network=network) as found:
+        with opened(workspace, wait, network=network, train=train) as found:
             check_network(found)
             (known_as,) = found.kind.ids([id]).tolist()
             inputs = new_record(found, image, npy)
@@ -179,6 +184,8 @@ def replace(
             plan = found.plan_replace(known_as, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
+            if plan.trains:
+                check_training(found)
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:

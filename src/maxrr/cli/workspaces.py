@@ -14,6 +14,7 @@ from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset, Encoding
+    from maxrr.nets import TrainingFunction
     from maxrr.nets.naming import NamedNetwork
     from maxrr.progress import Progress
     from maxrr.workspace import Workspace
@@ -22,13 +23,16 @@ APART = "apart"  # of people: none has records both for training and for testing
 
 
 @contextmanager
-def opened(folder: Path, wait: float, *, network: str | None = None, read_only: bool = False) -> Iterator[Workspace]:
+def opened(
+    folder: Path, wait: float, *, network: str | None = None, train: str | None = None, read_only: bool = False
+) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts."""
     from maxrr.workspace import Workspace
 
-    with importing_from_here(network):
+    with importing_from_here(network, train):
         made = None if network is None else network_of(folder, network)
-        with Workspace.open(folder, network=made, read_only=read_only, wait=wait) as workspace:
+        way = None if train is None else training_function(train)
+        with Workspace.open(folder, network=made, train=way, read_only=read_only, wait=wait) as workspace:
             yield workspace
 
 
@@ -56,10 +60,18 @@ def named_network(
     return network
 
 
+def training_function(name: str) -> TrainingFunction:
+    """A training function of the user's own."""
+    from maxrr.nets.naming import find_maker
+
+    found: TrainingFunction = find_maker(name)
+    return found
+
+
 @contextmanager
-def importing_from_here(network: str | None) -> Iterator[None]:
-    """A network of the user's own may lie in the current folder, which is looked in last: it hides no package."""
-    if network is None:
+def importing_from_here(*names: str | None) -> Iterator[None]:
+    """Code of the user's own may lie in the current folder, which is looked in last: it hides no package."""
+    if all(name is None for name in names):
         yield
         return
     here = os.getcwd()
@@ -79,6 +91,16 @@ def check_network(workspace: Workspace) -> None:
     except NetworkMissing as missing:
         which = "" if missing.maker is None else f", which {missing.maker} makes"
         raise Stop(FAILED, f"this needs the network of the workspace{which}: name it with --network") from None
+
+
+def check_training(workspace: Workspace) -> None:
+    """Refuse to train again by a function of the user's own that was not named."""
+    from maxrr.workspace import TrainingMissing
+
+    try:
+        workspace.check_training()
+    except TrainingMissing as missing:
+        raise Stop(FAILED, f"this trains again, by {missing.name}: name it with --train") from None
 
 
 def check_outside(file: Path, workspace: Workspace) -> None:

@@ -3,9 +3,11 @@
 from maxrr.core.choice import Choice, Core, Details
 from maxrr.core.frequency import FrequencyCore, MiddleCore
 from maxrr.core.ranking import Ranking, rank
-from maxrr.core.selection import Frozen, FullCore, HashCore
+from maxrr.core.selection import FullCore, HashCore
+from maxrr.core.trained_elsewhere import Adopted, Frozen
 
 __all__ = [
+    "Adopted",
     "Choice",
     "Core",
     "Details",

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.nets import Recipe
+from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 
@@ -50,7 +50,7 @@ class Core(Protocol):
     """A way to choose the core. Whatever trains or forgets uses nothing of it but the `Choice` that it makes."""
 
     def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """Choose the core among these records.
@@ -66,7 +66,7 @@ class Core(Protocol):
         C
             The weight of the losses with which the heads will be fitted.
         recipe
-            How the extractor will be trained.
+            How the extractor will be trained: a recipe, or a function of the caller's own.
         seed
             The model's seed. Networks that are trained for the choice alone get other seeds, drawn from this one.
         device

@@ -12,7 +12,7 @@ from maxrr.core.choice import Choice, check_classes, chosen
 from maxrr.core.hashing import TIE_BREAKER, as_bytes
 from maxrr.core.ranking import rank
 from maxrr.data import Dataset
-from maxrr.nets import Recipe
+from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network, stream
 from maxrr.progress import Progress
 
@@ -53,7 +53,7 @@ class FrequencyCore:
         object.__setattr__(self, "tie_breaker", as_bytes(self.tie_breaker, "tie breaker"))
 
     def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """Choose the core, as `Core.choose` does. The folder is used as in `rank`."""

@@ -20,6 +20,7 @@ from maxrr.core.steps import Steps
 from maxrr.core.votes import Votes, VoteStore
 from maxrr.data import Dataset
 from maxrr.nets import Recipe, embed, split
+from maxrr.nets.own_training import Training
 from maxrr.nets.records import chosen_device
 from maxrr.nets.run_store import kind_of
 from maxrr.nets.seeding import Network, begin, checked
@@ -126,7 +127,7 @@ class Ranking:
 
 
 def rank(
-    network: Network, dataset: Dataset, seeds: Iterable[int], *, C: float = 1.0, recipe: Recipe = USUAL,
+    network: Network, dataset: Dataset, seeds: Iterable[int], *, C: float = 1.0, recipe: Training = USUAL,
     device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Ranking:  # fmt: skip
     """Train a network once for each seed, and note the records that the SVM on its features finds influential.

@@ -1,4 +1,4 @@
-"""Cores that are chosen without training: by a hash, all records, no records."""
+"""Cores that are chosen without training: by a hash, or all records."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,18 +11,9 @@ from numpy.typing import NDArray
 from maxrr.core.choice import Choice, check_classes, chosen
 from maxrr.core.hashing import as_bytes, keyed_hashes
 from maxrr.data import Dataset
-from maxrr.nets import NoNetwork, Recipe
+from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
-
-PRETRAINED = (
-    "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had "
-    "no part in its training"
-)
-EMBEDDINGS = (
-    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that "
-    "these records had no part in training what made them"
-)
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,7 @@ class HashCore:
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
 
     def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """Choose the core, as `Core.choose` does; nothing but the ids and the classes of the records is looked at."""
@@ -105,7 +96,7 @@ class FullCore:
         return np.ones(len(ids), dtype=bool)
 
     def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     ) -> Choice:  # fmt: skip
         """Choose all records, as `Core.choose` does."""
@@ -113,19 +104,4 @@ class FullCore:
         return chosen(
             dataset, dataset.ids, kind="full", unconditional=True,
             depended_on="every record is core: nothing was chosen",
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """No record is core: the network is a pretrained extractor, used as it is."""
-
-    def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Recipe, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
-    ) -> Choice:  # fmt: skip
-        """Choose no records, as `Core.choose` does."""
-        return Choice(
-            ids=dataset.ids[:0].copy(), unconditional=False, details={"kind": "frozen", "k": 0},
-            depended_on=EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED,
         )  # fmt: skip

@@ -3,15 +3,18 @@
 import importlib
 import inspect
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from maxrr.errors import DataError
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
 from maxrr.nets.no_network import NoNetwork
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
+from maxrr.parallel.processes import can_be_sent
 
 OUR_OWN = (LeNet5, MLP, NoNetwork)
 
@@ -76,6 +79,20 @@ def name_of(network: Network) -> NamedNetwork | None:
         return None
 
 
+def check_importable(network: Network) -> None:
+    """Refuse a function that a fresh process could not find, before anything is trained with it."""
+    if isinstance(network, nn.Module | NamedNetwork):
+        return
+    home = getattr(network, "__module__", "")
+    in_a_notebook = home == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
+    if in_a_notebook or not can_be_sent(network):
+        raise DataError(
+            f"the network is made by {getattr(network, '__name__', repr(network))!s:.80}, which a fresh process "
+            "cannot import, as a replay must: put the function into a module, such as my_network.py, and import it "
+            "from there, or pass the network itself, a torch.nn.Module"
+        )
+
+
 def describe(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:
     """Layers and the kinds of weights, which may have been changed since the network was made."""
     return str(network), [
@@ -87,13 +104,13 @@ def find_maker(maker: str) -> Any:
     """What a name such as `package.module:function` stands for."""
     module, colon, name = maker.partition(":")
     if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-        raise ValueError(f"a network is named as in package.module:function, not {maker!r}")
+        raise ValueError(f"code is named as in package.module:function, not {maker!r}")
     try:
         thing = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{maker} cannot be imported: {error}") from error
     if not callable(thing):
-        raise ValueError(f"{maker} is not a function that makes a network")
+        raise ValueError(f"{maker} is not a function")
     return thing
 
 

@@ -74,8 +74,10 @@ def random_state(device: torch.device) -> torch.Tensor:
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
-def why_not_stacked(network: nn.Module, records: Records) -> str | None:
+def why_not_stacked(network: nn.Module, records: Records, recipe: Recipe) -> str | None:
     """Why PyTorch cannot take one step with many of these networks at once; None if it can."""
+    if recipe.schedule != "constant" or recipe.augment:
+        return "a step that is recorded once cannot follow a schedule, or vary each network's images by themselves"
     inputs = inputs_for(records, FEW)
     try:
         stack = Stack([network, network], records, Recipe(lr=1.0))

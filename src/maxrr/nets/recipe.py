@@ -1,18 +1,26 @@
 """How a network is trained, and what came of it."""
 
+import math
 import operator
 import platform
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from maxrr.files import fits
+from maxrr.nets.augmenting import Augmentation, several
+
+OPTIMISERS = "adam", "adamw", "sgd"
+SCHEDULES = "constant", "cosine", "linear"
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained: Adam on the cross-entropy. A subclass may have another optimiser.
+    """How a network is trained: steps of an optimiser on the cross-entropy, and what else is usual.
 
     The defaults give the paper's accuracy and number of influential records for LeNet-5 on Fashion-MNIST.
 
@@ -23,23 +31,96 @@ class Recipe:
     batch_size
         How many records each step sees.
     lr
-        Adam's learning rate. Lower it when training diverges.
+        The learning rate. Lower it when training diverges.
+    optimiser
+        "adam", "adamw" or "sgd".
+    momentum
+        How much of the step before goes on into the next, with "sgd".
+    weight_decay
+        How strongly weights are drawn to zero: by themselves with "adamw", through the gradient otherwise.
+    schedule
+        How the learning rate changes from the first step to the last: "constant", or down to zero as "cosine" or
+        "linear".
+    label_smoothing
+        The share of each label that is spread over all classes: from 0 up to, but not including, 1.
+    augment
+        How images are varied in every epoch: "flip" (left and right, every second image on average) and "shift:2"
+        (by up to that many pixels to each side, filled up with zeros), one of them or both. What is drawn for a record
+        depends on the seed, the epoch and its place in the order of ids, and on nothing else.
+
+    Examples
+    --------
+    >>> Recipe(epochs=30, optimiser="adamw", weight_decay=0.01, schedule="cosine").facts
+    {'epochs': 30, 'batch_size': 64, 'lr': 0.001, 'optimiser': 'adamw', 'weight_decay': 0.01, 'schedule': 'cosine'}
     """
 
     epochs: int = 18
     batch_size: int = 64
     lr: float = 1e-3
+    optimiser: str = "adam"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    label_smoothing: float = 0.0
+    augment: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kind in (("epochs", operator.index), ("batch_size", operator.index), ("lr", float)):
+        for name, kind in (
+            ("epochs", operator.index), ("batch_size", operator.index), ("lr", float), ("momentum", float),
+            ("weight_decay", float), ("label_smoothing", float), ("augment", several),
+        ):  # fmt: skip
             object.__setattr__(self, name, kind(getattr(self, name)))  # NumPy's numbers become Python's
         if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0.0:
             raise ValueError(
                 f"training takes one epoch or more, batches of one record or more and a positive learning rate, "
                 f"not epochs={self.epochs}, batch_size={self.batch_size}, lr={self.lr}"
             )
+        for name, known in (("optimiser", OPTIMISERS), ("schedule", SCHEDULES)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {' or '.join(map(repr, known))}, not {getattr(self, name)!r}")
+        if not (self.weight_decay >= 0.0 and 0.0 <= self.momentum < 1.0 and 0.0 <= self.label_smoothing < 1.0):
+            raise ValueError(
+                "weight_decay is 0 or more, momentum and label_smoothing are from 0 up to, but not including, 1, not "
+                f"weight_decay={self.weight_decay}, momentum={self.momentum}, label_smoothing={self.label_smoothing}"
+            )
+        Augmentation.of(self.augment)  # says what is wrong with it
 
-    def optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it says, as JSON has it: the first three, and of the others those that are not the defaults."""
+        said = {part.name: getattr(self, part.name) for part in fields(Recipe)}
+        always = ("epochs", "batch_size", "lr")
+        usual = {part.name: part.default for part in fields(Recipe)}
+        kept = {name: value for name, value in said.items() if name in always or value != usual[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "Recipe":
+        """The recipe that facts were taken from.
+
+        Parameters
+        ----------
+        facts
+            As `facts` gives them.
+
+        Returns
+        -------
+        Recipe
+            The same recipe again.
+
+        Raises
+        ------
+        ValueError
+            They are not the facts of a recipe.
+        """
+        if not isinstance(facts.get("augment", []), list):
+            raise ValueError(f"augment is {facts['augment']!r:.80}")
+        found = cls(**{**facts, "augment": tuple(facts.get("augment", ()))})
+        if found.facts != dict(facts) or not fits(found, Recipe):
+            raise ValueError(f"{dict(facts)!r:.80} is no recipe")
+        return found
+
+    def make_optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
         """The optimiser that moves the weights.
 
         Parameters
@@ -50,9 +131,38 @@ class Recipe:
         Returns
         -------
         torch.optim.Optimizer
-            Adam with the learning rate `lr`.
+            With the learning rate `lr`.
         """
-        return torch.optim.Adam(weights, lr=self.lr, fused=True, capturable=weights[0].device.type == "cuda")
+        if self.optimiser == "sgd":
+            return torch.optim.SGD(weights, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
+        kind = torch.optim.AdamW if self.optimiser == "adamw" else torch.optim.Adam
+        on_cuda = weights[0].device.type == "cuda"
+        return kind(weights, lr=self.lr, weight_decay=self.weight_decay, fused=True, capturable=on_cuda)
+
+    def rate(self, step: int, steps: int) -> float:
+        """The learning rate of a step.
+
+        Parameters
+        ----------
+        step
+            The number of the step, from 0.
+        steps
+            How many there are in all epochs together.
+
+        Returns
+        -------
+        float
+            From `lr` down, as `schedule` says.
+
+        Examples
+        --------
+        >>> [Recipe(lr=1.0, schedule="linear").rate(step, 4) for step in range(4)]
+        [1.0, 0.75, 0.5, 0.25]
+        """
+        through = step / steps
+        if self.schedule == "cosine":
+            return self.lr * 0.5 * (1.0 + math.cos(math.pi * through))
+        return self.lr * (1.0 - through) if self.schedule == "linear" else self.lr
 
     def batches(self, count: int) -> list[int]:
         """The sizes of an epoch's batches.
@@ -133,9 +243,10 @@ class Run:
     network
         The trained network, on the CPU and in evaluation mode.
     loss
-        The mean cross-entropy over the last epoch, measured while it trained.
+        The mean cross-entropy over the last epoch, measured while it trained; not a number where a function of the
+        caller's own trained it.
     accuracy
-        The accuracy on the training records over the last epoch, measured while it trained.
+        The accuracy on the training records over the last epoch, measured while it trained; likewise.
     environment
         Where it was trained.
     """

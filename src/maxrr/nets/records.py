@@ -98,6 +98,35 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array)
 
 
+def tensors(dataset: Dataset, device: str | torch.device = "cpu") -> tuple[Any, Tensor]:
+    """Records as tensors, for a training function of one's own: just as the network will be given them to embed.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The records.
+    device : str or torch.device
+        Where the tensors should be.
+
+    Returns
+    -------
+    inputs : Tensor or dict of str to Tensor
+        Floats in float32; pixels in bytes become numbers from 0 to 1; other integers as they are. Several inputs by
+        their names.
+    labels : Tensor
+        The number of each record's class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dataset = Dataset(np.array([[0, 51], [255, 0]], dtype=np.uint8), np.array([0, 1]), ("no", "yes"), np.arange(2))
+    >>> tensors(dataset)[0].tolist()[1]
+    [1.0, 0.0]
+    """
+    inputs = each(lambda part: part.to(device), as_tensors(dataset.inputs))
+    return ready(inputs, torch.float32), as_tensor(dataset.labels).to(device)
+
+
 def records(dataset: Dataset, network: nn.Module, device: torch.device) -> Records:
     """All records of a data set, in the order of their ids."""
     if not len(dataset):

@@ -12,7 +12,7 @@ import json
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -27,6 +27,13 @@ KIND = "runs.json"
 LOCK = ".lock"
 ABOUT = "about"  # the array that holds what is not a weight, as JSON
 WEIGHTS = "weights/"  # before the names of the others
+
+
+class Described(Protocol):
+    """A way to train: what is asked of it here."""
+
+    @property
+    def facts(self) -> dict[str, Any]: ...
 
 
 class RunStore:
@@ -116,7 +123,7 @@ def as_tensor(array: NDArray[Any], kind: torch.dtype | None) -> Tensor:
     return value.view(kind) if kind == torch.bfloat16 else value
 
 
-def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, Any]:
+def kind_of(network: nn.Module, dataset: Dataset, recipe: Described) -> dict[str, Any]:
     """What runs have in common, whatever their seeds."""
     state = network.state_dict()
     frozen = hashlib.sha256()
@@ -132,7 +139,7 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Recipe) -> dict[str, A
         "weights": {name: [str(value.dtype), *value.shape] for name, value in state.items()},
         "layers": str(network),
         "frozen": frozen.hexdigest(),
-        "recipe": dataclasses.asdict(recipe) | ({} if type(recipe) is Recipe else {"kind": type(recipe).__qualname__}),
+        "recipe": recipe.facts | ({} if type(recipe) is Recipe else {"kind": type(recipe).__qualname__}),
         "records": dataset.content_hash(),
     }
 

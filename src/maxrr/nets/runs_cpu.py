@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from maxrr.nets.augmenting import Augmentation
 from maxrr.nets.pinning import pinned
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import Records, call
@@ -36,7 +37,8 @@ def run_side_by_side(
     Networks that draw random numbers take them from a source that this whole process shares: there is one worker
     then, and it works only while the caller waits.
     """
-    stop = threading.Event()
+    stop, recipe = threading.Event(), task.recipe
+    assert isinstance(recipe, Recipe)
 
     def run(started: tuple[int, nn.Module]) -> Run:
         seed, network = started
@@ -44,7 +46,7 @@ def run_side_by_side(
         rows = None if task.rows is None else task.rows[seed]
         with drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = fit(
-                network.to(task.device), data.only(rows), task.recipe, seed, stop,
+                network.to(task.device), data.only(rows), recipe, seed, stop,
                 lambda *news: tally.seen(seed, *news),
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)
@@ -66,25 +68,34 @@ def fit(
     """
     count, device = len(records), records.labels.device
     flat, gradient = flatten(network)
-    optimiser = recipe.optimiser([flat])
+    optimiser = recipe.make_optimiser([flat])
+    augmentation, step = Augmentation.of(recipe.augment), 0
+    if recipe.augment:
+        augmentation.check(records.inputs)
+    steps = recipe.epochs * len(recipe.batches(count))
     loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
     last_look = time.monotonic()
     for epoch in range(recipe.epochs):
         order = torch.from_numpy(shuffle(seed, epoch, count)).to(device)
+        varied = augmentation.drawn(seed, epoch, count, device)
         loss_sum.zero_(), correct.zero_()
         through = 0
         for rows in order.split(recipe.batches(count)):
             if stop.is_set():
                 raise Stopped
             inputs, labels = records.batch(rows)
+            if varied is not None and isinstance(inputs, Tensor):
+                inputs = varied.of(inputs, rows)
+            if recipe.schedule != "constant":
+                optimiser.param_groups[0]["lr"] = recipe.rate(step, steps)
             gradient.zero_()
             scores = call(network, inputs)
-            loss = F.cross_entropy(scores, labels)
+            loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
             loss.backward()
             optimiser.step()
             loss_sum.add_(loss.detach(), alpha=len(rows))
             correct.add_((scores.detach().argmax(1) == labels).sum())
-            through += len(rows)
+            through, step = through + len(rows), step + 1
             if through == count or time.monotonic() - last_look > GLANCE:
                 last_look = time.monotonic()
                 seen(epoch * count + through, float(loss_sum) / through, float(correct) / through)

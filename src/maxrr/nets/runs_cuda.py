@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from maxrr.nets import stacked
-from maxrr.nets.recipe import Run
+from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import Records
 from maxrr.nets.seeding import begin
 from maxrr.nets.task import Tally, Task
@@ -34,16 +34,17 @@ def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) 
 
 def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> list[Run]:
     """Some runs, from beginning to end."""
-    networks = [begin(task.network, seed) for seed in seeds]
+    networks, recipe = [begin(task.network, seed) for seed in seeds], task.recipe
+    assert isinstance(recipe, Recipe)
 
     def seen(through: int, loss: float, accuracy: float) -> None:
         for seed in seeds:
             tally.seen(seed, through, loss, accuracy)
         tally.show()
 
-    stack = stacked.Stack(networks, data, task.recipe)
+    stack = stacked.Stack(networks, data, recipe)
     rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
-    losses, accuracies = stacked.fit(stack, task.recipe, seeds, seen, rows)
+    losses, accuracies = stacked.fit(stack, recipe, seeds, seen, rows)
     runs, errors = [], []
     for seed, network, state, loss, accuracy in zip(
         seeds, networks, stack.fitted(), losses, accuracies, strict=True

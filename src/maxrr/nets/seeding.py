@@ -6,6 +6,7 @@ other drew, and an epoch's shuffle does not depend on the epochs before it.
 
 import copy
 import operator
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -52,6 +53,26 @@ def drawing(seed: int, purpose: int) -> Iterator[None]:
     with torch.random.fork_rng(devices):
         torch.manual_seed(int(stream(seed, purpose).generate_state(1, np.uint64)[0]))
         yield
+
+
+@contextmanager
+def all_drawing(seed: int) -> Iterator[None]:
+    """The same for NumPy and Python as well, for code that draws from all three."""
+    ours, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 (others use it)
+    for_python, for_numpy = stream(seed, DRAWS, 0).generate_state(2, np.uint32).tolist()
+    try:
+        with drawing(seed, DRAWS):
+            random.seed(for_python)
+            np.random.seed(for_numpy)  # noqa: NPY002
+            yield
+    finally:
+        random.setstate(ours)
+        np.random.set_state(theirs)  # noqa: NPY002
+
+
+def made(network: Network) -> nn.Module:
+    """The network, which a function makes."""
+    return network if isinstance(network, nn.Module) else network()
 
 
 def begin(network: Network, seed: int) -> nn.Module:

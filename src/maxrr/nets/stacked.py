@@ -35,7 +35,7 @@ class Stack:
     records : Records
         On the device to train on.
     recipe : Recipe
-        Its optimiser is used; the rest is for `fit`.
+        Its optimiser and its loss are used; the rest is for `fit`. A schedule or variations of images it cannot follow.
     """
 
     def __init__(self, networks: Sequence[nn.Module], records: Records, recipe: Recipe) -> None:
@@ -48,7 +48,8 @@ class Stack:
         for name, value in networks[0].named_parameters():
             self.weights[name].requires_grad_(value.requires_grad)
         trained = [value for value in self.weights.values() if value.requires_grad]
-        self.optimiser = recipe.optimiser(trained)
+        self.optimiser = recipe.make_optimiser(trained)
+        self.label_smoothing = recipe.label_smoothing
         count = len(networks)
         self.loss_sum = torch.zeros(count, dtype=torch.float64, device=device)
         self.correct = torch.zeros(count, dtype=torch.int64, device=device)
@@ -63,7 +64,9 @@ class Stack:
         inputs, labels = self.records.batch(rows)
         with many_convolutions(labels.device, self.records.dtype):
             scores = self.forward(self.weights, self.state, inputs)
-        losses = F.cross_entropy(scores.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
+        losses = F.cross_entropy(
+            scores.flatten(0, 1), labels.flatten(), reduction="none", label_smoothing=self.label_smoothing
+        ).view_as(labels)
         self.optimiser.zero_grad(set_to_none=True)
         losses.mean(1).sum().backward()
         self.optimiser.step()

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.data import Dataset
-from maxrr.nets.recipe import Environment, Recipe, Run
+from maxrr.nets.own_training import OwnTraining, Training
+from maxrr.nets.recipe import Environment, Run
 from maxrr.nets.run_store import RunStore
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
@@ -26,7 +27,7 @@ class Task:
 
     network: Network
     dataset: Dataset
-    recipe: Recipe
+    recipe: Training
     device: torch.device
     threads: int  # of each run on the CPU
     runs: RunStore | None  # where finished ones are stored
@@ -39,7 +40,8 @@ class Task:
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
         """The run of a trained network; if there is a folder, it is on the disk when this returns."""
-        if not (math.isfinite(loss) and all(weights.isfinite().all() for weights in network.parameters())):
+        known = math.isfinite(loss) or isinstance(self.recipe, OwnTraining)  # which does not tell
+        if not (known and all(weights.isfinite().all() for weights in network.parameters())):
             raise ValueError(f"the run with seed {seed} diverged (loss {loss:g}): try a smaller learning rate")
         run = Run(seed, network.cpu().eval(), loss, accuracy, Environment.here(self.device, self.threads))
         if self.runs is not None:
@@ -65,6 +67,11 @@ class Tally:
         with self.lock:
             self.through[seed], self.numbers[seed] = through, (loss, accuracy)
 
+    def trained(self, seed: int) -> None:
+        """Note that a run is done of which nothing else is known."""
+        with self.lock:
+            self.through[seed] = self.each
+
     def show(self) -> None:
         """Call `progress`, with means over the runs in progress, or at the end over all."""
         with self.lock:
@@ -73,7 +80,7 @@ class Tally:
                 return
             self.shown = done
             going = [seed for seed, through in self.through.items() if through < self.each] or list(self.through)
-            numbers = [self.numbers[seed] for seed in going]
+            numbers = [self.numbers[seed] for seed in going if seed in self.numbers]
         what = "training" if self.asked == 1 else f"training {self.asked} networks"
         if numbers:
             loss, accuracy = (sum(values) / len(values) for values in zip(*numbers, strict=True))

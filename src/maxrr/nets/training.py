@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import Dataset
 from maxrr.nets import preflight
+from maxrr.nets.own_training import OwnTraining, Training
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import chosen_device, records
 from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.runs_cpu import run_side_by_side
 from maxrr.nets.runs_cuda import run_together
+from maxrr.nets.runs_own import run_in_turn
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Tally, Task
 from maxrr.parallel import cores
@@ -75,10 +77,18 @@ def train(
     (0, True)
     """
     count = torch.get_num_threads() if threads is None else threads
-    if count < 1:
-        raise ValueError(f"one thread or more, not {count}")
-    task = Task(network, dataset, Recipe(epochs, batch_size, lr), chosen_device(device), count, None)
-    (run,) = run_all(task, [seed], 1, progress)
+    recipe = Recipe(epochs, batch_size, lr)
+    return train_once(network, dataset, seed, recipe, device=device, threads=count, progress=progress)
+
+
+def train_once(
+    network: Network, dataset: Dataset, seed: int, recipe: Training, *, device: str | torch.device | None,
+    threads: int, progress: Progress | None,
+) -> Run:  # fmt: skip
+    """As `train`, for any recipe, or by a function of the caller's own."""
+    if threads < 1:
+        raise ValueError(f"one thread or more, not {threads}")
+    (run,) = run_all(Task(network, dataset, recipe, chosen_device(device), threads, None), [seed], 1, progress)
     return run
 
 
@@ -129,11 +139,11 @@ def train_many(
 
 
 def train_by(
-    recipe: Recipe, network: Network, dataset: Dataset, seeds: Iterable[int], *,
+    recipe: Training, network: Network, dataset: Dataset, seeds: Iterable[int], *,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
     folder: str | Path | None = None, progress: Progress | None = None,
 ) -> Iterator[Run]:  # fmt: skip
-    """As `train_many`, for a given recipe, which may have an optimiser of its own."""
+    """As `train_many`, for any recipe, or by a function of the caller's own."""
     wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
@@ -188,13 +198,16 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) ->
     """The runs that are not on the disk yet."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
+    if isinstance(task.recipe, OwnTraining):
+        preflight.check(example, data, task.dataset, min(preflight.FEW, task.count))
+        return run_in_turn(task, seeds, tally)
     preflight.check(example, data, task.dataset, min(task.recipe.batches(task.count)))
     draws = preflight.draws_numbers(example, data)
     why_not = None
     if draws:
         why_not = "they draw random numbers as they go (dropout), and PyTorch has one source of these for all"
     elif task.device.type == "cuda":
-        why_not = preflight.why_not_stacked(example, data)
+        why_not = preflight.why_not_stacked(example, data, task.recipe)
         if why_not is None:
             return run_together(task, data, seeds, tally)
     if why_not is not None and len(seeds) > 1:

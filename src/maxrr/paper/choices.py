@@ -30,9 +30,11 @@ from maxrr.paper.results import Json
 class Momentum(Recipe):
     """Stochastic gradient descent with momentum in the place of Adam."""
 
-    momentum: float = 0.9
+    @property
+    def facts(self) -> Json:
+        return super().facts | {"momentum": self.momentum}
 
-    def optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
+    def make_optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
         return torch.optim.SGD(weights, lr=self.lr, momentum=self.momentum)
 
 

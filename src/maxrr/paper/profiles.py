@@ -102,7 +102,7 @@ class Profile:
         dict
             All fields by their names.
         """
-        return asdict(self)
+        return asdict(self) | {"recipe": self.recipe.facts}
 
 
 SMOKE = Profile(

@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.reduction import ForkingPickler
 from types import ModuleType
 from typing import Any
 
@@ -115,6 +116,15 @@ def call_in_fresh_process(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def can_be_sent(thing: Any) -> bool:
+    """Whether a fresh process can be given it: functions go by their names, and must be found under them."""
+    try:
+        ForkingPickler.dumps(thing)
+    except Exception:  # each kind of thing that cannot be sent says so in its own way
+        return False
+    return True
 
 
 class Spawn(SpawnContext):

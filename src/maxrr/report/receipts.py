@@ -41,6 +41,11 @@ def claim(receipt: Receipt) -> str:
         )
     if receipt.bytes_claim == "nothing":
         return f"No bytes are claimed ({solved}): training without the records gives another model."
+    if receipt.bytes_claim.startswith("retrained"):
+        return (
+            f"The extractor was {receipt.bytes_claim}, by the operator's own function, and the heads are exact on it "
+            f"({solved}). Bytes are claimed when a replay has shown them."
+        )
     return (
         f"Decision values of the records are {receipt.bytes_claim} of the exact ones ({solved}); no bytes are claimed."
     )

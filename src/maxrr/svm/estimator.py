@@ -489,7 +489,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 warnings.warn(
                     f"the head of class {label!r} has weights of zero: under the hinge loss no linear function of "
                     "these features is better than a constant, whatever C, and every record is influential in "
-                    "it. Features that tell the class apart better would help",
+                    "it. Features that tell the class apart better would help, or a `class_weight` above 1 for it",
                     FlatHeadWarning,
                     stacklevel=3,
                 )

@@ -22,12 +22,13 @@ __all__ = [
     "contradictions",
     "network_in",
     "replay",
+    "training_in",
 ]
 
 if typing.TYPE_CHECKING:
     from maxrr.unlearning.actions import Action
     from maxrr.unlearning.aliases import Ids, Inputs, Labels
-    from maxrr.unlearning.bundles import Bundle, network_in
+    from maxrr.unlearning.bundles import Bundle, network_in, training_in
     from maxrr.unlearning.consistency import contradictions
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
@@ -41,7 +42,7 @@ else:  # receipts can be read without PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "actions": ("Action",),
         "aliases": ("Ids", "Inputs", "Labels"),
-        "bundles": ("Bundle", "network_in"),
+        "bundles": ("Bundle", "network_in", "training_in"),
         "consistency": ("contradictions",),
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),

@@ -15,8 +15,11 @@ from torch import nn
 
 from maxrr.core import Choice, Core, FullCore, HashCore, selection
 from maxrr.data import Dataset
-from maxrr.nets import Environment, NoNetwork, Recipe, embed, split, train
+from maxrr.nets import Environment, NoNetwork, embed, split
+from maxrr.nets.own_training import OwnTraining, Training
+from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network
+from maxrr.nets.training import train_once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import flat_heads
@@ -43,7 +46,7 @@ class Blueprint:
     network: Network  # our own copy of it
     frozen: bool  # the network is the extractor, and is not trained
     seed: int
-    recipe: Recipe
+    recipe: Training
     C: float
     device: str | None
     threads: int
@@ -51,6 +54,11 @@ class Blueprint:
     given: Mapping[str, str] = field(default_factory=dict)  # `maxrr.nets.given`: weights that were not trained here
     class_weight: Mapping[str, float] = field(default_factory=dict)  # by the name of the class; others weigh 1
     core: Core | None = None  # None where the caller's own code chose, and is not at hand any more
+
+    @property
+    def recipe_facts(self) -> dict[str, Any]:
+        """How the extractor is trained, as JSON has it; nothing where it is not trained."""
+        return {} if self.frozen else self.recipe.facts
 
     @property
     def decides_each(self) -> bool:
@@ -72,11 +80,19 @@ class Blueprint:
             network = self.network if isinstance(self.network, nn.Module) else self.network()
             return copy.deepcopy(network).cpu().eval()
         core = records.select(np.intersect1d(choice.ids, records.ids))
-        run = train(
-            self.network, numbered(core), self.seed, epochs=self.recipe.epochs, batch_size=self.recipe.batch_size,
-            lr=self.recipe.lr, device=self.device, threads=self.threads, progress=progress,
+        run = train_once(
+            self.network, numbered(core), self.seed, self.recipe, device=self.device, threads=self.threads,
+            progress=progress,
         )  # fmt: skip
         return split(run.network)[0]
+
+    def watched(self, records: Dataset, choice: Choice) -> "Blueprint":
+        """The same, knowing whether a training function of the caller's own gives the same network twice."""
+        if not isinstance(self.recipe, OwnTraining):
+            return self
+        core = numbered(records.select(choice.ids))
+        place = chosen_device(self.device)
+        return replace(self, recipe=self.recipe.watched(self.network, core, self.seed, place, self.threads))
 
     @property
     def embeddings(self) -> bool:

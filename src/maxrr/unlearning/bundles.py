@@ -18,6 +18,7 @@ from torch import Tensor
 from maxrr.core import Choice
 from maxrr.files import renamed, write_atomically
 from maxrr.nets.naming import NamedNetwork
+from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
 from maxrr.svm.arrays import wide
@@ -86,6 +87,8 @@ class Bundle:
     network : dict or None
         What makes the network: `maker`, as in package.module:function, and its `arguments`. None where it has no name
         that can be imported.
+    adopted : bool
+        Whether the extractor was trained elsewhere, and is as it was given (`MaxRR.adopt`).
     """
 
     blueprint: Blueprint
@@ -109,6 +112,7 @@ class Bundle:
     left: frozenset[bytes]
     receipts: tuple[str, ...]
     network: dict[str, Any] | None
+    adopted: bool = False
 
     def __repr__(self) -> str:
         return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
@@ -116,7 +120,7 @@ class Bundle:
     @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on, one sentence each; empty where it holds without conditions."""
-        return conditions(self.choice, self.blueprint, len(self.left), self.technique)
+        return conditions(self.choice, self.blueprint, len(self.left), self.technique, self.adopted)
 
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
@@ -130,6 +134,7 @@ class Bundle:
             np.sort(fitted.records.ids[fitted.records.alive]), fitted.records.ids[rows], features, fitted.key,
             fitted.tombstones.stones, fitted.left, fitted.receipts,
             json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
+            fitted.adopted,
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -175,10 +180,13 @@ class Bundle:
             "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
             "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
             **{name: getattr(self, name) for name in SIMPLE}, "classes": list(self.classes),
+            **({"adopted": True} if self.adopted else {}),
         }  # fmt: skip
 
     @classmethod
-    def load(cls, path: str | Path, *, network: Network | None = None) -> "Bundle":
+    def load(
+        cls, path: str | Path, *, network: Network | None = None, train: TrainingFunction | None = None
+    ) -> "Bundle":  # fmt: skip
         """Read a bundle from a file that `save` wrote.
 
         Parameters
@@ -188,6 +196,8 @@ class Bundle:
         network : torch.nn.Module or function, optional
             The network that was fitted, or the function that makes it. Needed if it is not one of this library's:
             code that only the file names is not run.
+        train : function, optional
+            The training function that the model was fitted with. Needed if it was fitted with one, for the same reason.
 
         Returns
         -------
@@ -202,7 +212,7 @@ class Bundle:
         """
         said, tensors = content_of(path)
         try:
-            found = read(said, tensors, network)
+            found = read(said, tensors, network, train)
             if json.dumps(found._said()) != json.dumps(said):
                 raise ValueError("it says something else than what was read")
             return found
@@ -231,6 +241,28 @@ def network_in(path: str | Path) -> NamedNetwork | None:
         The file is not a bundle, or is of another version.
     """
     return facts.named_in(content_of(path)[0])
+
+
+def training_in(path: str | Path) -> str | None:
+    """The name of the function that trained the network of the bundle in a file. It is not imported.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `Bundle.save` wrote.
+
+    Returns
+    -------
+    str or None
+        As in package.module:function; None where a recipe of this library trained it.
+
+    Raises
+    ------
+    ValueError
+        The file is not a bundle, or is of another version.
+    """
+    name: str | None = content_of(path)[0]["blueprint"]["recipe"].get("function")
+    return name
 
 
 def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -273,7 +305,9 @@ class NeedsNetwork(ValueError):  # noqa: N818 (what is wanted)
     """Somebody's own code must be named by whoever runs it."""
 
 
-def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Network | None) -> Bundle:
+def read(
+    said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
+) -> Bundle:  # fmt: skip
     """The bundle that a file holds."""
     named = facts.named_in(said)
     if network is None and named is not None and named.our_own:
@@ -282,7 +316,10 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
         raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")
-    blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]))
+    trainer = said["blueprint"]["recipe"].get("function")
+    if trainer is not None and train is None:
+        raise NeedsNetwork(f"the model was trained by {trainer}, which is not of this library: give it as train=…")
+    blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]), train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
         blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
@@ -295,7 +332,7 @@ def read(said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Networ
         ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
-        network=said["network"], **simple,
+        network=said["network"], adopted=facts.checked_flag(said, "adopted"), **simple,
     )  # fmt: skip
 
 

@@ -1,12 +1,17 @@
 """What exactness is conditional on: everything that shaped the model and was not trained here from the records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
 
 OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
 FORMERLY_OWN_CHOICE = "the core was chosen in a way of the caller's own, on whose word it is that "
+
+ADOPTED = (
+    "the extractor was trained elsewhere: that it saw the core records alone is the word of whoever gave it, and a "
+    "replay checks it by training again"
+)
 
 
 class Chosen(Protocol):
@@ -25,9 +30,13 @@ class Made(Protocol):
     def decides_each(self) -> bool: ...
     @property
     def given(self) -> Mapping[str, str]: ...
+    @property
+    def recipe_facts(self) -> Mapping[str, Any]: ...
 
 
-def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool) -> list[str]:
+def conditions(
+    choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool, adopted: bool = False
+) -> list[str]:  # fmt: skip
     """One sentence for each condition; none where exactness holds as it is.
 
     Of choice and blueprint only what is asked here, so that a workspace's status can be told without making a model.
@@ -40,6 +49,10 @@ def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, techniqu
             f"{named(list(blueprint.given))} of the network were given, and neither drawn from the seed nor trained "
             "here from the start: on the word of whoever gave them that the records had no part in them"
         )
+    if adopted:
+        found.append(ADOPTED)
+    elif "function" in blueprint.recipe_facts:
+        found.append(by_own_function(blueprint.recipe_facts))
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")
     if left_in_extractor:
@@ -48,6 +61,20 @@ def conditions(choice: Chosen, blueprint: Made, left_in_extractor: int, techniqu
         )  # fmt: skip
         found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
     return found
+
+
+def by_own_function(recipe: Mapping[str, Any]) -> str:
+    """That code of the operator's own trained the extractor, and what was seen of it.
+
+    >>> by_own_function({"function": "my_training:train", "run_twice": "same"})[:68]
+    "the extractor was trained by my_training:train, the operator's own c"
+    """
+    twice = recipe.get("run_twice", "same")
+    return (
+        f"the extractor was trained by {recipe['function']}, the operator's own code: that it used nothing but the "
+        "records it was given is the operator's word, and a replay checks it"
+        + ("" if twice == "same" else f" (run twice on a part of the core: {twice})")
+    )
 
 
 def in_present_words(condition: str) -> str:

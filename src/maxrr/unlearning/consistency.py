@@ -110,7 +110,7 @@ def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
     if not all(math.isfinite(head.error) and head.error >= 0.0 for head in receipt.heads):
         yield "the error of a head is no number from zero on"
         return
-    if receipt.bytes_claim != (carried := claim_of(receipt.guarantee, receipt.heads)):
+    if receipt.bytes_claim != (carried := claim_of(receipt.guarantee, receipt.heads, receipt.recipe)):
         carry = "an approximate answer claims" if carried == NOTHING else "its heads carry"
         yield f"of its bytes it claims {receipt.bytes_claim!r}, and {carry} {carried!r}"
     wide = [number for number, head in enumerate(receipt.heads, start=1) if not head.decided and head.error > EXACT]
@@ -166,7 +166,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
         "form": bundle.form,
         "seed": blueprint.seed,
-        "recipe": asdict(blueprint.recipe),
+        "recipe": blueprint.recipe.facts,
         "C": blueprint.C,
         "environment": asdict(blueprint.environment),
         "core_depended_on": choice.depended_on,

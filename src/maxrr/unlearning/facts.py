@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.files import fits
-from maxrr.nets import Environment, Recipe, split
+from maxrr.nets import Environment, split
 from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.own_training import TrainingFunction, training_of
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.svm import Certificate
@@ -46,22 +47,31 @@ def checked(
     return dict(facts)
 
 
+def checked_flag(facts: Mapping[str, Any], name: str) -> bool:
+    """Whether something is so that a file says only where it is."""
+    if facts.get(name, True) is not True:
+        raise ValueError(f"{name} is {facts[name]!r:.80}")
+    return name in facts
+
+
 def blueprint_facts(blueprint: Blueprint) -> dict[str, Any]:
     """All of a blueprint but the network and the core."""
     return {
-        "frozen": blueprint.frozen, "seed": blueprint.seed, "recipe": asdict(blueprint.recipe), "C": blueprint.C,
+        "frozen": blueprint.frozen, "seed": blueprint.seed, "recipe": blueprint.recipe.facts, "C": blueprint.C,
         "device": blueprint.device, "threads": blueprint.threads, "environment": asdict(blueprint.environment),
         "given": dict(blueprint.given),
         **({"class_weight": dict(blueprint.class_weight)} if blueprint.class_weight else {}),
     }  # fmt: skip
 
 
-def blueprint_of(facts: Mapping[str, Any], network: Network, core: Core | None) -> Blueprint:
-    """The blueprint that was stored."""
+def blueprint_of(
+    facts: Mapping[str, Any], network: Network, core: Core | None, train: TrainingFunction | None = None
+) -> Blueprint:  # fmt: skip
+    """The blueprint that was stored. A training function is the one that the caller gives, never one that it names."""
     known = checked(facts, BLUEPRINT, {"class_weight": dict})
-    recipe, environment = Recipe(**known["recipe"]), Environment(**known["environment"])
-    if asdict(recipe) != known["recipe"] or not fits(recipe, Recipe) or not fits(environment, Environment):
-        raise ValueError("the recipe or the environment is none")
+    recipe, environment = training_of(known["recipe"], train), Environment(**known["environment"])
+    if not fits(environment, Environment):
+        raise ValueError("the environment is none")
     if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
         raise ValueError("the seed or the weights that were given are none")
     weights = known.get("class_weight", {})
@@ -92,6 +102,8 @@ def core_facts(core: Core | None) -> dict[str, Any] | None:
     """What is needed to choose a core again in the same way, but for `core_key`; None for ways that are not ours."""
     if not isinstance(core, FrequencyCore | HashCore | FullCore | Frozen) or type(core) not in CORES.values():
         return None
+    if isinstance(core, Frozen):
+        return {"kind": "Frozen", **({"whole": True} if core.whole else {})}
     plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != HASHED_WITH.get(type(core))}
     return {"kind": type(core).__name__, **plain}
 

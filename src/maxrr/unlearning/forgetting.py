@@ -73,7 +73,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
     return Receipt(
         number=before.requests + 1, previous=before.receipts[-1] if before.receipts else "",
         guarantee=plan.guarantee.value, reason=plan.reason,
-        bytes_claim=claim_of(plan.guarantee.value, heads), form=FORM,
+        bytes_claim=claim_of(plan.guarantee.value, heads, blueprint.recipe.facts), form=FORM,
         unconditional=exact and not after.conditions, conditions=after.conditions if exact else [],
         core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
@@ -85,7 +85,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         records_before=int(before.records.alive.sum()), records_after=int(after.records.alive.sum()),
         commitment_before=before.records_commitment, commitment_after=after.records_commitment,
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
-        seed=blueprint.seed, recipe=asdict(blueprint.recipe), C=blueprint.C, environment=asdict(blueprint.environment),
+        seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C, environment=asdict(blueprint.environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
     )  # fmt: skip
 

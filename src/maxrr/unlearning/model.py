@@ -3,6 +3,7 @@
 import copy
 import secrets
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +16,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
-from maxrr.core import Choice, Core, Frozen
+from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
+from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.data.fields import are_several, packed
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
-from maxrr.nets import Environment, NoNetwork, Recipe
+from maxrr.nets import Environment, NoNetwork, Recipe, split
+from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
+from maxrr.nets.naming import check_importable
+from maxrr.nets.own_training import SAME, NotRepeatableWarning, OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
-from maxrr.nets.seeding import Network, checked
+from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
@@ -72,6 +77,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     threads : int
         How many threads train on a CPU, 1 by default. The bytes of the extractor depend on it, so that it does not
         follow the machine.
+    train : function or Recipe, optional
+        Another way to train the extractor, at `fit` and wherever it is trained again. A function gets a network with
+        the first weights of the seed, the core records as a Dataset (in the order of ids, classes numbered as they come
+        in the core), the seed and a `torch.device`, and returns the network trained. It must be importable from a
+        module. Or a `maxrr.nets.Recipe`. Leave out `epochs`, `batch_size` and `lr` beside it.
     class_weight : dict, optional
         How much the records of each class count in the heads: positive numbers by class, as `fit` is given the classes
         (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The numbers are
@@ -91,7 +101,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
         epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
-        device: str | None = None, threads: int = 1, class_weight: Mapping[Any, float] | None = None,
+        device: str | None = None, threads: int = 1, train: TrainingFunction | Recipe | None = None,
+        class_weight: Mapping[Any, float] | None = None,
     ) -> None:  # fmt: skip
         self.network = network
         self.core = core
@@ -102,6 +113,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.lr = lr
         self.device = device
         self.threads = threads
+        self.train = train
         self.class_weight = class_weight
 
     @classmethod
@@ -130,10 +142,47 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> labels = np.arange(200) % 2
         >>> embeddings = rng.normal(size=(200, 16)).astype(np.float16) + labels[:, None]
         >>> model = MaxRR.on_features().fit(embeddings, labels, ids=np.arange(1000, 1200))
-        >>> model.unlearn([1000, 1001]).guarantee
-        'exact-refit'
+        >>> model.unlearn([1000, 1001]).records_after
+        198
         """
         return cls(NoNetwork(), Frozen(), C=C, class_weight=class_weight)
+
+    @classmethod
+    def adopt(
+        cls, network: Network, core: HashCore | FullCore | None = None, *, trained_on: Ids,
+        train: TrainingFunction | Recipe, C: float = 1.0, seed: int = 0, device: str | None = None, threads: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+    ) -> Self:  # fmt: skip
+        """A model whose extractor was trained elsewhere, on the core alone.
+
+        `fit` uses the network's extractor as it is, and fits the heads on every record. That it saw no other records is
+        the caller's word: plans and receipts list it as a condition, and a replay checks it by training again. A
+        request for core records under the policy "retrain" trains by `train`; from then on the extractor is one that
+        was trained here.
+
+        Parameters
+        ----------
+        network : torch.nn.Module
+            The trained network. It is split before its last linear layer.
+        core : HashCore or FullCore, optional
+            The rule by which the core was chosen, if it was by one: `fit` checks that it gives just these records. By
+            default the records that were named are the core.
+        trained_on : array
+            The ids of the records that the network was trained on. All of them must be among those that are fitted.
+        train : function or Recipe
+            How to train the network again, as in `MaxRR`: from the first weights of the seed.
+        C, seed, device, threads, class_weight : float, int, str, int, dict
+            As in `MaxRR`.
+
+        Returns
+        -------
+        MaxRR
+            A model that is not fitted yet.
+        """
+        return cls(
+            network, Adopted(trained_on, core), C=C, seed=seed, device=device, threads=threads, train=train,
+            class_weight=class_weight,
+        )  # fmt: skip
 
     # Learning and predicting
 
@@ -189,6 +238,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         maxrr.svm.FlatHeadWarning
             A head has weights of zero, so that every record is influential in it.
+        maxrr.nets.DrawnAnewWarning
+            The network was trained before, or started in a way of its own, and its weights are drawn anew.
+        maxrr.nets.NotRepeatableWarning
+            The training function was run twice on a part of the core, and gave two different networks.
         maxrr.unlearning.FittedBeforeWarning
             A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
@@ -196,7 +249,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:
             return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
 
-    def _check(self) -> Recipe:
+    def _check(self) -> Training:
         """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
         penalty(self.C), class_weights(self.class_weight), checked(self.seed), chosen_device(self.device)
         if not callable(getattr(self.core, "choose", None)):
@@ -205,7 +258,25 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
         if self.threads < 1:
             raise DataError(f"threads is a whole number from 1 on; it is {self.threads!r:.80}")
-        return Recipe(self.epochs, self.batch_size, self.lr)
+        check_importable(self.network)
+        if isinstance(self.core, Adopted) and not (isinstance(self.network, nn.Module) and self.train is not None):
+            raise DataError(
+                "a network that was trained elsewhere is a torch.nn.Module with its weights, and needs a way to train "
+                "it again, train=…"
+            )
+        if self.train is None:
+            return Recipe(self.epochs, self.batch_size, self.lr)
+        if (self.epochs, self.batch_size, self.lr) != (Recipe.epochs, Recipe.batch_size, Recipe.lr):
+            raise DataError("train says how the extractor is trained: leave out epochs, batch_size and lr beside it")
+        if isinstance(self.train, Recipe):
+            return self.train
+        if isinstance(self.train, OwnTraining):  # of a file, whose word is not enough to run code
+            raise DataError(f"the model is trained by {self.train.name}: give that function as train=…")
+        if not callable(self.train):
+            raise DataError(f"train is a function or a Recipe; it is {self.train!r:.80}")
+        if isinstance(self.core, Frozen):
+            raise DataError("with Frozen nothing is trained: leave train out, or choose another core")
+        return OwnTraining.by(self.train)
 
     def _fit(
         self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
@@ -218,27 +289,35 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
+        frozen, adopted = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
         blueprint = Blueprint(
-            copy.deepcopy(self.network), isinstance(self.core, Frozen), self.seed, recipe, self.C, self.device,
-            self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if isinstance(self.core, Frozen) else given_weights(self.network),
-            by_name(self.class_weight, labels, dataset), copy.deepcopy(self.core),
+            begin(self.network, self.seed) if adopted else copy.deepcopy(self.network), frozen, self.seed, recipe,
+            self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
+            {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset),
+            copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
+        if not frozen and not adopted and lost_by_drawing_anew(self.network):
+            warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         choice = self.core.choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
+        if not adopted:
+            blueprint = blueprint.watched(records, choice)
+            warn_if_not_repeatable(blueprint.recipe)
         clock = [time.perf_counter()]
-        extractor = blueprint.train_extractor(records, choice, progress)
+        extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
         features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
         heads = blueprint.fit_heads(features, records)
         clock.append(time.perf_counter())
         durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
-        fitted = Fitted(blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations)
+        fitted = Fitted(
+            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, adopted=adopted
+        )  # fmt: skip
         if before is not None:
             fitted = replace(
                 fitted, tombstones=before.tombstones, receipts=before.receipts, overrides=before.overrides + overrides,
@@ -623,6 +702,17 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
+
+
+def warn_if_not_repeatable(recipe: Training) -> None:
+    """Say that training twice was seen to give different networks, or could not be looked at."""
+    if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME):
+        warnings.warn(
+            f"{recipe.name} was run twice with one seed: {recipe.observed}. Requests that train again are still done "
+            "without the records, but a replay cannot be expected to give the same bytes",
+            NotRepeatableWarning,
+            stacklevel=4,
+        )
 
 
 def as_dataset(

@@ -223,7 +223,7 @@ def conditions_then(action: Action, guarantee: Guarantee | None, fitted: Fitted)
         return []
     if action is Action.retrain:
         return conditions(fitted.choice, fitted.blueprint, left_in_extractor=0, technique=False)
-    return conditions(fitted.choice, fitted.blueprint, fitted.left_in_extractor, fitted.technique)
+    return fitted.conditions
 
 
 def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
@@ -313,9 +313,12 @@ def why_not(
         return f"this would leave {left}: a classifier needs two classes. Delete the model instead", []
     if action is Action.refuse:
         core = of_the_records(len(request.core_rows))
-        return f"{core} core, which this policy refuses", [
-            replace(request, core_policy=other) for other in (RETRAIN, KEEP)
-        ]
+        ways = (KEEP,) if fitted.blueprint.frozen else (RETRAIN, KEEP)
+        return f"{core} core, which this policy refuses", [replace(request, core_policy=other) for other in ways]
+    if action is Action.retrain and fitted.blueprint.frozen:
+        return (
+            "the extractor was trained elsewhere, on some of the records, and cannot be trained again here without them"
+        ), [replace(request, core_policy=KEEP)]
     if action is Action.retrain and len(np.unique(core_left)) < 2:
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"

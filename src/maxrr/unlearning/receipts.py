@@ -28,6 +28,8 @@ FORMERLY = {
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
 OPTIONAL: tuple[str, ...] = ()  # fields that a text has only where there is something to say; they come after `version`
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
+RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
+FUNCTION = "function"  # where a recipe names one
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,22 @@ class HeadCertificate:
         return cls(class_hmac, certificate.decided, power_of_ten(max(certificate.error, LEAST)))
 
 
-def claim_of(guarantee: str, heads: Sequence[HeadCertificate]) -> str:
+def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[str, Any] | None = None) -> str:
     """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
 
-    An approximate answer claims nothing of the kind: fitting without the records gives another model.
+    An approximate answer claims nothing of the kind: fitting without the records gives another model. Where a training
+    function of the caller's own has trained the extractor again, no bytes are claimed before a replay has shown them.
 
     >>> heads = [HeadCertificate("0a", True, 1e-12), HeadCertificate("0b", False, 1e-11)]
     >>> claim_of("exact-refit", heads), claim_of("approximate-refit", heads)
     ('within 1.0e-11', 'nothing')
+    >>> claim_of("exact-retrain", heads, {"function": "my_training:train"})
+    'retrained from scratch without the records'
     """
     if not guarantee.startswith("exact"):
         return NOTHING
+    if guarantee == "exact-retrain" and FUNCTION in (recipe or {}):
+        return RETRAINED
     if all(head.decided for head in heads):
         return "identical"
     return f"within {rounded_up(max(head.error for head in heads))}"
@@ -129,7 +136,9 @@ class Receipt:
     bytes_claim : str
         What is claimed of the heads' bytes. "identical" where every head is decided: any decided run on the retained
         records, with the same extractor, ends in these bytes. Otherwise "within X", the largest
-        `HeadCertificate.error`; or "nothing" where the answer is approximate.
+        `HeadCertificate.error`; or "nothing" where the answer is approximate. "retrained from scratch without the
+        records" where a function of the operator's own has trained the extractor again: only a replay shows that it
+        gives the same bytes.
     form : int
         The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
     unconditional : bool
@@ -170,7 +179,10 @@ class Receipt:
     seed : int
         The seed of the model.
     recipe : dict
-        How the extractor was trained: `epochs`, `batch_size` and `lr`.
+        How the extractor was trained: `epochs`, `batch_size` and `lr`, and of the other attributes of
+        `maxrr.nets.Recipe` those that are not the defaults. For a function of the operator's own its name as
+        `function`, the SHA-256 of its module as `source_sha256`, what that covers as `source_covers`, and what came of
+        running it twice on a part of the core as `run_twice`.
     C : float
         The weight of the heads' losses.
     environment : dict

@@ -25,6 +25,7 @@ from maxrr.data import Dataset
 from maxrr.nets import Environment
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
+from maxrr.nets.own_training import SAME, OwnTraining
 from maxrr.nets.records import chosen_device
 from maxrr.nets.run_store import as_array
 from maxrr.parallel import WorkerLostError
@@ -35,6 +36,7 @@ from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.conditions import ADOPTED, by_own_function
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.outcomes import Outcome
 from maxrr.unlearning.receipts import Receipt, rounded_up
@@ -125,7 +127,9 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     blueprint = bundle.blueprint
     here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
     comparable = blueprint.embeddings or here == blueprint.environment  # heads have the same bytes on every machine
-    rebuilds = comparable and not blueprint.frozen and not bundle.left and not bundle.technique
+    other_code = blueprint.recipe.changed if isinstance(blueprint.recipe, OwnTraining) else ""
+    seen_others = blueprint.frozen or bundle.left or bundle.technique
+    rebuilds = comparable and not seen_others and not other_code
     made = make_again(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
     if rebuilds:
@@ -141,7 +145,12 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         wrong.append("the network has other layers than the model's")
     entirely = (rebuilds or blueprint.embeddings) and not blueprint.given and not bundle.on_influential
     outcome = outcome_of(comparison, wrong=bool(wrong), comparable=comparable, latest=latest, entirely=entirely)
-    missing = list(filter(None, [*not_covered(bundle), "" if comparable else as_stored(made.apart)]))
+    trained_again = rebuilds and comparison != Outcome.different
+    missing = list(not_covered(bundle, trained_again))
+    if not comparable:
+        missing.append(as_stored(made.apart))
+    if other_code:
+        missing.append(f"the extractor, which was not trained again: {other_code}. Bring the module as it was")
     made_again = "extractor and heads" if rebuilds else "heads"
     return Replay(
         outcome, made_again, comparison, where, largest, wrong, "; ".join(missing), list(not_compared(bundle, latest)),
@@ -240,9 +249,14 @@ def as_stored(apart: float) -> str:
     )
 
 
-def not_covered(bundle: Bundle) -> Iterator[str]:
-    """What a replay cannot show."""
-    yield from bundle.conditions
+def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
+    """What a replay cannot show. Training again, to the same end, shows what trained the extractor, and on what."""
+    recipe = bundle.blueprint.recipe
+    own = isinstance(recipe, OwnTraining)
+    shown = {ADOPTED, by_own_function(recipe.facts) if own else ""} if trained_again else set()
+    yield from (condition for condition in bundle.conditions if condition not in shown)
+    if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME) and not trained_again:
+        yield f"whether it was trained so: run twice with one seed, {recipe.name} gave two networks ({recipe.observed})"
     if bundle.on_influential:
         yield (
             "the heads were fitted on what is left of influential records alone, as by this replay: fitting on all "
@@ -258,6 +272,8 @@ def not_compared(bundle: Bundle, latest: bool) -> Iterator[str]:
     named = name_of(bundle.blueprint.network)
     if named is None or not named.our_own:
         yield "what the network's own code does: it was run as it is"
+    if isinstance(bundle.blueprint.recipe, OwnTraining):
+        yield "what the training function, and what it imports, does beside training: it was run as it is"
 
 
 @dataclass(frozen=True, eq=False)

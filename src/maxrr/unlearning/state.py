@@ -47,6 +47,7 @@ class Fitted:
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     technique: bool = False  # the extractor is the work of a caller's function
+    adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     layouts: int = 0  # how often the records were given other rows
@@ -72,7 +73,7 @@ class Fitted:
     @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on."""
-        return conditions(self.choice, self.blueprint, self.left_in_extractor, self.technique)
+        return conditions(self.choice, self.blueprint, self.left_in_extractor, self.technique, self.adopted)
 
     @once
     def core(self) -> Bools:
@@ -209,7 +210,7 @@ def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     retained = then.records.retained()
     choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids))
     extractor = then.blueprint.train_extractor(retained, choice, progress)
-    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False)
+    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False)
 
 
 def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:

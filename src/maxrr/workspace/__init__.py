@@ -14,6 +14,7 @@ __all__ = [
     "Overview",
     "RecordKind",
     "Status",
+    "TrainingMissing",
     "Workspace",
     "WorkspaceError",
     "overview",
@@ -21,7 +22,7 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.workspace.commits import Commit
-    from maxrr.workspace.errors import NetworkMissing
+    from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
@@ -29,7 +30,7 @@ if typing.TYPE_CHECKING:
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
-        "errors": ("NetworkMissing",),
+        "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
         "records": ("OnReceipt", "RecordKind"),
         "commits": ("Commit",),

@@ -17,6 +17,7 @@ from maxrr.data.scratch import scratch
 from maxrr.errors import WorkspaceError
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
+from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint
@@ -25,6 +26,7 @@ from maxrr.unlearning.facts import (
     blueprint_facts,
     blueprint_of,
     certificate_of,
+    checked_flag,
     choice_facts,
     choice_of,
     core_facts,
@@ -152,12 +154,13 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
         "content_hash": records.content_hash,
+        **({"adopted": True} if fitted.adopted else {}),
     }  # fmt: skip
 
 
 def load(
     facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], receipts: Sequence[str],
-    network: Network | None,
+    network: Network | None, train: TrainingFunction | None = None,
 ) -> Fitted:  # fmt: skip
     """The model that the files hold. The caller has checked their hashes.
 
@@ -168,9 +171,9 @@ def load(
     core = core_of(facts["core"], secrets["core"])
     if network is None:
         extractor: nn.Module = Unmade(weights, facts["network"], facts["layers"])
-        blueprint = blueprint_of(facts["blueprint"], extractor, core)
+        blueprint = blueprint_of(facts["blueprint"], extractor, core, train)
     else:
-        blueprint = blueprint_of(facts["blueprint"], network, core)
+        blueprint = blueprint_of(facts["blueprint"], network, core, train)
         try:
             extractor = extractor_of(blueprint, facts["layers"], weights)
         except ValueError as error:
@@ -199,6 +202,7 @@ def load(
         Tombstones(tombstones), Durations(**facts["durations"]), on_influential=facts["on_influential"],
         left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
+        adopted=checked_flag(facts, "adopted"),
     )  # fmt: skip
     return fitted
 

@@ -25,6 +25,21 @@ class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)
         self.maker = maker
 
 
+class TrainingMissing(WorkspaceError):  # noqa: N818 (what is wanted)
+    """The training function of a workspace is needed, which is the caller's own code: give it to `Workspace.open`.
+
+    Parameters
+    ----------
+    name : str
+        Where the function that was used is imported from, as in package.module:function. The exception has it as an
+        attribute of the same name.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"this trains again, by {name}: name that function when opening")
+        self.name = name
+
+
 def damaged(path: Path, why: str) -> WorkspaceError:
     """A file that cannot be relied on. Nothing of the workspace is then used."""
     return WorkspaceError(

@@ -213,6 +213,7 @@ class Chosen(NamedTuple):
     depended_on: str
     decides_each: bool
     given: Mapping[str, str]
+    recipe_facts: Mapping[str, Any]
 
 
 def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) -> Status:
@@ -221,9 +222,9 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
     core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
     said = Chosen(
         choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
-        facts["blueprint"]["given"],
+        facts["blueprint"]["given"], {} if facts["blueprint"]["frozen"] else facts["blueprint"]["recipe"],
     )  # fmt: skip
-    depends = conditions(said, said, left, facts["technique"])
+    depends = conditions(said, said, left, facts["technique"], "adopted" in facts)
     heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
     retained_alone = not (left or facts["technique"] or on_influential)
     about = (
@@ -239,7 +240,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         requests=len(found.receipts), forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads),
+        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
         exports=exports, bytes=bytes_in(folder),

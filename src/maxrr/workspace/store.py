@@ -13,6 +13,7 @@ import numpy as np
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import flush_folder, write_atomically
+from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
@@ -39,12 +40,12 @@ class Store(Folder):
         self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
         return found
 
-    def load(self, network: Network | None) -> Fitted:
+    def load(self, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
         """The model that was read."""
         assert self.root is not None
         facts = self.root.facts
         try:
-            found = codec.load(facts, self.table, self.parts, self.root.receipts, network)
+            found = codec.load(facts, self.table, self.parts, self.root.receipts, network, train)
             check_kinds(found)
             model_hash, content_hash = found.model_hash, found.records.content_hash
         except WorkspaceError:

@@ -17,6 +17,8 @@ from sklearn.base import clone
 
 from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
+from maxrr.nets import Recipe
+from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
@@ -29,7 +31,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import codec, commits, ownership, seen
-from maxrr.workspace.errors import NetworkMissing, content_of
+from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.status import Counts, Status, status_of
@@ -69,15 +71,16 @@ class Workspace:
         raise TypeError("use Workspace.create for a new workspace, or Workspace.open for one that is there")
 
     @classmethod
-    def _on(cls, store: Store, network: Network | None) -> Self:
+    def _on(cls, store: Store, network: Network | None, train: TrainingFunction | None = None) -> Self:
         """A workspace that keeps its files in this store."""
         made = cls.__new__(cls)
-        made._begin(store, network)
+        made._begin(store, network, train)
         return made
 
-    def _begin(self, store: Store, network: Network | None) -> None:
+    def _begin(self, store: Store, network: Network | None, train: TrainingFunction | None) -> None:
         self._store = store
         self._network = network
+        self._train = train
         self._loaded: MaxRR | None = None  # replaced by one assignment, so that others can read it at any time
         self._uncertain = False  # a commit failed: what counts is what the disk says
         self._closed = False
@@ -136,8 +139,9 @@ class Workspace:
 
     @classmethod
     def open(
-        cls, folder: str | Path, *, network: Network | None = None, read_only: bool = False, wait: float = 0.0
-    ) -> Self:
+        cls, folder: str | Path, *, network: Network | None = None, train: TrainingFunction | None = None,
+        read_only: bool = False, wait: float = 0.0,
+    ) -> Self:  # fmt: skip
         """Open the workspace in a folder.
 
         Parameters
@@ -147,6 +151,9 @@ class Workspace:
         network : torch.nn.Module or function, optional
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
+        train : function, optional
+            The training function that the model was fitted with, where it was with one, for the same reason. Whatever
+            does not train the extractor again does without.
         read_only : bool
             Whether to take a snapshot, for predictions, plans and replays: everything is read at once. Others may be
             working in the folder, before, meanwhile and afterwards. `reload` takes a later state. False by default.
@@ -171,7 +178,7 @@ class Workspace:
         place = Path(folder)
         if not os.path.lexists(place / commits.NAME):
             raise commits.missing(place)
-        workspace = cls._on(Store(place, read_only=read_only, wait=wait), network)
+        workspace = cls._on(Store(place, read_only=read_only, wait=wait), network, train)
         try:
             workspace._store.open()
             workspace._load()
@@ -205,7 +212,7 @@ class Workspace:
             last = commits.Commit.last(self._store.folder)
             if last is None or last.state <= self.state:
                 return False
-            newer = type(self).open(self._store.folder, network=self._network, read_only=True)
+            newer = type(self).open(self._store.folder, network=self._network, train=self._train, read_only=True)
             self._store, self._loaded = newer._store, newer._loaded
             return True
 
@@ -285,12 +292,13 @@ class Workspace:
         fresh.fit(records, allow_copies=allow_copies, folder=self._store.ranking(), progress=progress)
         after = fresh._fitted
         notes = dict(source) if source is not None else {} if before is None else before.facts["source"]
-        network, self._network = self._network, fresh.network
+        code = self._network, self._train
+        self._network, self._train = fresh.network, fresh.train if callable(fresh.train) else None
         try:
             self._commit(after, None, network_facts(after.blueprint, after.extractor), notes)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
-                self._network = network  # nothing was committed
+                self._network, self._train = code  # nothing was committed
             raise
         return self
 
@@ -644,6 +652,20 @@ class Workspace:
         if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
 
+    def check_training(self) -> None:
+        """Raise an error if a training function is needed to train again, and is not here.
+
+        Call it before long work: replays, and requests that train again, would raise an error later.
+
+        Raises
+        ------
+        TrainingMissing
+            The model was fitted with a training function of the caller's own, and it was not given to `open`.
+        """
+        recipe = self._snapshot()._fitted.blueprint.recipe
+        if isinstance(recipe, OwnTraining) and recipe.function is None:
+            raise TrainingMissing(recipe.name)
+
     def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
         """Which of these records were forgotten here, so that `fit` would refuse them.
 
@@ -871,14 +893,15 @@ class Workspace:
         assert self._store.root is not None
         named = named_in(self._store.root.facts)
         network = named if self._network is None and named is not None and named.our_own else self._network
-        self._take(self._store.load(network))
+        self._take(self._store.load(network, self._train))
 
     def _take(self, fitted: Fitted) -> None:
         made, recipe = fitted.blueprint, fitted.blueprint.recipe
+        plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)
+        how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
         model = MaxRR(
-            made.network, made.core, C=made.C, seed=made.seed, epochs=recipe.epochs,  # type: ignore[arg-type]
-            batch_size=recipe.batch_size, lr=recipe.lr, device=made.device, threads=made.threads,
-            class_weight=dict(made.class_weight) or None,
+            made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
+            threads=made.threads, class_weight=dict(made.class_weight) or None, **how,
         )  # fmt: skip
         model._state = fitted
         self._loaded = model

@@ -1,0 +1,204 @@
+"""Extractors that were trained elsewhere: used as they are for good, or until core records have to go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maxrr.core.choice import Choice, Core, check_classes, chosen
+from maxrr.core.selection import FullCore, HashCore
+from maxrr.data import Dataset
+from maxrr.data.checks import check_identifiers, listed
+from maxrr.data.hashes import value_hashes
+from maxrr.errors import DataError
+from maxrr.nets import NoNetwork, split
+from maxrr.nets.own_training import Training
+from maxrr.nets.records import as_tensors, call, each, ready
+from maxrr.nets.seeding import Network, made
+from maxrr.progress import Progress
+
+Ids = int | str | Sequence[int | str] | NDArray[Any]
+
+PRETRAINED = (
+    "no record is core: the extractor is used as it was given, on the word of whoever gave it that these records had "
+    "no part in its training"
+)
+EMBEDDINGS = (
+    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that "
+    "these records had no part in training what made them"
+)
+SEEN = (
+    "the core is the records that the extractor was trained on elsewhere, on the word of whoever gave it that no "
+    "others had a part in its training"
+)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The network is a pretrained extractor, used as it is. No record is core but those that it was trained on.
+
+    The network must end where the features are. One that ends in a linear layer with as many outputs as there are
+    classes looks like a whole classifier, whose scores would be taken for features, and is refused: pass
+    `maxrr.nets.split(network)[0]`.
+
+    Parameters
+    ----------
+    pretrained_on : Dataset or array, optional
+        The records that the network was trained on, or their ids. Those of them that are fitted are core: a request
+        for one is refused, or approximate under the policy "keep-extractor", because nobody here can train the
+        extractor without it. In a Dataset a record is recognised by its id or by its values. By default none, on the
+        word of whoever gave the network.
+    whole : bool
+        Whether a network that looks like a whole classifier is really meant as the extractor. False by default.
+
+    Examples
+    --------
+    >>> Frozen(pretrained_on=[3, 5])
+    Frozen(whole=False)
+    """
+
+    pretrained_on: Dataset | Ids | None = field(default=None, repr=False)
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.pretrained_on is not None and not isinstance(self.pretrained_on, Dataset):
+            object.__setattr__(self, "pretrained_on", as_ids(self.pretrained_on))
+
+    def choose(
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
+    ) -> Choice:  # fmt: skip
+        """Choose the records that the network was trained on, as `Core.choose` does."""
+        if not self.whole and looks_whole(network, dataset):
+            raise DataError(
+                f"with Frozen the network is the extractor, and this one ends in a linear layer with one output for "
+                f"each of the {len(dataset.class_names)} classes: its scores would be taken for features. Cut it with "
+                "maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
+            )
+        seen = seen_before(self.pretrained_on, dataset)
+        return Choice(
+            ids=np.sort(dataset.ids[seen]), unconditional=False, details={"kind": "frozen", "k": int(seen.sum())},
+            depended_on=SEEN if self.pretrained_on is not None else word_of(network),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """The core of a network that was trained elsewhere, as `MaxRR.adopt` has it.
+
+    Parameters
+    ----------
+    trained_on : array
+        The ids of the records that the network was trained on.
+    core : HashCore or FullCore, optional
+        The rule by which they were chosen, if it was by one.
+    """
+
+    trained_on: Ids = field(repr=False)
+    core: HashCore | FullCore | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trained_on", as_ids(self.trained_on))
+        if self.core is not None and not isinstance(self.core, HashCore | FullCore):
+            raise DataError(
+                f"the core of a network that was trained elsewhere is by a rule for each record (HashCore, FullCore) "
+                f"or what it was trained on (None), not {self.core!r:.80}"
+            )
+
+    def choose(
+        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
+        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
+    ) -> Choice:  # fmt: skip
+        """Choose the records that the network was trained on, as `Core.choose` does."""
+        check_classes(dataset)
+        ids = of_one_kind(np.array(self.trained_on), dataset.ids)
+        missing = int((~np.isin(ids, dataset.ids)).sum())
+        if missing:
+            raise DataError(
+                f"{missing:,} of the {len(ids):,} records that the network was trained on are not among those to fit: "
+                "bring all of them, or train without them"
+            )
+        if self.core is None:
+            return chosen(
+                dataset, ids, kind="adopted", unconditional=False,
+                depended_on=f"the core is the {len(ids):,} records that the caller named: exact given that core",
+            )  # fmt: skip
+        choice = self.core.choose(network, dataset, C=C, recipe=recipe, seed=seed)
+        apart = len(np.setxor1d(choice.ids, ids))
+        if apart:
+            raise DataError(
+                f"the network was trained on other records than {self.core!r} makes core: {apart:,} are in one of the "
+                "two and not in the other. Leave core out, or train on just these"
+            )
+        return choice
+
+
+def word_of(network: Network) -> str:
+    """What is believed of a network, or of what made embeddings, that is said to have seen none of the records."""
+    return EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED
+
+
+def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bool_]:
+    """Which of these records are among those before, by their ids; by their values, too, where these are known."""
+    if before is None:
+        return np.zeros(len(dataset), dtype=bool)
+    if not isinstance(before, Dataset):
+        return np.isin(dataset.ids, of_one_kind(np.array(before), dataset.ids))
+    seen = np.zeros(len(dataset), dtype=bool)
+    if before.ids.dtype.kind == dataset.ids.dtype.kind:
+        seen |= np.isin(dataset.ids, before.ids)
+    if before.shape == dataset.shape:
+        values = {content.tobytes() for content in value_hashes(before.inputs)}
+        seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
+    return seen
+
+
+def rule_of(core: Core) -> Core | None:
+    """What a model keeps of the way in which its core was chosen: never the records that somebody named."""
+    if isinstance(core, Adopted):
+        return core.core
+    return None if isinstance(core, Frozen) and core.pretrained_on is not None else core
+
+
+def as_ids(given: Any) -> tuple[Any, ...]:
+    """Record ids, sorted and each once."""
+    return tuple(np.unique(check_identifiers(listed(given), "record ids")).tolist())
+
+
+def of_one_kind(ids: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+    """Ids, if these are numbers or words as the others are."""
+    if len(ids) and ids.dtype.kind != others.dtype.kind:
+        kinds = {"i": "numbers", "u": "numbers", "U": "words"}
+        raise DataError(
+            f"the ids of the records that the network was trained on are {kinds.get(ids.dtype.kind, ids.dtype)}, and "
+            f"those of the records to fit are {kinds.get(others.dtype.kind, others.dtype)}: bring the same kind"
+        )
+    return ids
+
+
+def looks_whole(network: Network, dataset: Dataset) -> bool:
+    """Whether a network ends in a linear layer with as many outputs as there are classes."""
+    whole = made(network)
+    try:
+        last = split(whole)[1]
+    except ValueError:  # without a linear layer, or nothing else
+        return False
+    classes = len(dataset.class_names)
+    if last.out_features != classes or not len(dataset):
+        return False
+    kind = next((weights.dtype for weights in whole.parameters()), torch.float32)
+    modes = [(layer, layer.training) for layer in whole.modules()]
+    try:
+        with torch.inference_mode():
+            inputs = ready(as_tensors(np.asarray(dataset.inputs[:1])), kind)
+            found = call(whole.eval(), each(lambda part: part.to(last.weight.device), inputs))
+    except (RuntimeError, ValueError, IndexError):  # embedding will say what is wrong
+        return False
+    finally:
+        for layer, training in modes:
+            layer.training = training
+    return isinstance(found, torch.Tensor) and found.shape[1:] == (classes,)

@@ -1,0 +1,73 @@
+"""Whether something is lost when a network's layers draw their weights anew: training, or a start of its own.
+
+Layers are drawn anew a few times, and the weights at hand compared with what came out. Where every draw gives the same
+(ones, zeros, no statistics yet), any other value was learned or set. Otherwise the largest weight and the spread are
+compared: by default layers draw from an interval, which training soon leaves. A difference counts if it is far larger
+than the draws differ among themselves, so that a network which was only made is not suspected. One that was trained
+very little may be missed.
+"""
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from maxrr.nets.given import tensors
+from maxrr.nets.seeding import WEIGHTS, Network, drawing, is_frozen, reset
+
+DRAWS = 6
+FAR = 20.0  # times the range of the draws; of 400,000 tensors that were only drawn none was so far out
+DRAWN_ANEW = (
+    "the network's weights are not such as its layers draw by themselves: it was trained before, or started in a way "
+    "of its own. They are drawn anew from the seed, and what it has learned is not used. To keep them, use Frozen(), "
+    "MaxRR.adopt, or freeze the layers (requires_grad_(False)); to start in your own way, pass a function that makes "
+    "the network"
+)
+
+
+class DrawnAnewWarning(UserWarning):
+    """A network that was trained before is trained from the start: what it has learned is not used."""
+
+
+def lost_by_drawing_anew(network: Network) -> bool:
+    """Whether the weights of a network are not such as its layers draw.
+
+    >>> network = nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 2))
+    >>> lost_by_drawing_anew(network)
+    False
+    >>> with torch.no_grad():
+    ...     _ = network[0].weight.mul_(2)
+    >>> lost_by_drawing_anew(network)
+    True
+    """
+    if not isinstance(network, nn.Module):
+        return False  # a function makes what it wants to begin with
+    draws = list[dict[str, Tensor]]()
+    for seed in range(DRAWS):
+        drawn = copy.deepcopy(network).cpu()
+        with drawing(seed, WEIGHTS):
+            for name, layer in drawn.named_modules():
+                if not is_frozen(drawn, name):
+                    reset(name, layer)
+        draws.append({name: value.detach() for name, value in tensors(drawn).items()})
+    return any(
+        differs(value.detach().cpu(), [drawn[name] for drawn in draws])
+        for name, value in tensors(network).items()
+    )  # fmt: skip
+
+
+def differs(value: Tensor, draws: Sequence[Tensor]) -> bool:
+    """Whether a tensor is none of the kind that was drawn."""
+    if all(torch.equal(one, draws[0]) for one in draws):
+        return not torch.equal(value, draws[0])
+    size, *sizes = (float(one.double().abs().max()) for one in (value, *draws))
+    spread, *spreads = (float(one.double().square().mean().sqrt()) for one in (value, *draws))
+    return is_far(max(size, max(sizes)), *sizes) or is_far(spread, *spreads)
+
+
+def is_far(value: float, *draws: float) -> bool:
+    """Whether a number is far from all of some others, measured by how far these are from each other."""
+    low, high = min(draws), max(draws)
+    outside = max(value - high, low - value)
+    return not outside <= FAR * (high - low)

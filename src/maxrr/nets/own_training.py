@@ -1,0 +1,191 @@
+"""Training by a function of the caller's own, known by where it is imported from and by the hash of its module.
+
+The function gets a network with the first weights of the seed and the records in the order of their ids, and returns
+the network trained. Random numbers of PyTorch, NumPy and Python are drawn from the seed while it runs. Whether two runs
+give the same bytes is looked at, not proven.
+"""
+
+import hashlib
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from maxrr.data import Dataset
+from maxrr.errors import DataError
+from maxrr.files import sha256_of
+from maxrr.nets.pinning import pinned
+from maxrr.nets.recipe import Recipe
+from maxrr.nets.run_store import as_array
+from maxrr.nets.seeding import Network, all_drawing, begin
+
+TrainingFunction = Callable[[nn.Module, Dataset, int, torch.device], nn.Module]
+"""A function that gets a network, the records to train it on, a seed and a device, and returns the network trained."""
+
+SAME = "same"  # what two runs were seen to be
+COVERS = "the module of the function, and nothing that it imports"
+PART = 256  # records, about, that two runs are compared on
+_one_at_a_time = threading.RLock()  # the sources of random numbers belong to the whole process
+
+
+class NotRepeatableWarning(UserWarning):
+    """A training function was run twice with one seed, and gave two different networks."""
+
+
+@dataclass(frozen=True)
+class OwnTraining:
+    """A training function of the caller's own.
+
+    Attributes
+    ----------
+    name
+        Where it is imported from, as in `package.module:function`.
+    source
+        The SHA-256 of the file of its module. What the module imports is not covered.
+    observed
+        What two runs on a small part of the core were seen to be: "same", or what differed; empty if nobody looked.
+    function
+        The function itself; None where only its name is known, because a file named it and no caller gave it.
+    """
+
+    name: str
+    source: str
+    observed: str = ""
+    function: TrainingFunction | None = field(default=None, compare=False, repr=False)
+
+    epochs: ClassVar[int] = 1  # as far as progress is concerned
+
+    @classmethod
+    def by(cls, function: TrainingFunction) -> "OwnTraining":
+        """The training by this function, if a fresh process could import it."""
+        home, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+        if home == "__main__" or not name.isidentifier() or not is_found(function, home, name):
+            raise DataError(
+                f"train is {name or repr(function)!s:.80}, which a fresh process cannot import: put the function into "
+                "a module of its own, such as my_training.py, and import it from there (not from a notebook or the "
+                "script itself, and no lambda or function within another)"
+            )
+        return cls(f"{home}:{name}", source_of(function), function=function)
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "OwnTraining":
+        """What a file says; the function is not imported."""
+        found = cls(facts["function"], facts["source_sha256"], facts.get("run_twice", ""))
+        if found.facts != dict(facts) or not all(isinstance(value, str) for value in facts.values()):
+            raise ValueError(f"{dict(facts)!r:.80} is no training function")
+        return found
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it is, as JSON has it."""
+        said = {"function": self.name, "source_sha256": self.source, "source_covers": COVERS}
+        return said | ({"run_twice": self.observed} if self.observed else {})
+
+    @property
+    def changed(self) -> str:
+        """How the function at hand differs from the one that was recorded; empty if it does not."""
+        if self.function is None:
+            return f"{self.name} was not given"
+        now = OwnTraining.by(self.function)
+        if now.source == self.source:
+            return ""
+        return f"the module of {now.name} has the SHA-256 {now.source[:12]}…, and {self.name} had {self.source[:12]}…"
+
+    def train(self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int) -> nn.Module:
+        """The network that the function gives for these records, on the CPU and in evaluation mode.
+
+        Its weights and buffers are taken over into a network of our own: what else the function did to it (hooks,
+        references to a trainer) stays behind.
+        """
+        if self.function is None:
+            raise DataError(f"this trains again, by {self.name}: give that function as train=…")
+        if self.changed:
+            raise DataError(f"{self.changed}: bring the module as it was, or fit again")
+        started, mine = begin(network, seed), dataset.select(np.sort(dataset.ids))  # copies, to do with as it likes
+        with _one_at_a_time, pinned(threads), all_drawing(seed):
+            torch.set_num_threads(threads)
+            found = self.function(started, mine, seed, device)
+        if not isinstance(found, nn.Module):
+            raise DataError(f"{self.name} should return the trained network, a torch.nn.Module, not {found!r:.80}")
+        trained = begin(network, seed)
+        try:
+            trained.load_state_dict(found.state_dict())
+        except RuntimeError as error:
+            raise DataError(
+                f"{self.name} returned a network with other layers than the one that it was given: return that one, "
+                f"trained ({str(error).splitlines()[-1].strip()})"
+            ) from error
+        if not all(bool(value.isfinite().all()) for value in trained.parameters()):
+            raise DataError(f"{self.name} returned weights that are not finite: try a smaller learning rate")
+        return trained.cpu().eval()
+
+    def watched(
+        self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int
+    ) -> "OwnTraining":  # fmt: skip
+        """The same, knowing what came of training twice on a small part of the records."""
+        part = small_part(dataset)
+        try:
+            one, other = (self.train(network, part, seed, device, threads).state_dict() for _ in range(2))
+        except Exception as error:  # of the caller's code, which may be made for more records
+            said = f"not looked at: on a part of {len(part):,} records it fails ({type(error).__name__}: {error!s:.80})"
+            return replace(self, observed=said)
+        return replace(self, observed=compared(one, other))
+
+
+Training = Recipe | OwnTraining
+"""How a network is trained: by a recipe, or by a function of the caller's own."""
+
+
+def training_of(facts: Mapping[str, Any], function: TrainingFunction | None = None) -> Training:
+    """The recipe or function that facts tell of. A function is the one that the caller gives, never imported."""
+    if "function" in facts:
+        return replace(OwnTraining.of(facts), function=function)
+    return Recipe.of(facts)
+
+
+def is_found(function: Any, home: Any, name: str) -> bool:
+    """Whether importing this name gives the function."""
+    try:
+        return isinstance(home, str) and getattr(importlib.import_module(home), name, None) is function
+    except ImportError:
+        return False
+
+
+def source_of(function: Any) -> str:
+    """The SHA-256 of the file that defines a function."""
+    file = getattr(sys.modules[function.__module__], "__file__", None)
+    if file is None or not file.endswith(".py") or not Path(file).is_file():
+        raise DataError(f"{function.__module__} is no Python file whose source could be recorded: define train in one")
+    return sha256_of(Path(file))
+
+
+def small_part(dataset: Dataset) -> Dataset:
+    """A few records of every class."""
+    ordered = dataset.in_order()
+    classes = np.unique(ordered.labels)
+    each = max(2, PART // len(classes))
+    return ordered.select(np.sort(np.concatenate([ordered.ids[ordered.labels == one][:each] for one in classes])))
+
+
+def compared(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> str:
+    """Whether two networks have the same bytes, or which weights differ most."""
+    gaps = {
+        name: float((value.double() - other[name].double()).abs().max()) if value.numel() else 0.0
+        for name, value in one.items()
+        if digest(value) != digest(other[name])
+    }
+    if not gaps:
+        return SAME
+    worst = max(gaps, key=lambda name: gaps[name])
+    return f"{len(gaps)} of {len(one)} weights and buffers differed, {worst!r} most, by up to {gaps[worst]:.1e}"
+
+
+def digest(value: Tensor) -> bytes:
+    return hashlib.sha256(as_array(value.detach().cpu().contiguous()).tobytes()).digest()

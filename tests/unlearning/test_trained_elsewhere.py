@@ -1,0 +1,169 @@
+"""Extractors that were trained elsewhere: adopted with a way to train them again, or frozen with what they saw."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.unlearning import trainings
+from tests.unlearning.problems import SEED, core_of, fit_again, kinds, parts, parts_of, table
+from tests.unlearning.test_own_training import CORE, expected, trained_alone
+from torch import nn
+
+from maxrr.core import Adopted, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.data import DataError
+from maxrr.errors import Refused
+from maxrr.nets import MLP, split
+from maxrr.nets.seeding import all_drawing, begin
+from maxrr.unlearning import Bundle, MaxRR, Outcome, contradictions, replay
+from maxrr.unlearning.blueprint import numbered
+from maxrr.unlearning.conditions import ADOPTED
+from maxrr.unlearning.receipts import RETRAINED
+
+
+def network():
+    return MLP(5, 3, hidden=(12,))
+
+
+def trained_elsewhere(ids, records=None):
+    """A network as somebody else has trained it, on these records."""
+    core, started = numbered((records or table()).select(np.sort(ids))), begin(network(), SEED)
+    with all_drawing(SEED):
+        return trainings.by_adamw(started, core, SEED, torch.device("cpu"))
+
+
+def adopted(ids, core=None, given=None):
+    trained = trained_elsewhere(ids) if given is None else given
+    return MaxRR.adopt(
+        trained, core, trained_on=ids, train=trainings.by_adamw, C=0.7, seed=SEED, device="cpu"
+    )  # fmt: skip
+
+
+IDS = np.sort(table().ids)[::2]
+
+
+def test_the_extractor_is_used_as_it_is_and_then_trained_here():
+    records = table()
+    model = adopted(IDS).fit(records)
+    extractor = split(trained_elsewhere(IDS))[0]
+    assert parts_of(model) == parts(extractor, fit_again(extractor, records), records.class_names)
+    assert core_of(model).tolist() == IDS.tolist()
+    _, influential, _ = kinds(model, records)
+    receipt = model.unlearn(influential[:2])
+    given = "the core is the 40 records that the caller named: exact given that core"
+    assert (receipt.guarantee, receipt.conditions) == ("exact-refit", [given, ADOPTED])
+    receipt = model.unlearn(IDS[:3], core_policy="retrain")
+    assert (receipt.guarantee, receipt.bytes_claim) == ("exact-retrain", RETRAINED)
+    assert ADOPTED not in receipt.conditions
+    assert list(contradictions(receipt)) == []
+    retained = records.without([*influential[:2], *IDS[:3]])
+    assert parts_of(model) == expected(model, retained, IDS[3:])
+
+
+def test_nothing_of_the_trained_weights_stays_in_the_model_once_it_is_trained_again():
+    model = adopted(IDS).fit(table())
+    held = model._fitted.blueprint.network.state_dict()
+    assert not any(torch.equal(value, held[name]) for name, value in model.network.state_dict().items())
+
+
+def test_a_replay_checks_it(here, tmp_path):
+    records = table()
+    model = adopted(IDS).fit(records)
+    _, influential, _ = kinds(model, records)
+    receipt = model.unlearn(influential[:1])
+    retained = records.without(influential[:1])
+    model.bundle().save(tmp_path / "bundle")
+    bundle = Bundle.load(tmp_path / "bundle", train=trainings.by_adamw)
+    assert bundle.adopted
+    replayed = replay(receipt, bundle, retained)
+    assert (replayed.outcome, replayed.made_again) == (Outcome.identical, "extractor and heads")
+    assert ADOPTED not in replayed.not_covered
+
+
+def test_and_finds_one_that_saw_other_records(here):
+    records = table()
+    model = adopted(IDS, given=trained_elsewhere(records.ids)).fit(records)
+    _, influential, _ = kinds(model, records)
+    receipt = model.unlearn(influential[:1])
+    replayed = replay(receipt, model.bundle(), records.without(influential[:1]))
+    assert replayed.outcome == Outcome.different
+    assert ADOPTED in replayed.not_covered
+
+
+def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
+    records = table()
+    core = records.ids[CORE.is_core(records.ids)]
+    model = adopted(core, CORE).fit(records)
+    assert model._fitted.conditions == [ADOPTED]
+    free = kinds(model, records)[2]
+    model.unlearn([*core[:2], *free[:1]], core_policy="retrain")
+    retained = records.without([*core[:2], *free[:1]])
+    extractor = trained_alone(network(), retained, core[2:])
+    assert parts_of(model) == parts(extractor, fit_again(extractor, retained), records.class_names)
+    with pytest.raises(DataError, match=r"other records than HashCore.* makes core: 1 are in one"):
+        adopted(core[1:], CORE).fit(records)
+
+
+@pytest.mark.parametrize(("model", "why"), [
+    (lambda: adopted(IDS).fit(table().without(IDS[:2])), "2 of the 40 records .* are not among those to fit"),
+    (lambda: adopted(np.array(["a"]), given=network()).fit(table()), "are words, and .* are numbers"),
+    (lambda: MaxRR(network(), Adopted(IDS)).fit(table()), "needs a way to train"),
+    (lambda: MaxRR.adopt(network, trained_on=IDS, train=trainings.by_adamw).fit(table()), "torch.nn.Module with its"),
+    (lambda: adopted(IDS, MiddleCore(5)), "by a rule for each record"),
+])  # fmt: skip
+def test_what_cannot_be_adopted(model, why):
+    with pytest.raises(DataError, match=why):
+        model()
+
+
+# Frozen
+
+
+def frozen(**settings):
+    return MaxRR(split(trained_elsewhere(IDS))[0], Frozen(**settings), C=0.7, seed=SEED, device="cpu")
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
+    records = table()
+    seen = records.select(IDS[:6]) if as_dataset else IDS[:6]
+    model = frozen(pretrained_on=seen).fit(records)
+    assert core_of(model).tolist() == IDS[:6].tolist()
+    with pytest.raises(Refused, match="core_policy='keep-extractor' is approximate-refit") as refused:
+        model.unlearn(IDS[:2])
+    assert [plan.guarantee for plan in refused.value.plans] == ["approximate-refit"]
+    with pytest.raises(Refused, match="trained elsewhere, on some of the records, and cannot be trained again here"):
+        model.unlearn(IDS[:2], core_policy="retrain")
+    receipt = model.unlearn(IDS[:2], core_policy="keep-extractor")
+    assert (receipt.guarantee, receipt.core, receipt.core_left_in_extractor) == ("approximate-refit", 2, 2)
+    with pytest.raises(Refused, match="cannot be trained again here"):
+        model.unlearn(IDS[:2], core_policy="retrain")
+    other = model.unlearn(IDS[10:12])
+    assert other.guarantee.startswith("exact")
+    assert "records that the extractor was trained on elsewhere" in other.conditions[0]
+    assert "trained on 2 forgotten core records" in other.conditions[1]
+    assert list(contradictions(other)) == []
+    assert replay(other, model.bundle(), records.without([*IDS[:2], *IDS[10:12]])).outcome == Outcome.in_part
+
+
+def test_records_of_a_dataset_are_recognised_by_their_values():
+    records = table()
+    seen = replace(records.select(IDS[:6]), ids=np.arange(6))
+    assert core_of(frozen(pretrained_on=seen).fit(records)).tolist() == IDS[:6].tolist()
+
+
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+def test_a_whole_network_is_no_extractor():
+    whole = trained_elsewhere(IDS)
+    with pytest.raises(DataError, match=r"one output for each of the 3 classes.*split\(network\)\[0\].*whole=True"):
+        MaxRR(whole, Frozen(), device="cpu").fit(table())
+    MaxRR(whole, Frozen(whole=True), device="cpu").fit(table())
+    for width in (2, 4):
+        projection = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, width))
+        assert MaxRR(projection, Frozen(), device="cpu").fit(table()).heads_.coef_.shape == (3, width)
+
+
+def test_equal_ones_are_equal_and_show_nobody():
+    assert Frozen() == Frozen()
+    assert Frozen([2, 1]) == Frozen(np.array([1, 2])) != Frozen()
+    assert "7" not in repr(Frozen([7])) + repr(Adopted([7], FullCore())) + repr(Adopted([7], HashCore(0.5, key="k")))

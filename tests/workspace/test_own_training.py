@@ -1,0 +1,100 @@
+"""Workspaces of models that a function of the caller's own trains, that were adopted, or that saw what they say."""
+
+import numpy as np
+import pytest
+from tests.unlearning import trainings
+from tests.unlearning.problems import kinds, table
+from tests.unlearning.test_own_training import model_by
+from tests.unlearning.test_trained_elsewhere import IDS, adopted, frozen
+
+from maxrr.core import HashCore
+from maxrr.errors import DataError, Refused, WorkspaceError
+from maxrr.nets import Recipe
+from maxrr.unlearning import Outcome
+from maxrr.unlearning.conditions import ADOPTED
+from maxrr.workspace import TrainingMissing, Workspace, overview
+
+
+def test_the_function_is_given_by_whoever_opens(here, tmp_path):
+    records = table()
+    Workspace.create(tmp_path / "ws", model_by(), records).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        core, influential, _ = kinds(workspace.model, records)
+        workspace.unlearn(influential[:1])
+        assert workspace.predict(records).shape == (len(records),)
+        with pytest.raises(TrainingMissing, match=r"by tests.unlearning.trainings:by_adamw: name that function"):
+            workspace.check_training()
+        with pytest.raises(DataError, match=r"by tests.unlearning.trainings:by_adamw: give that function as train="):
+            workspace.unlearn(core[:2], core_policy="retrain", records=records)
+        with pytest.raises(DataError, match="give that function as train="):
+            workspace.fit(records.without(influential[:1]))
+    retained = records.without([*influential[:1], *core[:2]])
+    with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
+        workspace.check_training()
+        receipt = workspace.unlearn(core[:2], core_policy="retrain", records=records)
+        assert workspace.model_hash_ == model_by().fit(retained).model_hash_
+        assert workspace.replay(receipt, records).outcome == Outcome.identical
+        assert "tests.unlearning.trainings:by_adamw" in workspace.status().conditions[0]
+        workspace.fit(retained)
+        assert workspace.model_hash_ == model_by().fit(retained).model_hash_
+        present = workspace.status()
+    assert overview(tmp_path / "ws").status == present
+
+
+def test_a_recipe_is_kept(tmp_path):
+    recipe = Recipe(3, 16, optimiser="sgd", schedule="cosine")
+    records = table()
+    Workspace.create(tmp_path / "ws", model_by(recipe), records).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model.train == recipe
+        core, _, _ = kinds(workspace.model, records)
+        workspace.unlearn(core[:2], core_policy="retrain", records=records)
+        assert workspace.model_hash_ == model_by(recipe).fit(records.without(core[:2])).model_hash_
+
+
+def test_an_adopted_extractor_until_it_is_trained_here(here, tmp_path):
+    records = table()
+    Workspace.create(tmp_path / "ws", adopted(IDS), records).close()
+    with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
+        assert ADOPTED in workspace.status().conditions
+        free = np.setdiff1d(records.ids, IDS)
+        receipt = workspace.unlearn(free[:1])
+        assert workspace.replay(receipt, records).outcome == Outcome.identical
+        workspace.unlearn(IDS[:2], core_policy="retrain", records=records)
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert ADOPTED not in workspace.status().conditions
+        in_memory = adopted(IDS).fit(records)
+        in_memory.unlearn([*free[:1], *IDS[:2]], core_policy="retrain")
+        assert workspace.model_hash_ == in_memory.model_hash_
+
+
+def test_what_a_frozen_network_saw_stays_known(tmp_path):
+    records = table()
+    model = frozen(pretrained_on=IDS[:4])
+    Workspace.create(tmp_path / "ws", model, records).close()
+    with Workspace.open(tmp_path / "ws", network=model.network) as workspace:
+        for policy in ("refuse", "retrain"):
+            with pytest.raises(Refused):
+                workspace.unlearn(IDS[:1], core_policy=policy)
+        assert workspace.unlearn(IDS[:1], core_policy="keep-extractor").guarantee == "approximate-refit"
+        with pytest.raises(WorkspaceError, match="pass the model, too"):
+            workspace.fit(records.without(IDS[:1]))
+
+
+@pytest.mark.parametrize("change", [{"function": 3}, {"run_twice": True}, {"mood": "good"}])
+def test_facts_that_are_no_function(change):
+    from maxrr.nets.own_training import OwnTraining, training_of
+
+    facts = OwnTraining.by(trainings.by_adamw).facts
+    assert training_of(facts) == OwnTraining.by(trainings.by_adamw)
+    with pytest.raises(ValueError, match="is no training function"):
+        training_of(facts | change)
+
+
+def test_an_adopted_core_by_a_rule_goes_on_by_it(tmp_path):
+    records = table()
+    rule = HashCore(0.5, key="house")
+    core = records.ids[rule.is_core(records.ids)]
+    Workspace.create(tmp_path / "ws", adopted(core, rule), records).close()
+    with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
+        assert workspace.model.core == rule
