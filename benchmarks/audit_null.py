@@ -138,7 +138,7 @@ def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str
     model, receipt = asked["honest"]
     case = make_case(model, receipt, forgotten, test)
     maker = Shadows(case, "cpu", None, None)
-    views = ShadowCounts.of(SHADOWS, case.touches_core).make(maker, None)
+    views = ShadowCounts.of(SHADOWS, case.touches_core).make(maker)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     evidence = Evidence(seen[KEPT] or seen[BEFORE], seen[RETRAINED])

@@ -16,12 +16,14 @@ PUBLIC = {
         "ATTACKS",
         "AuditPlan",
         "AuditReport",
+        "AuditWork",
         "Finding",
         "Platt",
         "ShadowPool",
         "audit",
         "check_options",
         "plan_audit",
+        "work_of_audit",
     },
     "maxrr.core": {
         "Adopted",
@@ -103,7 +105,7 @@ PUBLIC = {
         "cores",
         "single_threaded_blas",
     },
-    "maxrr.progress": {"Line", "Progress"},
+    "maxrr.progress": {"Bar", "Line", "Progress"},
     "maxrr.paper": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile", "cell_text", "draw", "reproduction_page"},
     "maxrr.report": {
         "RequestStory",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -35,8 +36,12 @@ def run_python(page: Path) -> None:
     "page",
     [pytest.param(page, id=page.name, marks=[pytest.mark.long] * (page.name in TRAINING)) for page in PAGES],
 )
-def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)
+    if page.name != "README.md":
+        request.getfixturevalue("here")  # one replay in a fresh process is enough
     run_python(page)
 
 

@@ -9,6 +9,7 @@ import pytest
 ROOMS = (
     "lazily",  # one file
     "errors",  # one file
+    "notebook",  # one file
     "files",
     "progress",
     "parallel",
@@ -26,7 +27,7 @@ ROOMS = (
     "cli",
 )
 DOORS = ("__init__.py", "__main__.py")  # the only files that stand outside every room
-ALONE = {"errors.py": "errors", "lazily.py": "lazily"}  # rooms of one file
+ALONE = {"errors.py": "errors", "lazily.py": "lazily", "notebook.py": "notebook"}  # rooms of one file
 UNSAFE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve"}  # a file could run code on load
 TERMINAL = {"click", "rich", "typer"}  # the library works without them
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tests.audit.problems import (
     CLASSES,
     FEW,
@@ -21,7 +22,8 @@ from tests.audit.problems import (
 )  # fmt: skip
 from tests.several_inputs import Text, texts
 
-from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows
+from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows, work_of_audit
+from maxrr.audit import work as work_module
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.distances import heads_distance
 from maxrr.audit.evidence import ON_FEATURES, Seen
@@ -249,7 +251,9 @@ def test_a_whole_class_may_be_forgotten(policy):
     assert set(found.by_class) == {"kind 1"}
 
 
-@pytest.mark.parametrize(("first", "others"), [("keep-extractor", 1), ("retrain", 1)])
+@pytest.mark.parametrize(
+    ("first", "others"), [("keep-extractor", 1), pytest.param("retrain", 1, marks=pytest.mark.long)]
+)
 def test_extractors_that_saw_more_are_told_about(first, others):
     """Whether or not they saw the records of the receipt, too."""
     now = asked(CORE_IDS, core_policy=first)
@@ -282,7 +286,7 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
     (now, found), folder, inner = plain, tmp_path / "audit", []
 
     def meanwhile(what, done, total, **numbers):
-        if what == "models" and done == 5:
+        if (what, done, numbers) == ("models", 5, {}):
             inner.append(audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder))
 
     outer = audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, progress=meanwhile)
@@ -319,9 +323,8 @@ def test_what_is_of_another_kind_is_named(plain, wrong):
 def test_progress_counts_all_shadow_models():
     seen = []
     audit(*asked(NOT_CORE[:2]), shadows=FEW, attacks=("lira",), progress=lambda *now, **numbers: seen.append(now))
-    told = [now for now in seen if now[0] == "models"]
-    assert told == [("models", done, FEW + 2) for done in [*range(1, FEW + 1), FEW + 2]]
-    assert len(seen) > len(told)
+    assert list(dict.fromkeys(seen)) == [("models", done, FEW + 2) for done in range(FEW + 3)]  # from none to all
+    assert len(seen) > FEW + 3  # and training is heard of in between
 
 
 @pytest.mark.parametrize("stop", [3, 6])
@@ -370,7 +373,9 @@ def test_features_remember_what_the_head_was_made_to_forget():
     assert is_found(statistics)
 
 
-@pytest.mark.parametrize("ids", [CORE_IDS, NOT_CORE[:4]], ids=["core", "not"])
+@pytest.mark.parametrize(
+    "ids", [pytest.param(CORE_IDS, id="core"), pytest.param(NOT_CORE[:4], id="not", marks=pytest.mark.long)]
+)
 def test_a_pool_changes_nothing_but_the_work(ids):
     pool, now = ShadowPool(), asked(ids)
     alone = contents(audit(*now, shadows=FEW, attacks=("lira",)))
@@ -436,6 +441,25 @@ def test_the_power_to_be_expected_is_that_of_normal_numbers():
         found = sum(map(is_found, drawn))
         assert expected_power(apart, models) == pytest.approx(found / 4000, abs=0.04)
     assert expected_power(9.0, 18) == 0.0
+
+
+def test_the_work_is_said_before_it_is_done():
+    """As many networks as progress counts, and about as long as fitting took, so many times."""
+    now, told = asked(NOT_CORE[:2]), []
+    work = work_of_audit(now.model, now.receipt, shadows=FEW)
+    audit(*now, shadows=FEW, attacks=("lira",), progress=lambda what, done, total, **numbers: told.append(total))
+    assert set(told) == {work.networks} == {FEW + 2}
+    pace, records = now.model._fitted.durations, len(now.model._fitted.records.retained())
+    core, heads = len(now.model.core_.ids), len(now.model.heads_.certificate_)
+    alone = work.networks * (core * pace.train + records * pace.embed + 1.5 * heads * pace.head) + records * pace.train
+    assert 0 < work.seconds <= alone
+    assert str(work).startswith(f"Training {FEW + 2} networks, in about ")
+
+
+def test_how_long_it_takes_elsewhere_is_not_guessed(monkeypatch):
+    now = asked(NOT_CORE[:2])
+    monkeypatch.setattr(work_module, "chosen_device", torch.device)
+    assert work_of_audit(now.model, now.receipt, device="cuda").seconds is None
 
 
 def test_records_with_several_inputs():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.cases import some
 from tests.svm.torture import FAMILIES
 from tests.svm.torture_run import check, draw
 
@@ -22,7 +23,7 @@ def test_one_draw_with_weights(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n", [30, 300])
+@pytest.mark.parametrize("n", some(1, [30, 300]))
 def test_families_keep_their_promises(family, n):
     for seed in (0, 1):
         X, y = FAMILIES[family](np.random.default_rng(seed), n)

@@ -126,6 +126,4 @@ def test_a_mixed_request_says_what_is_left_in_the_extractor():
     model.unlearn(core[:1], core_policy="keep-extractor")
     plan = model.plan([core[0], free[0]], core_policy="keep-extractor")
     assert plan.guarantee == "approximate-refit"
-    assert plan.reason.startswith(
-        "the extractor keeps what it learned from 1 of the records asked for, forgotten before"
-    )
+    assert plan.reason.startswith("the extractor keeps what it learned from 1 record that is forgotten already")

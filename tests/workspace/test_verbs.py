@@ -75,7 +75,13 @@ def moved(extractor, core, leaving):
     return extractor
 
 
-@pytest.mark.parametrize("case", [name for name in cases() if name != "digits"])
+VARIANTS = {"hash, words", "hash, ids around zero", "full, no subjects", "frozen, float64"}  # of cases beside them
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in VARIANTS)) for name in cases() if name != "digits"],
+)
 def test_every_verb_is_that_of_the_model_in_memory(template, tmp_path, case):
     both = Both(case, copied(template(case), tmp_path / "workspace"))
     core, influential, free = kinds(both.model)

@@ -7,15 +7,18 @@ from maxrr.audit.planning import AuditPlan, plan_audit
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.results import AuditReport
 from maxrr.audit.threshold import Platt
+from maxrr.audit.work import AuditWork, work_of_audit
 
 __all__ = [
     "ATTACKS",
     "AuditPlan",
     "AuditReport",
+    "AuditWork",
     "Finding",
     "Platt",
     "ShadowPool",
     "audit",
     "check_options",
     "plan_audit",
+    "work_of_audit",
 ]

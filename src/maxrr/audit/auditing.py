@@ -19,6 +19,7 @@ from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
 from maxrr.audit.findings import Power, decide, is_found, rank_of_first, rounding
+from maxrr.audit.model_progress import ModelProgress
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others, Targeted
@@ -104,10 +105,9 @@ def audit(
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
     counts = ShadowCounts.of(shadows, case.touches_core)
     with scratch_space(folder, digest(case, device)) as place:
-        maker = Shadows(case, device, place, progress, pool)
-        views = counts.make(maker, progress)
+        maker = Shadows(case, device, place, ModelProgress(progress, counts.networks), pool)
+        views = counts.make(maker)
         targets = {"after": maker.own(model), **maker.rebuilt()}
-        counts.tell(progress, counts.networks)
         found = judge(case, views, targets, chosen)
     environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(

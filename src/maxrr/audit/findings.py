@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxrr import notebook
 from maxrr.audit.checks import Floats
 from maxrr.audit.ranks import rank_p_value, shadows_needed
 from maxrr.audit.roc import interval
@@ -104,6 +105,21 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.words} ({self.reason})" if self.words == NOT_ENOUGH else self.words
+
+    @property
+    def _tone(self) -> str:
+        return {INDISTINGUISHABLE: notebook.GOOD, FOUND: notebook.BAD}.get(self.words, notebook.PLAIN)
+
+    @property
+    def _facts(self) -> list[tuple[str, str]]:
+        among = f"among {self.retrained} models retrained without the records"
+        return [
+            ("p", f"{self.p_value:.2g} by {self.attack}, {among}"),
+            ("power", f"of models that kept the records, {self.power} are found"),
+        ]
+
+    def _repr_html_(self) -> str:
+        return notebook.card(f"Finding: {self}", notebook.facts(self._facts), tone=self._tone)
 
     @property
     def reason(self) -> str:

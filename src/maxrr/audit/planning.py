@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from maxrr import notebook
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.findings import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
+from maxrr.audit.model_progress import ModelProgress
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.data import Dataset
@@ -63,6 +65,16 @@ class AuditPlan:
         said = f"{self.shadows} shadow models" if self.shadows else "none of these numbers promises enough power"
         return f"{said} (power by shadow models: {found})"
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(count), str(self.networks[count]), notebook.duration(self.seconds[count]), f"{power:.0%}")
+            for count, power in self.power.items()
+        ]
+        said = f"{self.shadows} shadow models" if self.shadows else "none of these numbers promises enough power"
+        return notebook.card(
+            f"Audit plan: {said}", notebook.table(("shadow models", "networks", "takes about", "expected power"), rows)
+        )
+
 
 def plan_audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, pilot: int = PILOT,
@@ -95,8 +107,8 @@ def plan_audit(
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
     started = time.perf_counter()
     case = make_case(model, receipt, forgotten, test)
-    maker = Shadows(case, device, None, progress)
-    views = ShadowCounts(pilot // 2, pilot - pilot // 2, pilot).make(maker, progress, pilot=True)
+    maker = Shadows(case, device, None, ModelProgress(progress, pilot))
+    views = ShadowCounts(pilot // 2, pilot - pilot // 2, pilot).make(maker, pilot=True)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))

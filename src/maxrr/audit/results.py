@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, get_type_hints
 
+from maxrr import notebook
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import Finding, Power
 from maxrr.files import fits, parse_json, renamed
@@ -268,6 +269,32 @@ class AuditReport:
             f"record{'s' * (self.records != 1)}; of models that kept {'them' if self.records != 1 else 'it'}, "
             f"{found.power} are found"
         )
+
+    def _repr_html_(self) -> str:
+        found = self.finding
+        rows = [
+            (
+                attack,
+                *(shown(models[name]) for name in ("before", "after", "retrained")),
+                f"{models['after'].p_value:.2g}",
+            )
+            for attack, models in self.attacks.items()
+        ]
+        numbers = "score" if self.records == 1 else "AUC"
+        columns = ("attack", *(f"{numbers} {name}" for name in ("before", "after", "retrained")), "p of after")
+        return notebook.card(
+            f"Audit of receipt {self.receipt}: {found}",
+            notebook.facts([
+                *found._facts, ("but", self.caveats), ("rests on", self.assumed),
+                ("took", notebook.duration(self.seconds)),
+            ]),
+            notebook.table(columns, rows), tone=found._tone,
+        )  # fmt: skip
+
+
+def shown(result: AttackResult) -> str:
+    """The AUC of an attack, or its score of a single record."""
+    return f"{result.statistic:.3g}" if result.curve is None else f"{result.curve.auc:.2f}"
 
 
 def in_present_words(facts: dict[str, Any]) -> dict[str, Any]:

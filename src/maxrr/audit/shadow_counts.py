@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from maxrr.audit.case import Case
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Purpose, Shadows, View, shadow_seeds
-from maxrr.progress import Progress
 
 LEAST, HALF = 8, 4  # shadow models, and of them with the records
 SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
@@ -36,18 +35,10 @@ class ShadowCounts:
         for made, count, purpose in kinds:
             yield made, shadow_seeds(seed, count, purpose)
 
-    def make(self, maker: Shadows, progress: Progress | None, pilot: bool = False) -> dict[str, list[View]]:
+    def make(self, maker: Shadows, pilot: bool = False) -> dict[str, list[View]]:
         """What all these models say, by kind. Where no record was core, none of them kept any in its extractor."""
         views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
-        done = 0
         for kinds, seeds in self.wanted(maker.case, pilot):
             for _, kind, view in maker.views(kinds, seeds):
                 views[kind].append(view)
-                if kind == kinds[-1]:
-                    done += 1
-                    self.tell(progress, done)
         return views
-
-    def tell(self, progress: Progress | None, done: int) -> None:
-        if progress is not None:
-            progress("models", done, self.networks)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.audit.case import Case, side_by_side
+from maxrr.audit.model_progress import ModelProgress
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.probing import margins, membership
 from maxrr.audit.threshold import folds_of, platt_by
@@ -27,7 +28,6 @@ from maxrr.nets import split
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
-from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR, flat_heads
@@ -88,12 +88,14 @@ class Shadows:
         Where networks are trained.
     folder : optional
         Where views are kept, to go on from there after an interruption. They hold probabilities, no records.
+    progress : optional
+        Told of each model that is made.
     pool : optional
         Extractors that other audits of the same model have trained.
     """
 
     def __init__(
-        self, case: Case, device: str | None, folder: Path | None, progress: Progress | None,
+        self, case: Case, device: str | None, folder: Path | None, progress: ModelProgress | None,
         pool: ShadowPool | None = None,
     ) -> None:  # fmt: skip
         self.case = case
@@ -125,11 +127,12 @@ class Shadows:
         for seed in seeds:
             if seed not in left:
                 yield from ((seed, kind, self.read(seed, kind)) for kind in kinds)
-                continue
-            _, extractor = next(trained)
-            for kind, view in self.seen(extractor, kinds):
-                self.keep(seed, kind, view)
-                yield seed, kind, view
+            else:
+                _, extractor = next(trained)
+                for kind, view in self.seen(extractor, kinds):
+                    self.keep(seed, kind, view)
+                    yield seed, kind, view
+            self.tell()
 
     def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
         """Trained on these core records, one for each seed."""
@@ -138,7 +141,8 @@ class Shadows:
         pool = self.pool if np.array_equal(core, self.case.core_after) else None  # none that saw the forgotten
         known = {} if pool is None else pool.known(blueprint, records)
         left = [seed for seed in seeds if seed not in known]
-        runs = train_by(blueprint.recipe, blueprint.network, records, left, device=self.device, progress=self.progress)
+        told = None if self.progress is None else self.progress.training(len(left))
+        runs = train_by(blueprint.recipe, blueprint.network, records, left, device=self.device, progress=told)
         trained = iter(runs) if left else iter(())
         for seed in seeds:
             if seed not in known:
@@ -270,8 +274,14 @@ class Shadows:
             ((_, extractor),) = self.extractors(case.retained.ids, [seed])
             ((_, view),) = self.seen(extractor, [RETRAINED])
             self.keep(seed, ON_ALL, view)
-            return {**found, ON_ALL: view}
-        return {**found, ON_ALL: self.read(seed, ON_ALL)}
+        else:
+            view = self.read(seed, ON_ALL)
+        self.tell()
+        return {**found, ON_ALL: view}
+
+    def tell(self) -> None:
+        if self.progress is not None:
+            self.progress.one_more()
 
     # Views on the disk
 

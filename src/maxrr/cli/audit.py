@@ -18,7 +18,6 @@ from maxrr.cli.workspaces import check_network, check_training, importing_from_h
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
-    from maxrr.audit.shadow_counts import ShadowCounts
     from maxrr.unlearning import Receipt
 
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
@@ -110,8 +109,7 @@ def audit(
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
     """
     from maxrr.audit import audit as audit_
-    from maxrr.audit import check_options, plan_audit
-    from maxrr.audit.shadow_counts import ShadowCounts
+    from maxrr.audit import check_options, plan_audit, work_of_audit
 
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
@@ -134,7 +132,7 @@ def audit(
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
             return
         if not json:
-            show.say(cost(ShadowCounts.of(shadows, bool(handed.core_tombstones))))
+            show.say(str(work_of_audit(model, handed, shadows=shadows, device=device)))
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
@@ -149,14 +147,6 @@ def audit(
         tell(result, page)
     if code := exit_code(result.finding):
         raise Stop(code)
-
-
-def cost(counts: ShadowCounts) -> str:
-    """What is going to be done, before it is."""
-    return (
-        f"Training {counts.networks} networks: {counts.with_records} with the records, {counts.retrained} without, "
-        f"and {counts.networks - counts.with_records - counts.retrained} again with the recorded seed."
-    )
 
 
 def tell_plan(found: AuditPlan, json: bool) -> None:

@@ -40,7 +40,7 @@ def claim(receipt: Receipt) -> str:
             "ends in these bytes."
         )
     if receipt.bytes_claim == "nothing":
-        return f"No bytes are claimed ({solved}): training without the records gives another model."
+        return f"No bytes are claimed ({solved})."
     if receipt.bytes_claim.startswith("retrained"):
         return (
             f"The extractor was {receipt.bytes_claim}, by the operator's own function, and the heads are exact on it "

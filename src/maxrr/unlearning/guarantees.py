@@ -1,4 +1,4 @@
-"""What a request is promised, in words that are the same on every plan and receipt."""
+"""What a request is promised: one of four guarantees, the same on every plan and receipt."""
 
 from enum import StrEnum
 
@@ -29,17 +29,3 @@ class Guarantee(StrEnum):
     def exact(self) -> bool:
         """Whether the model is the one that training without the records gives."""
         return self is not Guarantee.approximate
-
-
-MEANING = {
-    Guarantee.untouched: "none of the records shaped the model: it stays as it is, and they are erased",
-    Guarantee.refit: (
-        "the heads are those that a fit on the retained records gives; the extractor was not trained on the forgotten "
-        "ones"
-    ),
-    Guarantee.approximate: (
-        "the heads are fitted without the records, but the model is not the one that training without them gives: "
-        "an audit is due"
-    ),
-    Guarantee.retrain: "the extractor is trained again without the records, with the recorded seed, and then the heads",
-}

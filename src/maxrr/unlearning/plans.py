@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr import notebook
 from maxrr.errors import NotHere, Refused
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
-from maxrr.unlearning.guarantees import MEANING, Guarantee
+from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import keyed_hash
 from maxrr.unlearning.records import Bools
 from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
@@ -106,6 +107,31 @@ class Plan:
 
     def __str__(self) -> str:
         return f"refused: {self.refusal}" if self.refusal else f"{self.guarantee}: {self.reason}"
+
+    def _repr_html_(self) -> str:
+        work = [
+            ("trains on", f"{self.trains:,} records" if self.trains else ""),
+            ("embeds", f"{self.embeds:,} records" if self.embeds else ""),
+            ("fits", f"{self.heads:,} head{'s' * (self.heads != 1)}" if self.heads else ""),
+            ("takes about", notebook.duration(self.seconds) if self.heads or self.trains or self.embeds else ""),
+        ]
+        instead = [
+            f"{other.request.policy}, heads on {other.request.refit} records: {other.guarantee or 'refused, too'}, "
+            f"about {notebook.duration(other.seconds)}"
+            for other in self.alternatives
+        ]
+        asked = {"core": self.core, "influential": self.influential, "free": self.free}
+        asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
+        asked |= {"not in the model": self.unknown} if self.unknown else {}
+        return notebook.card(
+            f"Plan: {self.guarantee or 'refused'}",
+            notebook.shares(asked),
+            notebook.facts([
+                ("because", self.reason), ("depends on", self.conditions),
+                ("duplicates left", self.duplicates_left or ""), *work, ("instead", instead),
+            ]),
+            tone=notebook.exactness(self.guarantee),
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in types that JSON knows, for programs that show it.
@@ -243,35 +269,78 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
     """The reason in words."""
     core, left = len(request.core_rows), request.left_in_extractor
     if action is Action.nothing:
-        said = "every record asked for was forgotten before: nothing is left to do"
-        if left:
-            said += f" under this policy, while the extractor keeps what it learned from {left:,} of them"
-        if fitted.on_influential:
-            said += "; the heads stand on influential records alone, and are not those of a fit on all retained ones"
-        return said
-    if guarantee is Guarantee.untouched:
-        said = "no requested record is core or influential"
-    elif action is Action.retrain:
-        said = f"{of_the_records(core)} core"
-        if not core:
-            said = f"of the records forgotten before, {left:,} {'was' if left == 1 else 'were'} left in the extractor"
-    elif action is Action.technique:
-        said = f"{of_the_records(core)} core, and the caller's technique gave another extractor"
-    elif core:
-        said = f"{of_the_records(core)} core, and the extractor keeps what it learned from them"
-    elif left and guarantee is Guarantee.approximate:
-        said = f"the extractor keeps what it learned from {left:,} of the records asked for, forgotten before"
-    elif fitted.on_influential and request.refit == RETAINED:
-        said = "the heads stood on influential records alone, and are fitted on all retained ones again"
+        return why_nothing(left, fitted)
+    if action is Action.retrain:
+        said = f"{why_retrained(core, left)}, with the recorded seed, and the heads are fitted anew"
+    elif guarantee is Guarantee.untouched:
+        said = "no requested record is core or influential: the model stays as it is, and the records are erased"
+    elif guarantee is Guarantee.refit:
+        said = f"{which_shaped(action, found, fitted)}, and the extractor stays as it is"
     else:
-        some = found.influential
-        said = f"{of_the_records(some) if some else 'none of the records is'} influential, none is core"
-        if fitted.flat:
-            said += f" ({flat_heads.counted(len(fitted.flat))})"
-    if action is Action.influential:
-        said += "; the heads are fitted on what is left of the last full fit's influential records, not on all retained"
-    said = f"{said}: {MEANING[guarantee]}"
+        said = what_stays(action, core, left, found, fitted)
+        said += "; that is not the same as training without them, so an audit is due"
     return said if request.added is None else said + shaped(action, request, fitted)
+
+
+HEADS = {
+    Action.erase: "the heads do not depend on the records",
+    Action.move: "the heads are fitted without the records",
+    Action.more: "the heads are fitted without the old record",
+    Action.anew: "the heads are fitted on all retained records again",
+    Action.technique: "the heads are fitted without the records",
+    Action.influential: "the heads are fitted on what is left of the last full fit's influential records alone",
+}
+"""What becomes of the heads where something of the records stays in the model."""
+
+
+def why_nothing(left: int, fitted: Fitted) -> str:
+    """Why there is nothing to do, and what stays in the model all the same."""
+    said = "every requested record is forgotten already: nothing is left to do"
+    if left:
+        said += f" under this policy, but the extractor keeps what it learned from {left:,} of them"
+    if fitted.on_influential:
+        said += "; the heads stand on influential records alone, not on all retained ones"
+    return said
+
+
+def why_retrained(core: int, left: int) -> str:
+    """Which of the records are in the extractor, so that it is trained again."""
+    if core:
+        return f"{of_the_records(core)} core: the extractor is trained again without the records"
+    return f"{kept_of(left)}: it is trained again without the records"
+
+
+def which_shaped(action: Action, found: Found, fitted: Fitted) -> str:
+    """Which of the records shape the heads, and what these become without them."""
+    if action is Action.anew:
+        return "the heads stand on influential records alone: they are fitted on all retained ones again"
+    return f"{influential(found, fitted)}: the heads are those that a fit on the retained records gives"
+
+
+def influential(found: Found, fitted: Fitted) -> str:
+    """How many of the records are influential, where none is core."""
+    if not found.influential:
+        return "none of the records is core or influential"
+    flat = f" ({flat_heads.counted(len(fitted.flat))})" if fitted.flat else ""
+    return f"{of_the_records(found.influential)} influential, none is core{flat}"
+
+
+def what_stays(action: Action, core: int, left: int, found: Found, fitted: Fitted) -> str:
+    """What an answer that is not exact leaves in the model, and what becomes of the heads."""
+    if action is Action.technique:
+        return f"{of_the_records(core)} core: the caller's technique makes another extractor, and {HEADS[action]}"
+    if core:
+        them = "it" if core == 1 else "them"
+        return f"{of_the_records(core)} core: the extractor keeps what it learned from {them}, and {HEADS[action]}"
+    if left:
+        return f"{kept_of(left)}, and {HEADS[action]}"
+    return f"{influential(found, fitted)}: {HEADS[action]}"
+
+
+def kept_of(left: int) -> str:
+    """That forgotten records are still in the extractor."""
+    records = "1 record that is" if left == 1 else f"{left:,} records that are"
+    return f"the extractor keeps what it learned from {records} forgotten already"
 
 
 def shaped(action: Action, request: Request, fitted: Fitted) -> str:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
+from maxrr import notebook
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
 
@@ -244,6 +245,29 @@ class Receipt:
         if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        exact = self.guarantee.startswith("exact")
+        decided = sum(head.decided for head in self.heads)
+        asked = {"core": self.core, "influential": self.influential, "free": self.free}
+        asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
+        return notebook.card(
+            f"Receipt {self.number}: {self.guarantee}",
+            notebook.shares(asked),
+            notebook.facts([
+                ("because", self.reason),
+                ("that is", "not exact" if not exact else "exact without conditions" if not self.conditions else
+                 "exact on conditions"),
+                ("depends on", self.conditions),
+                ("records", f"{self.records_before:,} → {self.records_after:,}"),
+                ("duplicates left", self.duplicates_left or ""),
+                ("bytes claimed", f"{self.bytes_claim}; {decided} of {len(self.heads)} heads decided"),
+                ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
+                 if self.core_left_in_extractor else ""),
+                ("done", f"{self.time}, in {notebook.duration(self.seconds)}"),
+            ]),
+            tone=notebook.exactness(self.guarantee),
+        )  # fmt: skip
 
     @property
     def digest(self) -> str:

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from maxrr import notebook
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.nets import Environment
@@ -44,6 +45,8 @@ from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
 ROUNDING = 1.0 + 1e-6  # for the length of a record, which is not rounded up
+
+TONES = {Outcome.identical: notebook.GOOD, Outcome.different: notebook.BAD, Outcome.false: notebook.BAD}
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -90,6 +93,19 @@ class Replay:
 
     def __bool__(self) -> bool:
         return self.outcome == Outcome.identical
+
+    def _repr_html_(self) -> str:
+        known = Outcome(self.outcome)
+        return notebook.card(
+            f"Replay: {self.outcome}",
+            notebook.facts([
+                ("that is", known.meaning), ("contradictions", self.contradictions), ("made again", self.made_again),
+                ("differs most", f"{self.differs_most}, by {self.largest_difference:.2g}" if self.differs_most else ""),
+                ("not covered", self.not_covered), ("not compared", self.not_compared),
+                ("took", notebook.duration(self.seconds)),
+            ]),
+            tone=TONES.get(known, notebook.CARE),
+        )  # fmt: skip
 
 
 def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:

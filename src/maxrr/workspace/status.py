@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maxrr import notebook
 from maxrr.errors import WorkspaceError
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
@@ -95,6 +96,21 @@ class Status:
     source: dict[str, str]
     exports: list[Export]
     bytes: int
+
+    def _repr_html_(self) -> str:
+        return notebook.card(
+            f"{self.folder}: {self.records:,} records",
+            notebook.shares({"core": self.core, "influential": self.influential, "free": self.free}),
+            notebook.facts([
+                ("classes", f"{len(self.classes):,}, {self.decided} of {self.heads} heads decided"),
+                ("requests", self.requests), ("forgotten", self.forgotten),
+                ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
+                 if self.core_left_in_extractor else ""),
+                ("bytes claimed", self.bytes_claim), ("depends on", self.conditions or "no condition"),
+                ("model", f"{self.model_hash[:12]}…"), ("size", f"{self.bytes / 1e6:,.1f} MB"),
+            ]),
+            tone=notebook.CARE if self.core_left_in_extractor else notebook.PLAIN,
+        )  # fmt: skip
 
 
 class Counts(NamedTuple):
