@@ -215,7 +215,7 @@ class Workspace:
             last = commits.Commit.last(self._store.folder)
             if last is None or last.state <= self.state:
                 return False
-            newer = type(self).open(self._store.folder, network=self._network, read_only=True)
+            newer = type(self).open(self._store.folder, network=self._network, train=self._train, read_only=True)
             self._store, self._loaded = newer._store, newer._loaded
             return True
 
