@@ -1,6 +1,8 @@
 # Everything runs in .venv, which each target creates or updates when pyproject.toml has changed.
 PYTHON ?= python3
 BIN := .venv/bin
+# Modules are compiled when they are first imported, and that is kept; most of what is installed never is (--no-compile).
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test lint types unit package long cuda bench docs notebooks fashion-mnist format clean
 
@@ -14,7 +16,7 @@ lint: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 
 types: .venv/dev.stamp
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 unit: .venv/dev.stamp fashion-mnist
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -30,7 +32,8 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 
 # What tries more cases in `make long`, see tests/cases.py.
 THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_actions.py tests/unlearning/test_machine.py \
-	tests/cli/test_afterwards.py tests/workspace/test_disk.py tests/workspace/test_machine.py tests/workspace/test_recovery.py
+	tests/cli/test_afterwards.py tests/parallel/test_engines.py tests/workspace/test_disk.py tests/workspace/test_machine.py \
+	tests/workspace/test_recovery.py
 
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
@@ -70,16 +73,16 @@ clean:
 
 .venv/runtime.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --editable .
+	$(BIN)/python -m pip install --no-compile --editable .
 	touch $@
 
 # The development environment contains the runtime one.
 .venv/dev.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --editable '.[dev]'
+	$(BIN)/python -m pip install --no-compile --editable '.[dev]'
 	touch .venv/runtime.stamp $@
 
 .venv/docs.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --editable '.[docs]'
+	$(BIN)/python -m pip install --no-compile --editable '.[docs]'
 	touch .venv/runtime.stamp $@

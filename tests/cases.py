@@ -11,12 +11,12 @@ THOROUGH = "MAXRR_THOROUGH" in os.environ  # as in `make long`
 
 
 def examples(count: int) -> settings:
-    """A quarter of this number. What is rare or was once wrong is an `@example`, and tried always."""
-    return settings(max_examples=count if THOROUGH else max(count // 4, 10))
+    """An eighth of this number. What is rare or was once wrong is an `@example`, and tried always."""
+    return settings(max_examples=count if THOROUGH else max(count // 8, 8))
 
 
 def seeds(first: int, count: int) -> range:
-    """The same for cases that follow from a number."""
+    """A quarter of the cases that follow from a number."""
     return range(first, first + (count if THOROUGH else count // 4))
 
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile("others", deadline=None)
 settings.load_profile("others" if THOROUGH else "same")
 

@@ -55,7 +55,16 @@ PUBLIC = {
         "load",
         "train_and_test",
     },
-    "maxrr.errors": {"DataError", "MaxRRError", "NotHere", "Refused", "Stale", "WorkspaceError"},
+    "maxrr.errors": {
+        "DataError",
+        "MaxRRError",
+        "NotHere",
+        "Refused",
+        "RevocationsUnread",
+        "Revoked",
+        "Stale",
+        "WorkspaceError",
+    },
     "maxrr.files": {
         "Lock",
         "enter",
@@ -106,7 +115,15 @@ PUBLIC = {
         "is_report",
         "kinds_of",
     },
-    "maxrr.serving": {"Exported", "export_onnx"},
+    "maxrr.serving": {
+        "Exported",
+        "Revocations",
+        "Served",
+        "export",
+        "export_onnx",
+        "load",
+        "snapshot",
+    },
     "maxrr.unlearning": {
         "Action",
         "Bundle",
@@ -129,6 +146,7 @@ PUBLIC = {
     },
     "maxrr.workspace": {
         "Commit",
+        "Export",
         "NetworkMissing",
         "OlderCopyWarning",
         "OnReceipt",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -35,8 +36,12 @@ def run_python(page: Path) -> None:
     "page",
     [pytest.param(page, id=page.name, marks=[pytest.mark.long] * (page.name in TRAINING)) for page in PAGES],
 )
-def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)
+    if page.name != "README.md":
+        request.getfixturevalue("here")  # one replay in a fresh process is enough
     run_python(page)
 
 
@@ -152,6 +157,19 @@ def test_the_cost_of_durability_is_what_was_measured() -> None:
         kind, count = name.split(", ")
         times = f"{1e3 * row['durable']:.0f} ms | {1e3 * row['in_memory']:.0f} ms | {1 / row['durable']:.0f}"
         assert f"| `{kind}`, {count} record{'s' * (count != '1')} | {times} | {row['fsyncs']} |" in page
+
+
+def test_the_time_of_one_record_is_what_was_measured() -> None:
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    measured = read_json("benchmarks/serving.json")
+    names = {
+        "workspace": "`Workspace.predict`", "served, onnx": "served, `onnx`", "served, torch": "served, `torch`",
+        "snapshot of the workspace": "a snapshot of the workspace", "PyTorch alone": "the network in PyTorch alone",
+    }  # fmt: skip
+    for name, row in measured["median_seconds"].items():
+        assert f"| {names[name]} | {' | '.join(f'{1e3 * seconds:.2f} ms' for seconds in row.values())} |" in page
+    assert measured["median_seconds"]["served, onnx"]["1"] < 2e-3
+    assert measured["date"] in page
 
 
 def test_embeddings_page_says_what_was_measured() -> None:

@@ -6,7 +6,16 @@ Each is a ValueError as well, which scikit-learn and older callers expect. A hea
 
 import typing
 
-__all__ = ["DataError", "MaxRRError", "NotHere", "Refused", "Stale", "WorkspaceError"]
+__all__ = [
+    "DataError",
+    "MaxRRError",
+    "NotHere",
+    "Refused",
+    "RevocationsUnread",
+    "Revoked",
+    "Stale",
+    "WorkspaceError",
+]
 
 
 class MaxRRError(Exception):
@@ -52,3 +61,11 @@ class NotHere(Refused, DataError):  # noqa: N818
 
 class Stale(MaxRRError, ValueError):  # noqa: N818
     """A plan for a state that the model is no longer in. Nothing was changed. Plan again, and look at the new plan."""
+
+
+class Revoked(MaxRRError, ValueError):  # noqa: N818
+    """A served model that still knows what was forgotten since. Export it again from its workspace."""
+
+
+class RevocationsUnread(MaxRRError, ValueError):  # noqa: N818
+    """The list of revocations could not be read for too long, so that nobody knows whether a model may still answer."""

@@ -251,7 +251,9 @@ def test_a_whole_class_may_be_forgotten(policy):
     assert set(found.by_class) == {"kind 1"}
 
 
-@pytest.mark.parametrize(("first", "others"), [("keep-extractor", 1), ("retrain", 1)])
+@pytest.mark.parametrize(
+    ("first", "others"), [("keep-extractor", 1), pytest.param("retrain", 1, marks=pytest.mark.long)]
+)
 def test_extractors_that_saw_more_are_told_about(first, others):
     """Whether or not they saw the records of the receipt, too."""
     now = asked(CORE_IDS, core_policy=first)
@@ -371,7 +373,9 @@ def test_features_remember_what_the_head_was_made_to_forget():
     assert is_found(statistics)
 
 
-@pytest.mark.parametrize("ids", [CORE_IDS, NOT_CORE[:4]], ids=["core", "not"])
+@pytest.mark.parametrize(
+    "ids", [pytest.param(CORE_IDS, id="core"), pytest.param(NOT_CORE[:4], id="not", marks=pytest.mark.long)]
+)
 def test_a_pool_changes_nothing_but_the_work(ids):
     pool, now = ShadowPool(), asked(ids)
     alone = contents(audit(*now, shadows=FEW, attacks=("lira",)))

@@ -59,7 +59,8 @@ def visits_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fitted_visits(tmp_path_factory: pytest.TempPathFactory, visits_csv: Path) -> Path:
     folder = tmp_path_factory.mktemp("visits") / "ws"
     columns = ("--label", "state", "--id", "visit", "--subject", "person")
-    Shell()("fit", visits_csv, *columns, "--core", "full", "--epochs", 2, "--out", folder)
+    options = ("--core", "full", "--epochs", 2, "--split-by", "id")
+    Shell()("fit", visits_csv, *columns, *options, "--out", folder)
     return folder
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,16 @@ class Shell:
         assert ended.code == code, ended
         assert "Traceback" not in ended.err
         return ended
+
+
+def copy_and_unlearn(fitted: Path, place: Path, *requests: tuple[object, ...]) -> Path:
+    """A copy of a workspace that has carried out these requests, unknown to whoever has seen the workspace."""
+    folder = Path(shutil.copytree(fitted, place / "ws"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        for request in requests:
+            Shell()("unlearn", folder, *request, "--yes")
+    return folder
 
 
 def kinds(folder: Path) -> dict[str, list[Any]]:

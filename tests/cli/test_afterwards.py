@@ -58,6 +58,7 @@ def test_an_output_that_is_closed(digits: Path, how: str) -> None:
     assert subprocess.run(command("unlearn", digits, "--ids", one) + " >&- 2>&- <&-", shell=True).returncode == 2
 
 
+@pytest.mark.long
 @needs_full
 def test_nor_can_the_error(digits: Path) -> None:
     one = kinds(digits)["free"][0]

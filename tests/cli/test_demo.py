@@ -14,7 +14,7 @@ from maxrr.cli import app, demo
 from maxrr.data import Dataset
 from maxrr.progress import Progress
 from maxrr.report import Story, is_report
-from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning import MaxRR, Receipt, replaying
 from maxrr.workspace import Workspace
 
 GUARANTEES = ["exact-untouched", "exact-refit", "exact-retrain"]
@@ -45,7 +45,7 @@ def written(folder: Path, but: str = "") -> list[str]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A demo for programs in this process, with less training than people see: those run `make demo`."""
+    """A demo for programs in this process, with less training than people see: `make package` runs theirs."""
     happen, stories, folder = demo.happen, [], tmp_path_factory.mktemp("ran") / "new" / "demo"
 
     def noted(folder: Path, progress: Progress) -> Story:
@@ -55,6 +55,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as shown:
         patch.setattr(demo, "EPOCHS", 20)
         patch.setattr(demo, "happen", noted)
+        patch.setattr(replaying, "call_in_fresh_process", lambda function, *arguments, **_: function(*arguments))
         code, out = ask("--json", "--out", str(folder))
     assert code == 0
     return Ran(stories[0], folder, out, shown.getvalue())

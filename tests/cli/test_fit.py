@@ -58,7 +58,7 @@ def test_a_head_without_weights_is_a_line_of_warning(shell: Shell, tmp_path: Pat
 def test_a_head_that_cannot_be_solved_is_an_error_in_words(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise ConvergenceError("the head of class 3 is not solved")
 
     monkeypatch.setattr(LinearSVM, "fit", fails)
@@ -68,7 +68,7 @@ def test_a_head_that_cannot_be_solved_is_an_error_in_words(
 
 
 def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LinearSVM, "fit", lambda *_: 1 // 0)
+    monkeypatch.setattr(LinearSVM, "fit", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         app(["fit", "digits", "--core", "full", "--epochs", "1", "--out", str(tmp_path / "ws")])
 
@@ -111,7 +111,7 @@ def test_keys_of_a_core_by_hash(key_file: Path) -> None:
         (("--core", "hash:1.5"), 1, "1.5"),
         (("--core", "full", "--runs", 3), 2, "--runs"),
         (("--core", "full", "--core-key-file", "k"), 2, "--core-key-file"),
-        (("--core", "frozen"), 2, "--network"),
+        (("--core", "frozen"), 1, "give a network"),
         (("--core", "hash:0.5", "--core-key-file", "nowhere.key"), 1, "nowhere.key"),
         (("--network", "json:nothing"), 1, "json:nothing"),
         (("--network", "json:dumps"), 1, "json:dumps fails to make a network: TypeError"),

@@ -1,13 +1,12 @@
-"""`maxrr predict` and `maxrr export`: images and arrays, the class and what comes close; the model as a file."""
+"""`maxrr predict`: images and arrays, the class and what comes close."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.shell import Shell
 
 from maxrr.cli import inputs
 from maxrr.data import Encoding, load
@@ -59,7 +58,7 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
         ("some.csv", b"", "some.csv"),
         ("some.csv", b"age,weight\n1,many\n", "'many'"),
         ("some.csv", b"age,weight\n1\n", "some.csv"),
-        ("some.csv", b"age\n1\n", "has no column 'weight': its first line names 'age'"),
+        ("some.csv", b"age\n1\n", "has no column 'weight': its columns are 'age'"),
         ("some.csv", b"age,height,weight\n1,2,3\n", "has a column 'height', which is unknown"),
         ("some.csv", b"age,weight,age\n1,2,1\n", "names a column twice"),
         ("some.csv", b"age,weight\n1,2_0\n", "line 2, column 'weight': '2_0' is not a number"),
@@ -132,23 +131,3 @@ def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("x\n0.1\n")
     found = inputs.from_table(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), (), Encoding())
     assert found.tolist() == [[0.1]]
-
-
-# Export
-
-
-def test_export(shell: Shell, digits: Path, tmp_path: Path) -> None:
-    written = shell("export", digits, tmp_path / "model.onnx", "--json").json
-    assert written["model_hash"] == model_of(digits)
-    assert written["bytes"] == (tmp_path / "model.onnx").stat().st_size
-    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
-    shown = shell("export", digits, tmp_path / "model.onnx").out
-    assert f"model {model_of(digits)[:12]}" in shown
-
-
-def test_export_without_its_packages(
-    shell: Shell, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert "maxrr[onnx]" in shell("export", digits, tmp_path / "model.onnx", code=1).err
-    assert not (tmp_path / "model.onnx").exists()

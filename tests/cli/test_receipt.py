@@ -4,18 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, kinds
+from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
 from maxrr.unlearning import Receipt
 
 
-@pytest.fixture
-def answered(shell: Shell, digits: Path) -> Path:
-    """A workspace with two requests carried out, the second approximately."""
-    of = kinds(digits)
-    shell("unlearn", digits, "--ids", of["influential"][0], "--yes")
-    shell("unlearn", digits, "--ids", f"{of['free'][0]},{of['core'][0]}", "--policy", "keep-extractor", "--yes")
-    return digits
+@pytest.fixture(scope="module")
+def answered(fitted_digits: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with two requests carried out, the second approximately; nobody may change it."""
+    of = kinds(fitted_digits)
+    requests = (
+        ("--ids", of["influential"][0]),
+        ("--ids", f"{of['free'][0]},{of['core'][0]}", "--policy", "keep-extractor"),
+    )
+    return copy_and_unlearn(fitted_digits, tmp_path_factory.mktemp("answered"), *requests)
 
 
 def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:

@@ -1,20 +1,27 @@
 """`maxrr replay`: the outcome, what it means, and receipts that nothing can be replayed from."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, kinds
+from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
 from maxrr.unlearning import Replay
 from maxrr.workspace import Workspace
 
 
+@pytest.fixture(scope="module")
+def answered_once(fitted_digits: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with one request carried out, which nobody may change."""
+    request = ("--ids", kinds(fitted_digits)["influential"][0])
+    return copy_and_unlearn(fitted_digits, tmp_path_factory.mktemp("answered"), request)
+
+
 @pytest.fixture
-def answered(shell: Shell, digits: Path) -> Path:
-    """A workspace with one request carried out."""
-    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--yes")
-    return digits
+def answered(answered_once: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(answered_once, tmp_path / "ws"))
 
 
 def replayed(outcome: str, comparison: str = "identical") -> Replay:
@@ -45,6 +52,7 @@ def test_exit_codes(
     assert "something that it says is not so" in shell("replay", answered, "1", code=4).out
 
 
+@pytest.mark.usefixtures("here")
 def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path, tmp_path: Path) -> None:
     bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
     assert "Keep it from the public" in shell("bundle", answered, bundle).out

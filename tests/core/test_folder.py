@@ -83,6 +83,7 @@ def kill_at(folder, *patterns):
         process.wait()
 
 
+@pytest.mark.long
 def test_kill_9_again_and_again_gives_the_same_ranking(tmp_path, fitted, undisturbed):
     kill_at(tmp_path, ".lock", "run-*.npz", "votes-*.npz")
     voted = {path: path.stat().st_mtime_ns for path in tmp_path.glob("votes-*.npz")}

@@ -150,7 +150,7 @@ def test_a_folder_of_that_name_is_reached_by_a_path(entry, bare, monkeypatch):
     with pytest.raises(DataError, match="nowhere: is neither a file or folder nor one of digits, fashion-mnist, mnist"):
         load("nowhere")
     (bare / "data.xls").write_bytes(b"")
-    with pytest.raises(DataError, match=r"data\.xls: cannot be read: give an \.npz, \.csv or \.parquet file"):
+    with pytest.raises(DataError, match=r"data\.xls: cannot be read: give an \.npz, \.npy, \.csv or \.parquet file"):
         load(bare / "data.xls")
 
 

@@ -16,3 +16,9 @@ def test_up_to_2_000_samples(seed):
 def test_up_to_20_000_samples(seed):
     outcome = check(draw(seed, 20_000))
     assert not outcome.failures, "\n".join(outcome.failures)
+
+
+@pytest.mark.parametrize("seed", range(3000, 3100))
+def test_with_weights(seed):
+    outcome = check(draw(seed, 2_000, weighted=True))
+    assert not outcome.failures, "\n".join(outcome.failures)

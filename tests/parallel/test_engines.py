@@ -13,13 +13,17 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from tests.cases import some
 from tests.parallel import work
 
 from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
 from maxrr.parallel.parcels import Parcel
 from maxrr.parallel.processes import without_the_script
 
-ENGINES = [InProcess(), Threads(1), Threads(3), Threads(1, ahead=0), Processes(1), Processes(2, ahead=1)]
+ENGINES = {
+    "in-process": InProcess(), "thread": Threads(1), "threads": Threads(3), "thread-none-ahead": Threads(1, ahead=0),
+    "process": Processes(1), "processes": Processes(2, ahead=1),
+}  # fmt: skip
 
 
 def most_of(tried):
@@ -35,9 +39,9 @@ def left_behind():
     return threads + multiprocessing.active_children()
 
 
-@pytest.fixture(params=ENGINES, ids=["in-process", "thread", "threads", "thread-none-ahead", "process", "processes"])
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.long] * (name == "process")) for name in ENGINES])
 def tried(request):
-    yield request.param
+    yield ENGINES[request.param]
     assert left_behind() == []
 
 
@@ -198,7 +202,7 @@ def test_closing_does_not_wait_for_the_others():
 
 def test_closing_while_results_are_sent():
     """Larger than what a pipe holds."""
-    for _ in range(3):
+    for _ in some(1, range(3)):
         with closing(Processes(2).map(work.many_bytes, range(50))) as results:
             next(results)
     assert left_behind() == []
@@ -251,6 +255,15 @@ def test_no_process_outlives_the_caller(how, code):
     finally:
         if caller.poll() is None:
             os.killpg(caller.pid, signal.SIGKILL)
+
+
+def test_worker_processes_do_not_run_the_script_that_started_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from maxrr.parallel import Processes\nprint('script')\nprint(list(Processes(1).map(abs, [-1, -2])))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "script\n[1, 2]\n"
 
 
 def test_threads_that_start_processes_leave_the_script_in_its_place():

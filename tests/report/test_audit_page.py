@@ -29,7 +29,7 @@ HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;
 def audited() -> AuditReport:
     """An audit that really happened, of a small model with all attacks."""
     training, test = load("digits")
-    training = training.select(training.ids[:300]).in_order()
+    training = training.select(training.ids[:120]).in_order()
     model = fitted(training, epochs=2)
     ids = model.core_.ids[:12]
     receipt = model.unlearn(ids, core_policy="keep-extractor")

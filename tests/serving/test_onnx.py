@@ -17,7 +17,7 @@ from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
 from maxrr.data.fields import parts_of
 from maxrr.nets import MLP, split
-from maxrr.serving import export_onnx, onnx
+from maxrr.serving import comparing, export_onnx, onnx
 
 CORE = HashCore(0.5, key="house")
 OTHERS = "picture and table", "tokens"
@@ -146,7 +146,7 @@ def test_what_is_forgotten_while_packages_load_is_not_in_the_file(path, monkeypa
     assert path.read_bytes() == path.with_suffix(".again").read_bytes()
 
 
-@pytest.mark.parametrize("left", [3, 2])
+@pytest.mark.parametrize("left", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_a_class_that_is_forgotten_is_not_in_the_file(left, path):
     records = table(classes=4)
     model = fresh(CORE, records).fit(records)
@@ -168,6 +168,14 @@ def test_probabilities_survive_scores_far_outside(exported):
     assert np.allclose(probabilities, fitted_on("two classes").predict_proba(far), rtol=0, atol=1e-9)
 
 
+@pytest.fixture
+def written_already(exported, monkeypatch):
+    """The graph of the model of two classes, for what comes after it: writing it again takes seconds."""
+    before = exported("two classes")
+    monkeypatch.setattr(onnx, "write_graph", lambda fitted: (before.path.read_bytes(), before.opset))
+
+
+@pytest.mark.usefixtures("written_already")
 @pytest.mark.parametrize("given", [table(), table(1), table().inputs], ids=["dataset", "one", "array"])
 def test_it_is_compared_on_records_of_ones_own(given, path):
     assert export_onnx(fitted_on("two classes"), path, given).compared == len(given)
@@ -243,12 +251,13 @@ def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     assert [file.read_text() for file in path.parent.iterdir()] == ["an older file"]
 
 
+@pytest.mark.usefixtures("written_already")
 @pytest.mark.parametrize(
     ("tolerance", "message"),
     [("SCORES_TOLERANCE", "scores differ"), ("PROBABILITIES_TOLERANCE", "do not follow from its scores")],
 )
 def test_above_a_tolerance_no_file_is_left(tolerance, message, path, monkeypatch):
-    monkeypatch.setattr(onnx, tolerance, -1.0)
+    monkeypatch.setattr(comparing, tolerance, -1.0)
     with pytest.raises(ValueError, match=message):
         export_onnx(fitted_on("two classes"), path)
     assert list(path.parent.iterdir()) == []

@@ -129,8 +129,9 @@ def test_no_runs():
     assert list(influential_in([], [0, 1])) == []
 
 
+@pytest.mark.long
 def test_a_script_needs_no_guard(tmp_path):
-    """Worker processes do not run the script that started them."""
+    """Worker processes do not run the script that started them; `tests/parallel` has the engine's own test of it."""
     script = tmp_path / "script.py"
     script.write_text(
         "import numpy as np\n"

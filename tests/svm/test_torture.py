@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.cases import some
 from tests.svm.torture import FAMILIES
 from tests.svm.torture_run import check, draw
 
@@ -15,8 +16,14 @@ def test_one_draw_of_each_family(seed, family):
     assert not outcome.failures, "\n".join(outcome.failures)
 
 
+@pytest.mark.parametrize("family", ["dead_columns", "contradicting", "rank_deficient"])
+def test_one_draw_with_weights(family):
+    outcome = check(draw(60, 60, [family], weighted=True), oracle=False)
+    assert not outcome.failures, "\n".join(outcome.failures)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n", [30, 300])
+@pytest.mark.parametrize("n", some(1, [30, 300]))
 def test_families_keep_their_promises(family, n):
     for seed in (0, 1):
         X, y = FAMILIES[family](np.random.default_rng(seed), n)

@@ -43,7 +43,7 @@ def bytes_of(model):
 # What they mean
 
 
-@examples(60)
+@examples(40)
 @given(problems(most=30), st.integers(0, 2**32 - 1))
 def test_whole_weights_are_repeated_samples(problem, seed):
     """The two problems have the same exact answer, whatever C, and so the same bytes."""
@@ -183,7 +183,7 @@ def test_the_sure_way_ends_in_the_same_bytes(family):
 # Forgetting and inserting
 
 
-@examples(80)
+@examples(48)
 @given(problems(), st.data())
 def test_any_way_ends_in_the_bytes_of_a_fit(problem, data):
     """Samples leave and come back, in any order and with their weights, some of them to a model without any."""
@@ -339,4 +339,5 @@ def test_a_weight_for_a_class_that_is_not_there_is_named():
     with pytest.warns(UserWarning, match="class_weight names 'fruad'.*those here are 'fine', 'fraud'"):
         model = LinearSVM(class_weight={"fruad": 50.0}).fit(X, names)
     model.insert(X[:1] + 1.0, ["fruad"])
-    assert model.multipliers_[0].max() > 0.0
+    everything = np.concatenate([X, X[:1] + 1.0]), np.append(names, "fruad")
+    assert bytes_of(model) == bytes_of(LinearSVM(class_weight={"fruad": 50.0}).fit(*everything))

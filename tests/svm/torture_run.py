@@ -4,7 +4,8 @@
 
 A draw is a family, samples, and C. It follows from its seed, `--most`, and the families asked for; a line about a
 failure ends with the options that make the same draw again. The checks are plain NumPy and know nothing of the solver.
-The exit code is 1 if a claim was false, a head was not solved, or anything raised.
+The exit code is 1 if a claim was false, a head was not solved, or anything raised. With `--weighted` samples weigh from
+1e-3 to 1e3.
 """
 
 import argparse
@@ -38,13 +39,15 @@ class Draw:
     C: float
     X: NDArray[np.float64]
     y: NDArray[np.int64]
+    weights: NDArray[np.float64]
 
     @property
     def again(self) -> str:
-        return f"--only {self.seed} --family {self.family} --most {self.most}"
+        weighted = "" if (self.weights == 1.0).all() else " --weighted"
+        return f"--only {self.seed} --family {self.family} --most {self.most}{weighted}"
 
 
-def draw(seed: int, most: int, families: Iterable[str] = FAMILIES) -> Draw:
+def draw(seed: int, most: int, families: Iterable[str] = FAMILIES, weighted: bool = False) -> Draw:
     """The draw of this seed. Seeds in a row take families in turn."""
     names = list(families)
     rng = np.random.default_rng(seed)
@@ -52,7 +55,8 @@ def draw(seed: int, most: int, families: Iterable[str] = FAMILIES) -> Draw:
     C = float(rng.choice(PENALTIES))
     X, y = FAMILIES[names[seed % len(names)]](rng, n)
     order = rng.permutation(len(y))
-    return Draw(names[seed % len(names)], seed, most, C, X[order], y[order])
+    weights = 10.0 ** rng.uniform(-3.0, 3.0, len(y)) if weighted else np.ones(len(y))
+    return Draw(names[seed % len(names)], seed, most, C, X[order], y[order], weights)
 
 
 class Head(NamedTuple):
@@ -73,12 +77,12 @@ def heads(model: LinearSVM) -> dict[int, Head]:
     return {label: Head(w.copy(), float(b), certificate) for label, w, b, certificate in parts}
 
 
-def objective(X: NDArray, signs: NDArray, C: float, w: NDArray, b: float) -> tuple[float, float]:
-    """½|w|² + C Σ max(0, 1 − margin), and a bound on what rounding does to this number."""
+def objective(X: NDArray, signs: NDArray, C: NDArray, w: NDArray, b: float) -> tuple[float, float]:
+    """½|w|² + Σ Cᵢ max(0, 1 − marginᵢ), and a bound on what rounding does to this number."""
     slack = np.maximum(0.0, 1.0 - signs * (X @ w + b))
     sizes = np.abs(X) @ np.abs(w) + abs(b) + 1.0
-    value = 0.5 * float(w @ w) + C * float(slack.sum())
-    return value, EPS * ((X.shape[1] + 4) * C * float(sizes.sum()) + (len(signs) + X.shape[1]) * value)
+    value = 0.5 * float(w @ w) + float(C @ slack)
+    return value, EPS * ((X.shape[1] + 4) * float(C @ sizes) + (len(signs) + X.shape[1]) * value)
 
 
 @dataclass
@@ -122,10 +126,10 @@ class Checker:
             f"d={problem.X.shape[1]} C={problem.C:g}: {what} [{problem.again}]"
         )
 
-    def attempt(self, what: str, action: Callable[[], Any]) -> bool:
+    def attempt(self, what: str, action: Callable[..., Any], *given: Any) -> bool:
         """Whether the action ended. An exception is counted."""
         try:
-            action()
+            action(*given)
         except ConvergenceError as error:
             self.fail("unsolved", f"{what}: {error}")
         except Exception as error:
@@ -140,7 +144,8 @@ class Checker:
         problem = self.problem
         model = LinearSVM(problem.C)
         begin = time.perf_counter()
-        ended = self.attempt(what, lambda: model.fit(problem.X[rows], problem.y[rows]))
+        given = problem.X[rows], problem.y[rows], problem.weights[rows]
+        ended = self.attempt(what, lambda X, y, weights: model.fit(X, y, sample_weight=weights), *given)
         self.outcome.fits += 1
         self.outcome.fit_seconds = max(self.outcome.fit_seconds, time.perf_counter() - begin)
         return model if ended else None
@@ -169,8 +174,9 @@ class Checker:
             else:
                 outcome.largest_error = max(outcome.largest_error, stated.error)
             signs = np.where(y == label, 1.0, -1.0)
-            value, rounding = objective(X, signs, problem.C, head.w, head.b)
-            idle = 2.0 * problem.C * int(min(np.sum(signs > 0), np.sum(signs < 0)))
+            C = problem.C * problem.weights[rows]
+            value, rounding = objective(X, signs, C, head.w, head.b)
+            idle = 2.0 * float(min(np.sum(C[signs > 0]), np.sum(C[signs < 0])))
             if value > (1.0 + 1e-9) * idle + rounding:
                 self.fail("false_claims", f"{what}: head {label} has the objective {value!r}; w = 0 has {idle!r}")
         return found
@@ -210,14 +216,14 @@ class Checker:
         problem = self.problem
         label = int(self.rng.choice(sorted(found)))
         head = found[label]
-        signs = np.where(problem.y == label, 1.0, -1.0)
+        signs, C = np.where(problem.y == label, 1.0, -1.0), problem.C * problem.weights
         try:
-            w, b, _ = with_clarabel(problem.X, signs, problem.C)
+            w, b, _ = with_clarabel(problem.X, signs, C)
         except AssertionError:
             self.outcome.oracle = "gave up"
             return
-        ours, our_rounding = objective(problem.X, signs, problem.C, head.w, head.b)
-        theirs, their_rounding = objective(problem.X, signs, problem.C, w, float(b))
+        ours, our_rounding = objective(problem.X, signs, C, head.w, head.b)
+        theirs, their_rounding = objective(problem.X, signs, C, w, float(b))
         rounding = our_rounding + their_rounding
         failures = len(self.outcome.failures)
         if not ours <= (1.0 + 1e-6) * theirs + rounding:
@@ -270,8 +276,8 @@ class Checker:
                 self.compare(what, forgotten, theirs, kept)
             self.outcome.updates += 1
             what = f"insert {len(gone)}"
-            arriving = problem.X[gone], problem.y[gone]
-            if not self.attempt(what, lambda rows=arriving: model.insert(*rows)):
+            arriving = problem.X[gone], problem.y[gone], problem.weights[gone]
+            if not self.attempt(what, lambda X, y, weights: model.insert(X, y, sample_weight=weights), *arriving):
                 break
             numbers[gone], used = used + np.arange(len(gone)), used + len(gone)
             self.compare(what, self.look(what, model, everything), original, everything)
@@ -308,6 +314,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=2000, help=f"n is log-uniform in {LEAST} … this")
     parser.add_argument("--seed", type=int, default=0, help="draws have the seeds 1,000,000 × this and those after it")
     parser.add_argument("--family", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), metavar="NAME")
+    parser.add_argument("--weighted", action="store_true", help="samples weigh from 1e-3 to 1e3")
     parser.add_argument("--out", help="a JSON line for each draw")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no draw after this time")
     parser.add_argument("--only", type=int, metavar="SEED", help="the draw of this seed alone, with Clarabel")
@@ -318,7 +325,7 @@ def main(arguments: list[str] | None = None) -> int:
     for seed in seeds:
         if time.perf_counter() - begin > options.seconds:
             break
-        problem = draw(seed, options.most, options.family)
+        problem = draw(seed, options.most, options.family, options.weighted)
         outcome = check(problem, oracle=None if options.only is None else len(problem.y) <= 600)
         outcomes.append(outcome)
         for line in outcome.failures:

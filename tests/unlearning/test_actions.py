@@ -115,7 +115,7 @@ class Counted:
         self.count(patch, blueprint_module, "train_once", "trains", lambda network, core, *_: len(core))
         self.count(patch, blueprint_module, "embed", "embeds", lambda net, given: len(given))
         self.count(patch, heads, "resume", "moved", lambda *_: 1)
-        self.count(patch, heads, "from_scratch", "scratch", lambda samples, C, classes, engine: len(classes))
+        self.count(patch, heads, "from_scratch", "scratch", lambda samples, classes, engine: len(classes))
 
     def count(self, patch, module, name, what, number):
         inner = getattr(module, name)

@@ -52,9 +52,10 @@ def test_what_a_core_hashes_ids_with_is_stored_apart(core, stored):
 ELSEWHERE = """
 import sys
 from maxrr.data import load
-from maxrr.unlearning import Bundle, Receipt, replay
+from maxrr.unlearning import Bundle, Receipt, replay, replaying
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # this is a fresh process already
+    replaying.call_in_fresh_process = lambda function, *arguments, **_: function(*arguments)
     records, _ = load(sys.argv[1])
     bundle = Bundle.load(sys.argv[2])
     receipt = Receipt.from_json(open(sys.argv[3]).read())

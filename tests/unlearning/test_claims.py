@@ -158,7 +158,6 @@ def test_of_forgotten_rows_not_even_the_place_is_known():
 
 def test_copies_are_of_one_state():
     """While another thread erases records."""
-    import pickle
     import threading
 
     data = table()
@@ -167,7 +166,7 @@ def test_copies_are_of_one_state():
 
     def copy_it():
         while not stop.is_set():
-            copies.append(copy.deepcopy(model) if len(copies) % 2 else pickle.loads(pickle.dumps(model)))
+            copies.append(copy.deepcopy(model) if len(copies) % 2 else copy.copy(model))
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

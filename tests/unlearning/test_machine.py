@@ -183,7 +183,7 @@ class Frequently(Requests):
     core = "frequency"
 
 
-few = settings(max_examples=16 if THOROUGH else 4, stateful_step_count=8)
+few = settings(max_examples=16 if THOROUGH else 2, stateful_step_count=8)
 TestHead, TestRetrain, TestFull, TestFrequency = (
     machine.TestCase for machine in (Requests, Retraining, RetrainingAll, Frequently)
 )
@@ -193,7 +193,7 @@ del case
 
 
 @pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
-@settings(max_examples=12)
+@settings(max_examples=12 if THOROUGH else 6)
 @given(ids=st.lists(st.sampled_from(IDS), min_size=2, max_size=14, unique=True), data=st.data())
 def test_any_order_and_grouping_ends_in_the_same_bytes(policy, ids, data):
     other = data.draw(st.permutations(ids))

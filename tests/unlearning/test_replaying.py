@@ -59,7 +59,7 @@ def elsewhere(bundle, **change):
     return replace(bundle, blueprint=replace(bundle.blueprint, environment=environment))
 
 
-def test_identical():
+def test_identical(here):
     receipt, bundle, retained = retrained()
     replayed = replay(receipt, bundle, retained)
     assert (replayed.outcome, replayed.comparison) == ("identical", "identical")

@@ -119,6 +119,8 @@ def test_what_is_not_a_file_neither_hangs_nor_traces_back(used, tmp_path, kind, 
     import socket
 
     for name in contents(used):
+        if read_only and name in (".lock", ".turnstile"):
+            continue  # who reads locks nothing
         folder = copied(used, tmp_path / "workspace")
         (folder / name).unlink()
         if kind == "pipe":

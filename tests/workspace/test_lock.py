@@ -1,6 +1,7 @@
 """One process at a time works in a folder; several may read; whoever dies lets go."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from tests.workspace.problems import NEW, contents, copied, kinds
 
+from maxrr.errors import NotHere
 from maxrr.workspace import Workspace, WorkspaceError
 
 HOLDER = """
@@ -68,10 +70,9 @@ def other():
 def test_the_second_is_refused_at_once(folder, other):
     assert other.do("open", folder, "working", 0) == "done"
     before = contents(folder)
-    for reading in (False, True):
-        with pytest.raises(WorkspaceError, match=r"another process works in .*workspace") as caught:
-            Workspace.open(folder, read_only=reading)
-        assert str(folder) in str(caught.value)
+    with pytest.raises(WorkspaceError, match=r"another process works in .*workspace") as caught:
+        Workspace.open(folder)
+    assert str(folder) in str(caught.value)
     assert contents(folder) == before
     assert other.do("close") == "done"
     Workspace.open(folder).close()
@@ -105,6 +106,44 @@ def test_readers_share(folder, other, records):
                 act()
     assert contents(folder) == before
     assert other.do("close") == "done"
+
+
+def test_a_reader_comes_and_reloads_while_another_process_works(folder, other, records):
+    """Neither fails, neither waits."""
+    free = kinds(Workspace.open(folder, read_only=True).model)[2]
+    assert other.do("open", folder, "working", 0) == "done"
+    reader = Workspace.open(folder, read_only=True)
+    assert not reader.reload()
+    for number, gone in enumerate(free[:3], start=1):
+        assert other.do("unlearn", gone) == "done"
+        assert reader.status().requests == number - 1
+        assert reader.reload()
+        assert not reader.reload()
+        assert (reader.status().requests, len(list(reader.receipts()))) == (number, number)
+        assert reader.plan(free[5:6]).requested == 1
+        with pytest.raises(NotHere):
+            reader.plan_replace(gone.item(), NEW)
+    assert other.do("close") == "done"
+    assert Workspace.open(folder).content_hash_ == reader.content_hash_
+
+
+def test_what_is_open_to_work_has_the_last_state(folder):
+    with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="has the last state already"):
+        workspace.reload()
+    with Workspace.open(folder, read_only=True) as workspace:
+        pass
+    with pytest.raises(WorkspaceError, match="was closed"):
+        workspace.reload()
+
+
+def test_an_older_copy_is_not_reloaded(folder, tmp_path):
+    older = copied(folder, tmp_path / "older")
+    with Workspace.open(folder) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    reader = Workspace.open(folder, read_only=True)
+    shutil.rmtree(folder)
+    shutil.copytree(older, folder)
+    assert (reader.reload(), reader.status().requests) == (False, 1)
 
 
 def never(*_, **__):

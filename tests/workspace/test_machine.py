@@ -99,7 +99,7 @@ class KeptAll(Kept):
     policy, core = "retrain", "full"
 
 
-few = settings(max_examples=12 if THOROUGH else 3, stateful_step_count=8)
+few = settings(max_examples=12 if THOROUGH else 2, stateful_step_count=8)
 TestHead, TestRetrain, TestFull = (machine.TestCase for machine in (Kept, KeptRetraining, KeptAll))
 for case in (TestHead, TestRetrain, TestFull):
     case.settings = few

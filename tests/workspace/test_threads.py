@@ -12,7 +12,7 @@ from tests.unlearning.problems import fresh, table
 from tests.workspace.problems import HASHED, cases, copied, kinds
 
 from maxrr.svm import FlatHeadWarning
-from maxrr.workspace import Workspace, WorkspaceError
+from maxrr.workspace import Workspace, WorkspaceError, codec, rows
 
 ASKED = table().select(table().ids[:20])
 
@@ -48,7 +48,7 @@ def answer(workspace):
 
 
 def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_state(folder, records):
-    """Forty requests, by which one class goes and then half of another, with everything asked beside them."""
+    """Twenty requests, by which one class goes and then half of another, with everything asked beside them."""
     warnings.simplefilter("ignore", FlatHeadWarning)
     by_class = np.concatenate([records.ids[records.labels == label] for label in (1, 2, 0)])
     assert 20 < (records.labels == 1).sum() < 40
@@ -65,8 +65,8 @@ def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_stat
             lambda: ("receipts", len(list(workspace.receipts()))),
         ]
         with Load(*others) as load:
-            for id_ in by_class[:40]:
-                workspace.unlearn([id_], core_policy="keep-extractor")
+            for pair in by_class[:40].reshape(20, 2):
+                workspace.unlearn(pair, core_policy="keep-extractor")
                 states.add(answer(workspace))
                 labels.add(workspace.predict(ASKED).tobytes())
                 probabilities.add(workspace.predict_proba(ASKED).tobytes())
@@ -75,7 +75,7 @@ def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_stat
         known = {"scores": states, "labels": labels, "probabilities": probabilities}
         assert [what for what, *value in load.seen if what in known and value[0] not in known[what]] == []
         assert {what for what, *_ in load.seen} == {"scores", "labels", "probabilities", "plan", "status", "receipts"}
-    assert requests == 40
+    assert requests == 20
     with Workspace.open(folder) as workspace:
         assert (workspace.model_hash_, workspace.status().requests) == (final, requests)
         assert len(list(workspace.receipts())) == requests
@@ -216,6 +216,50 @@ def test_no_file_stays_open(folder, records):
             assert opened() == before + (not read_only)
             workspace.predict(records)
     assert opened() == before
+
+
+def test_readers_open_and_reload_at_any_moment_of_a_writer(folder, records):
+    """Every state that they find is one that was committed: its rows, heads and receipts belong together."""
+    long_open = Workspace.open(folder, read_only=True)
+    states = {}
+
+    def look(reader):
+        found = reader.status()
+        return found.requests, found.records, found.model_hash, found.content_hash
+
+    def open_anew():
+        with Workspace.open(folder, read_only=True) as reader:
+            return look(reader)
+
+    def reload():
+        long_open.reload()
+        return look(long_open)
+
+    with Workspace.open(folder) as writer:
+        core, influential, free = kinds(writer.model)
+        states[look(writer)] = True
+        with Load(open_anew, reload) as load:
+            for id_ in (*influential[:6], *free[:6]):
+                writer.unlearn([id_], core_policy="keep-extractor")
+                states[look(writer)] = True
+            writer.unlearn(core[:1], core_policy="retrain", records=records)
+            states[look(writer)] = True
+        assert load.wrong == []
+        assert set(load.seen) <= set(states)
+        assert len(set(load.seen)) > 2
+        assert reload() == look(writer)
+
+
+def test_a_reader_of_a_large_table_keeps_what_a_writer_erases(folder, records, monkeypatch):
+    """A map of the file would become zeros under it, and probabilities would be fitted on these."""
+    for module in (rows, codec):
+        monkeypatch.setattr(module, "LARGE", 0)
+    with Workspace.open(folder, read_only=True) as before:
+        expected = before.predict_proba(records)
+    reader = Workspace.open(folder, read_only=True)
+    with Workspace.open(folder) as writer:
+        writer.unlearn(kinds(writer.model)[0][:2], core_policy="retrain", records=records)
+    assert np.array_equal(reader.predict_proba(records), expected)
 
 
 def test_readers_beside_a_writer_have_snapshots(template, tmp_path, records):

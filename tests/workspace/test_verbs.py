@@ -75,7 +75,13 @@ def moved(extractor, core, leaving):
     return extractor
 
 
-@pytest.mark.parametrize("case", [name for name in cases() if name != "digits"])
+VARIANTS = {"hash, words", "hash, ids around zero", "full, no subjects", "frozen, float64"}  # of cases beside them
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in VARIANTS)) for name in cases() if name != "digits"],
+)
 def test_every_verb_is_that_of_the_model_in_memory(template, tmp_path, case):
     both = Both(case, copied(template(case), tmp_path / "workspace"))
     core, influential, free = kinds(both.model)
@@ -294,14 +300,15 @@ def check_without_network(workspace, records):
     assert (workspace.model_hash_, workspace.content_hash_, contents(workspace.folder)) == before
 
 
+def three_layers():
+    return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
+
+
 def test_much_is_possible_without_the_network(tmp_path, records):
     """Forgetting, too, where nothing is embedded or trained."""
 
-    def make():
-        return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
-
     folder = tmp_path / "workspace"
-    with fixed_key(), Workspace.create(folder, fresh(HASHED, records, make), records) as workspace:
+    with fixed_key(), Workspace.create(folder, fresh(HASHED, records, three_layers), records) as workspace:
         in_memory = workspace.model_with(records)
     core, influential, free = kinds(in_memory)
     for ids in (free[:2], influential[:2], core[:2]):
@@ -312,7 +319,7 @@ def test_much_is_possible_without_the_network(tmp_path, records):
         check_without_network(workspace, records.without(np.concatenate([free[:2], influential[:2], core[:2]])))
         with pytest.raises(ValueError, match="name it when opening"):
             workspace.unlearn(core[2:3], core_policy="retrain", records=records)
-    with Workspace.open(folder, network=make) as workspace:
+    with Workspace.open(folder, network=three_layers) as workspace:
         assert model_facts(workspace.model, records) == model_facts(in_memory, records)
         workspace.unlearn(core[2:3], core_policy="retrain", records=records)
         in_memory.unlearn(core[2:3], core_policy="retrain")
@@ -473,20 +480,17 @@ def test_a_network_by_name_or_by_function(tmp_path, records):
 def test_a_network_that_brings_other_weights_along_is_refused(tmp_path, records):
     """They would enter the next training as if they had been drawn."""
 
-    def plain():
-        return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
-
     def pretrained():
-        network = plain()
+        network = three_layers()
         with torch.no_grad():
             network[0].weight.copy_(torch.arange(30.0).reshape(6, 5))
         return network
 
     folder = tmp_path / "workspace"
-    Workspace.create(folder, fresh(HASHED, records, plain), records).close()
+    Workspace.create(folder, fresh(HASHED, records, three_layers), records).close()
     with pytest.raises(WorkspaceError, match="brings along other weights"):
         Workspace.open(folder, network=pretrained)
-    Workspace.open(folder, network=plain).close()
+    Workspace.open(folder, network=three_layers).close()
 
 
 def test_what_a_model_has_forgotten_stays_forgotten_in_its_workspace(tmp_path, records):

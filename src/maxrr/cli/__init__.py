@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from maxrr.cli import audit, data, demo, fit, predict, receipt, replay, reproduce, status, unlearn
+from maxrr.cli import audit, data, demo, export, fit, predict, receipt, replay, reproduce, status, unlearn
 from maxrr.cli.run import MEANING, Commands
 
 __all__ = ["app"]
@@ -51,7 +51,8 @@ app = group(
         "page": audit.page,
         "predict": predict.predict,
         "status": status.status,
-        "export": predict.export,
+        "export": export.export,
+        "revocations": export.revocations,
         "demo": demo.demo,
         "reproduce": reproduce.reproduce,
         "study": reproduce.study,

@@ -1,8 +1,7 @@
-"""`maxrr predict` and `maxrr export`: the classes of records, here or by programs without Python."""
+"""`maxrr predict`: the classes of records."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +10,7 @@ from typer import Argument
 from maxrr.cli import show
 from maxrr.cli.inputs import TABLES, records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.status import size
-from maxrr.cli.workspaces import check_network, check_outside, columns, encoding_of, opened, raw_records
+from maxrr.cli.workspaces import check_network, columns, encoding_of, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,40 +71,3 @@ def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str
     order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
     top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
     return {"record": name, "class": top[0]["class"], "top": top}
-
-
-def export(
-    workspace: Folder,
-    file: Annotated[Path, Argument(metavar="FILE", help="The ONNX file to write.")],
-    source: Source = None,
-    network: Network = None,
-    wait: Wait = WAIT,
-    json: Json = False,
-) -> None:
-    """Write the model as an ONNX file: records in; scores, probabilities and classes out.
-
-    The file is compared with the model before it is written. It is a copy, which later requests do not reach: export
-    again after `maxrr unlearn`. Needs the packages of the extra called onnx.
-
-    Examples:
-
-        maxrr export ws/ model.onnx
-    """
-    from maxrr.serving import export_onnx
-
-    with opened(workspace, wait, network=network, read_only=True) as found:
-        check_network(found)
-        check_outside(file, found)
-        if found.needs_records:  # probabilities are of all retained records
-            with show.progress() as progress:
-                model = found.model_with(raw_records(found, source, progress))
-        else:
-            model = found.model
-        written = export_onnx(model, file)
-    if json:
-        show.json(asdict(written) | {"path": str(written.path)})
-        return
-    show.say(
-        f"Wrote {written.path}, {size(written.bytes)}: model {written.model_hash[:12]}…, ONNX opset {written.opset}. "
-        f"On {written.compared:,} records its probabilities are the model's to {written.probabilities_difference:.0e}."
-    )

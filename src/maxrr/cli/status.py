@@ -35,6 +35,7 @@ def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
     else:
         tell(status)
         tell_requests(status, receipts)
+        tell_exports(status)
 
 
 def entry(receipt: Receipt) -> dict[str, Any]:
@@ -106,6 +107,22 @@ def tell_requests(status: Status, receipts: list[Receipt]) -> None:
     ]
     caption = f"The receipts are in {show.near(status.folder)}/receipts."
     show.table(("request", "time (UTC)", "records", "guarantee"), rows, numbers=("request", "records"), caption=caption)
+
+
+def tell_exports(status: Status) -> None:
+    """Which copies of the model are out of date, and what to do about them."""
+    old = [export for export in status.exports if export.out_of_date and not export.replaced]
+    if not old:
+        return
+    rows = [
+        (show.near(export.path), export.kind, export.time[:16].replace("T", " "), "yes" if export.revoked else "no")
+        for export in old
+    ]
+    caption = (
+        f"These copies are not the model that is here. Export again (`maxrr export {show.near(status.folder)} …`), "
+        "bring the new ones to where the old ones are used, and then publish the list that `maxrr revocations` makes."
+    )
+    show.table(("out of date", "kind", "made (UTC)", "knows what was forgotten"), rows, caption=caption)
 
 
 def size(count: int) -> str:

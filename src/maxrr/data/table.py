@@ -40,7 +40,7 @@ class Columns:
         for name, usual in ((self.label, None), (self.id, "id"), (self.subject, "subject"), (self.weight, None)):
             if name is not None and name not in header and name != usual:
                 raise DataError(
-                    f"has no column {name!r}: its first line names {named}. Say which is the label, id or subject"
+                    f"has no column {name!r}: its columns are {named}. Say which is the label, id or subject"
                 )
         there = self.id is not None and self.id in header
         check_ids_from(there, self.ids_from, f"the column {self.id or 'id'!r}, or another by id=… (--id)")
@@ -74,15 +74,15 @@ def places_of(header: Sequence[str], others: Collection[str], columns: Sequence[
     """Where the columns of inputs stand."""
     named = ", ".join(map(repr, header)) or "nothing"
     if len(set(header)) < len(header):
-        raise DataError(f"names a column twice: its first line names {named}")
+        raise DataError(f"names a column twice: its columns are {named}")
     if columns is None:
         places = [place for place, name in enumerate(header) if name not in others]
         if not places:
-            raise DataError(f"has no inputs: its first line names {named}")
+            raise DataError(f"has no inputs: its columns are {named}")
         return places
     missing = [name for name in columns if name not in header]
     if missing:
-        raise DataError(f"has no column {', '.join(map(repr, missing))}: its first line names {named}")
+        raise DataError(f"has no column {', '.join(map(repr, missing))}: its columns are {named}")
     unknown = [name for name in header if name not in columns and name not in others]
     if unknown:
         wanted = ", ".join(map(repr, columns))

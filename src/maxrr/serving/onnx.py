@@ -12,7 +12,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,71 +21,45 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.data.fields import are_several, by_place, described, fields_of, packed, parts_of
 from maxrr.files import write_atomically
 from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.splitting import Extractor
+from maxrr.serving.comparing import compare, probes_of, reason
+from maxrr.serving.computing import INPUT, OUTPUTS, fed, input_names
+from maxrr.serving.exported import Exported, Origin
+from maxrr.serving.folders import ONNX
 from maxrr.svm.calibration import LARGEST_SCORE
+from maxrr.unlearning import MaxRR
 from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.model import MaxRR, unlabelled
 from maxrr.unlearning.state import Fitted
+from maxrr.workspace import Workspace
 
-INPUT, OUTPUTS = "records", ("scores", "probabilities", "label")
 CLASSES, MODEL_HASH = "maxrr.classes", "maxrr.model_hash"  # what the file says of itself
 BATCH = 256  # records that onnxruntime gets at a time
 
-# Features are float32 sums in another order: a score may be off by this share of the absolute values it is the sum of.
-# Probabilities are float64 from there on.
-SCORES_TOLERANCE = 1e-4
-PROBABILITIES_TOLERANCE = 1e-9
 
-
-@dataclass(frozen=True)
-class Exported:
-    """A file that was written, and how it was compared with the model.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    bytes : int
-        Its size.
-    opset : int
-        The version of the ONNX operators in it.
-    model_hash : str
-        Of the model that it was made from, as `MaxRR.model_hash_`; the file names it, too.
-    compared : int
-        On how many records model and file were compared.
-    scores_difference, probabilities_difference : float
-        The largest absolute differences over these records.
-    """
-
-    path: Path
-    bytes: int
-    opset: int
-    model_hash: str
-    compared: int
-    scores_difference: float
-    probabilities_difference: float
-
-
-def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None = None) -> Exported:
+def export_onnx(
+    model: MaxRR | Workspace, path: str | Path, records: Dataset | Inputs | None = None, *,
+    training: Dataset | None = None,
+) -> Exported:  # fmt: skip
     """Write a fitted model as an ONNX file.
 
     The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Where these have several
     inputs, the graph does, too: under the names of the network's arguments, or `records_0`, `records_1` and so on
-    where it takes them by place. Its outputs are
-    `scores`, as of `decision_function`; `probabilities` (n, classes), as of `predict_proba`; and `label` (n), an index
-    into the class names. The metadata holds the names in JSON as `maxrr.classes`, and `maxrr.model_hash`.
+    where it takes them by place. Its outputs are `scores`, as of `decision_function`; `probabilities` (n, classes), as
+    of `predict_proba`; and `label` (n), an index into the class names. The metadata holds the names in JSON as
+    `maxrr.classes`, and `maxrr.model_hash`.
 
     Parameters
     ----------
-    model : MaxRR
-        The fitted model. That of a workspace is `Workspace.model`.
+    model : MaxRR or Workspace
+        The fitted model, or the workspace that it lives in, which then notes the export: `Workspace.exports`.
     path : str or Path
         The file. One that is there is replaced in one step, and only after the comparison.
     records : Dataset or array, optional
         What to compare on. Without them some are made up.
+    training : Dataset, optional
+        The raw records that the model was fitted on, for a workspace that `needs_records`.
 
     Returns
     -------
@@ -99,23 +72,15 @@ def export_onnx(model: MaxRR, path: str | Path, records: Dataset | Inputs | None
         A package is missing, the network cannot be written as a graph, or the graph computes something else.
     """
     check_installed()
-    with model._lock:  # the records must stay for as long as probabilities are fitted on them
-        fitted = model._fitted
-        fitted.platt()
-    shape, dtype = fitted.records.shape, fitted.records.dtype
-    probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
-    content, opset = write_graph(fitted)
-    try:
-        features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
-    except Exception as error:
-        if records is not None:
-            raise
-        raise ValueError(
-            f"the extractor does not take made-up records ({reason(error)}): pass some of your own, records=…"
-        ) from error
-    scores, probabilities = compare(fitted, features, compute(content, probes))
+    origin = Origin.of(model, training)
+    probes, features = probes_of(origin.fitted, records)
+    content, opset = write_graph(origin.fitted)
+    scores, probabilities = compare(origin.fitted, features, compute(content, probes))
+    export = origin.noted("onnx", path)
     write_atomically(path, content)
-    return Exported(Path(path), len(content), opset, fitted.model_hash, len(probes), scores, probabilities)
+    return Exported(
+        Path(path), len(content), ONNX, opset, origin.fitted.model_hash, export, len(probes), scores, probabilities
+    )
 
 
 def check_installed() -> None:
@@ -214,17 +179,6 @@ def write_graph(fitted: Fitted) -> tuple[bytes, int]:
         raise ValueError(f"the network cannot be written as an ONNX graph: {reason(error)}") from error
 
 
-def input_names(dtype: np.dtype[Any]) -> list[str]:
-    """What the graph calls its inputs."""
-    if dtype.names is None:
-        return [INPUT]
-    if by_place(dtype.names):
-        return [f"{INPUT}_{name}" for name in dtype.names]
-    if taken := set(dtype.names) & set(OUTPUTS):
-        raise ValueError(f"an output of the graph is called {taken.pop()!r}, as is an input of the network: rename it")
-    return list(dtype.names)
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """The exporter warns of its own insides and of packages nobody asked for. The comparison says more."""
@@ -239,46 +193,6 @@ def quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def reason(error: BaseException) -> str:
-    """The first line of what went wrong first."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return (str(error).strip() or repr(error)).splitlines()[0]
-
-
-# The comparison
-
-
-def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records of a type and shape: random ones, always the same, and the outermost.
-
-    Integers may be places in a table of any length: all of them are zeros and ones, and booleans nearly all true.
-    """
-    if dtype.names is not None:
-        return packed({name: made_up(size, kind) for name, (kind, size) in fields_of(dtype).items()})
-    rng = np.random.default_rng(0)
-    if dtype.kind in "ib":
-        return (rng.random((64, *shape)) < (0.5 if dtype.kind == "i" else 0.9)).astype(dtype)
-    if dtype == np.uint8:
-        extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
-        return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
-    scales = np.repeat([0.0, 0.1, 1.0, 10.0], [1, 21, 21, 21])
-    normal = rng.standard_normal((len(scales), *shape))
-    return np.asarray(normal * scales.reshape(-1, *(1 for _ in shape)), dtype)
-
-
-def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records to compare on as an array of the model's type and shape."""
-    given = records.inputs if isinstance(records, Dataset) else records
-    array = packed(given) if are_several(given) else np.asarray(given)
-    if array.shape[1:] != shape or array.dtype != dtype or not len(array):
-        raise ValueError(
-            f"the records to compare on are {len(array)} of {described(array.dtype, array.shape[1:])}, but the model "
-            f"takes one or more of {described(dtype, shape)}"
-        )
-    return array
-
-
 def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     """The graph's outputs by onnxruntime: first one record alone, then many at a time."""
     import onnxruntime
@@ -290,30 +204,3 @@ def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
     except Exception as error:
         raise ValueError(f"onnxruntime cannot compute the graph: {reason(error)}") from error
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
-
-
-def fed(records: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Records as the graph gets them."""
-    parts = (np.array(part, order="C") for _, part in parts_of(records))  # fields lie between others, unaligned
-    return dict(zip(input_names(records.dtype), parts, strict=True))
-
-
-def compare(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
-    """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
-    scores, probabilities, label = outputs
-    heads, platt = fitted.heads, fitted.platt()
-    ours = heads.decision_function(features)
-    off = largest(scores - ours)
-    allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(heads.coef_.T) + np.abs(heads.intercept_))
-    if not off <= allowed:
-        raise ValueError(f"the graph's scores differ from the model's by {off:.3g}, and {allowed:.3g} is rounding")
-    own = largest(probabilities - platt.probabilities(scores))
-    best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-    if not own <= PROBABILITIES_TOLERANCE or not np.array_equal(label, best):
-        raise ValueError(f"the graph's probabilities or labels do not follow from its scores: they differ by {own:.3g}")
-    return off, largest(probabilities - platt.probabilities(ours))
-
-
-def largest(values: NDArray[Any]) -> float:
-    """The largest absolute value; NaN if there is one."""
-    return float(np.abs(values).max())

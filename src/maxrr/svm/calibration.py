@@ -4,7 +4,8 @@ Each head gets a sigmoid, fitted by maximum likelihood to the labels; the sigmoi
 The paper's membership inference (`alg:mia`) compares the cross-entropies of these probabilities.
 
 The order of the samples does not change a byte of the result: each head sorts its (score, label) pairs, and equal pairs
-are interchangeable. Sums are NumPy's pairwise ones; no BLAS, hence no threads.
+are interchangeable. Sums are NumPy's pairwise ones; no BLAS, hence no threads. Weights of samples and classes do not
+enter: probabilities are about the samples as often as they occur.
 
 References
 ----------

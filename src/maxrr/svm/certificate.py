@@ -1,6 +1,6 @@
 """What is proved about one head.
 
-The head minimises P(w, b) = ½|w|² + C Σ max(0, 1 − mᵢ) with margins mᵢ = yᵢ(w·xᵢ + b), yᵢ = ±1. In exact arithmetic
+The head minimises P(w, b) = ½|w|² + Σ Cᵢ max(0, 1 − mᵢ) with margins mᵢ = yᵢ(w·xᵢ + b), yᵢ = ±1. In exact arithmetic
 its w is unique, and b is the point nearest to zero of the interval of optimal ones. `enclosure.py` proves how far from
 it the published numbers can be; docs/svm.md has the proof on a page.
 """
@@ -21,8 +21,8 @@ class Certificate:
     Attributes
     ----------
     decided
-        Whether w and b are the canonical bytes (`rounding.py`): any other decided computation for the same samples
-        and the same C ends in the same ones, whatever its start, order, processor or number of threads.
+        Whether w and b are the canonical bytes (`rounding.py`): any other decided computation for the same samples,
+        weights and C ends in the same ones, whatever its start, order, processor or number of threads.
     weight_error
         The published w is no further from the exact one than this, by the length of their difference.
     bias_error

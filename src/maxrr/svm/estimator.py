@@ -68,7 +68,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     For each class it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
     of its class; two classes share one head. It keeps a copy of the samples, so that `forget` and `insert`
     can move the solution when samples leave or arrive. Their result equals that of `fit` on the remaining samples and
-    their weights in any order, byte for byte wherever the certificate is `decided`.
+    their weights in any order, byte for byte wherever the certificate is `decided`. A pickle of it holds the samples,
+    too: what is forgotten later stays in that file.
 
     Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
     the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
@@ -488,7 +489,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 warnings.warn(
                     f"the head of class {label!r} has weights of zero: under the hinge loss no linear function of "
                     "these features is better than a constant, whatever C, and every record is influential in "
-                    "it. Features that tell the class apart better would help",
+                    "it. Features that tell the class apart better would help, or a `class_weight` above 1 for it",
                     FlatHeadWarning,
                     stacklevel=3,
                 )

@@ -44,7 +44,7 @@ class Penalties:
 
     def erase(self, rows: Ints) -> None:
         """Overwrite what is known of some samples."""
-        self.weights[rows] = self.bounds[rows] = 1.0
+        self.weights[rows] = self.bounds[rows] = 1.0  # not zero: nothing divides by it, or takes it for absent
 
     def copied(self) -> "Penalties":
         """The same in memory of their own."""

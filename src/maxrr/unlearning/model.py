@@ -144,8 +144,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> labels = np.arange(200) % 2
         >>> embeddings = rng.normal(size=(200, 16)).astype(np.float16) + labels[:, None]
         >>> model = MaxRR.on_features().fit(embeddings, labels, ids=np.arange(1000, 1200))
-        >>> model.unlearn([1000, 1001]).guarantee
-        'exact-refit'
+        >>> model.unlearn([1000, 1001]).records_after
+        198
         """
         return cls(NoNetwork(), Frozen(), C=C, class_weight=class_weight)
 
@@ -670,14 +670,28 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return lock_of(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles hold: one state, even if another thread erases records meanwhile."""
+        """What a pickle holds: the parameters of a model that is not fitted. A fitted one is refused."""
+        if self.__sklearn_is_fitted__():
+            raise TypeError(
+                "a fitted MaxRR is not pickled: it holds the training records, and a file of them would keep what is "
+                "forgotten later. Keep it in a maxrr.workspace.Workspace, hand out predictions with "
+                "maxrr.serving.export(model, folder) and what a replay needs with model.bundle(); copy.deepcopy copies "
+                "it in memory"
+            )
+        return self._copied()
+
+    def _copied(self) -> dict[str, Any]:
+        """One state, even if another thread erases records meanwhile."""
         with self._lock:
             found = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
             return copy.deepcopy(found)
 
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         made = type(self).__new__(type(self))
-        made.__dict__.update(self.__getstate__())
+        made.__dict__.update(self._copied())
         return made
 
     @property

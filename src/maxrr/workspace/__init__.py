@@ -7,6 +7,7 @@ from maxrr.errors import WorkspaceError
 
 __all__ = [
     "Commit",
+    "Export",
     "NetworkMissing",
     "OlderCopyWarning",
     "OnReceipt",
@@ -22,6 +23,7 @@ __all__ = [
 if typing.TYPE_CHECKING:
     from maxrr.workspace.commits import Commit
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
+    from maxrr.workspace.exports import Export
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.status import Overview, Status, overview
@@ -29,6 +31,7 @@ if typing.TYPE_CHECKING:
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "errors": ("NetworkMissing", "TrainingMissing"),
+        "exports": ("Export",),
         "records": ("OnReceipt", "RecordKind"),
         "commits": ("Commit",),
         "seen": ("OlderCopyWarning",),

@@ -9,11 +9,12 @@ import hashlib
 import mmap
 import os
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import enter, flush_folder, overwrite
+from maxrr.files import Lock, enter, flush_folder, overwrite
 from maxrr.workspace import commits, ownership, seen
 from maxrr.workspace.commits import PARTS, Root
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
@@ -31,8 +32,13 @@ from maxrr.workspace.names import (
 from maxrr.workspace.ownership import Marker
 from maxrr.workspace.seen import Seen
 
-PATIENCE = 5.0  # seconds
+PATIENCE, PAUSE = 10.0, 0.02  # seconds that a reader tries beside one who works, and between two tries
+TRIES = 3  # to read one state: if it fails more often, the files are not as they were written
 MAY_NOT = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class InUse(WorkspaceError):  # noqa: N818
+    """Somebody else works in the folder."""
 
 
 class Folder:
@@ -42,16 +48,20 @@ class Folder:
     ----------
     folder
     read_only : bool
-        Read all of it, and let go of it: what is read stays as it was. Several processes may read at once.
+        Read all of it, beside whoever works in it: what is read stays as it was.
     wait : float
         Seconds to wait for another process that works in it.
     """
+
+    maps_large_tables = True  # instead of reading them into memory
 
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
         self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only, self.wait = read_only, wait
         ownership.check_private(self.folder)
-        self.enter(shared=read_only, wait=wait)
+        self.lock: Lock | None = None
+        if not read_only:
+            self.enter(shared=False, wait=wait)
         self.token = ""
         self.root: Root | None = None
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
@@ -65,7 +75,7 @@ class Folder:
         try:
             self.lock = enter(self.folder / LOCK, self.folder / TURNSTILE, shared=shared, wait=wait)
         except BlockingIOError:
-            raise WorkspaceError(
+            raise InUse(
                 f"another process works in {self.folder}, or this one has it open already: wait, or close it. Nothing "
                 "was changed"
             ) from None
@@ -76,7 +86,8 @@ class Folder:
 
     def close(self) -> None:
         """Let others in."""
-        self.lock.release()
+        if self.lock is not None:
+            self.lock.release()
 
     # Reading
 
@@ -85,53 +96,91 @@ class Folder:
 
         Who only reads does so, too: until it is done, what was forgotten may still be there.
         """
-        found = self.read()
-        if self.read_only and (self.owes() or self.leftovers()):
-            found = self.finish_for_others()
-        elif not self.read_only:
-            self.finish()
         if self.read_only:
-            self.lock.release()
+            found = self.read_beside_others()
+            return self.finish_for_others() if self.is_unfinished() else found
+        found = self.read()
+        self.finish()
         return found
+
+    def read_beside_others(self) -> Root:
+        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone or overwritten.
+
+        As long as the root stays, every file that it names stays as it is, except that a receipt is moved once.
+        """
+        until = time.monotonic() + max(self.wait, PATIENCE)
+        tries_of: dict[int, int] = {}
+        while True:
+            state = Root.read(self.folder).state
+            tries_of[state] = tries_of.get(state, 0) + 1
+            try:
+                return self.read()
+            except (WorkspaceError, FileNotFoundError):
+                if tries_of[state] == TRIES or time.monotonic() > until:
+                    raise
+            time.sleep(PAUSE)
+
+    def is_unfinished(self) -> bool:
+        """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
+        try:
+            return self.owes() or bool(self.leftovers())
+        except FileNotFoundError:  # somebody is at it
+            return True
 
     def read(self) -> Root:
         """What was committed last, if all of it is as it was written. Changes nothing."""
+        before = seen.latest(Root.read(self.folder).token)  # first: somebody may go on at any moment
+        self.then = Seen(before.state, max(before.receipts, self.last_receipt()))
         self.root = found = Root.read(self.folder)
         marker = Marker.read(self.folder)
         if marker is not None and marker.token != found.token:
             raise damaged(self.folder / MARKER, "it is of another workspace")
         self.token = found.token
-        self.content = found.rows.read(self.folder)
+        # The small files first: the less time passes until the last, the less likely is a commit meanwhile.
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
+        self.content = found.rows.read(self.folder, may_map=self.maps_large_tables)
         check_folder(self.folder / RECEIPTS)
         self.ranking()
         receipts = [
             check_hash(self.receipt_file(number), digest) for number, digest in enumerate(found.receipts, start=1)
         ]
         self.receipts = receipts if self.read_only else []
-        before = seen.latest(self.token)  # now: later, somebody else may have gone on
-        self.then = Seen(before.state, max(before.receipts, self.last_receipt()))
         return found
 
     def finish_for_others(self) -> Root:
-        """Finish what a process that was killed has left, although we only came to read."""
-        self.lock.release()
+        """Finish what a process that was killed has left, although we only came to read.
+
+        Whoever holds the lock is alive, and finishes it: what was read is then as good as what it will leave.
+        """
+        assert self.root is not None
         try:
-            self.enter(shared=False, wait=max(self.wait, PATIENCE))  # others who read are soon gone
+            if not self.is_alone(shared=False):
+                return self.root
             found = self.read()
             self.finish()
         except OSError as error:
             if error.errno not in MAY_NOT:
                 raise
-            self.lock.release()
-            self.enter(shared=True, wait=max(self.wait, PATIENCE))
+            if not self.is_alone(shared=True):
+                return self.root
             found = self.read()
             if self.owes():
                 raise WorkspaceError(
                     f"the last request in {self.folder} was carried out, and erasing what it forgot is pending: "
                     f"{owner(self.folder)}, who may write there, must open it, as with maxrr status"
                 ) from None
+        finally:
+            self.close()
         return found
+
+    def is_alone(self, *, shared: bool) -> bool:
+        """Whether nobody works in the folder; then the lock is held."""
+        self.close()
+        try:
+            self.enter(shared=shared, wait=0.0)
+        except InUse:
+            return False
+        return True
 
     def checked(self, name: str, known: Root) -> bytes:
         """The content of a file that the root names."""

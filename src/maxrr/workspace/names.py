@@ -11,7 +11,8 @@ PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = (
 FORMERLY = {"head.safetensors": HEADS, "forgotten.bin": TOMBSTONES}  # what these were called up to version 3
 ROWS, RECEIPT, RANKING = "rows.bin", "receipt.json", "ranking"  # a receipt that is not handed out yet
 LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
-ROOT, MARKER, LOCK, TURNSTILE, RECEIPTS = "workspace.json", ".maxrr", ".lock", ".turnstile", "receipts"
+ROOT, MARKER, LOCK, TURNSTILE = "workspace.json", ".maxrr", ".lock", ".turnstile"
+RECEIPTS, EXPORTS = "receipts", "exports"
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 
 

@@ -135,11 +135,14 @@ class Rows:
         finally:
             os.close(descriptor)
 
-    def read(self, folder: Path) -> bytearray | mmap.mmap:
-        """The bytes of the table, if it is the one that was written: a copy, or of a large one a private map."""
+    def read(self, folder: Path, *, may_map: bool = True) -> bytearray | mmap.mmap:
+        """The bytes of the table, if it is the one that was written: a copy, or of a large one a private map.
+
+        What others erase in the file is erased in a map, too: who keeps it beside them needs a copy.
+        """
         path = folder / self.file
         size = self.layout.size
-        kept = copied_or_mapped(path, self.count * size)
+        kept = copied_or_mapped(path, self.count * size, may_map)
         clear(kept, size, self.erased)
         for number, digest in enumerate(self.blocks):
             first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
@@ -148,9 +151,9 @@ class Rows:
         return kept
 
 
-def copied_or_mapped(path: Path, size: int) -> bytearray | mmap.mmap:
+def copied_or_mapped(path: Path, size: int, may_map: bool) -> bytearray | mmap.mmap:
     """The first bytes of a file, which can be changed here without changing the file."""
-    if size > LARGE and not path.is_symlink() and path.is_file() and path.stat().st_size >= size:
+    if may_map and size > LARGE and not path.is_symlink() and path.is_file() and path.stat().st_size >= size:
         with open_regular(path) as file:
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
     content = content_of(path)

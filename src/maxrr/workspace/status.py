@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxrr import notebook
+from maxrr.errors import WorkspaceError
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of
-from maxrr.workspace.commits import HEADS, NAME, TOMBSTONES, Root, missing
+from maxrr.workspace.commits import HEADS, NAME, SECRETS, TOMBSTONES, Root, missing
 from maxrr.workspace.errors import damaged
+from maxrr.workspace.exports import Export, judged, notes_in, state_under
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import ALIVE, CORE, HELD
 
@@ -28,6 +30,8 @@ class Status:
     ----------
     folder : str
         The folder.
+    token : str
+        What names the workspace among others, as `Workspace.token`.
     records : int
         How many records there are: the sum of the next three.
     core, influential, free : int
@@ -63,11 +67,14 @@ class Status:
         The hash of the retained records, as `MaxRR.content_hash_`.
     source : dict of str to str
         Where the records come from, as `Workspace.create` was told.
+    exports : list of Export
+        The copies of the model that were made for others, from the first; those that are out of date say so.
     bytes : int
         The size of all files together.
     """
 
     folder: str
+    token: str
     records: int
     core: int
     influential: int
@@ -87,6 +94,7 @@ class Status:
     model_hash: str
     content_hash: str
     source: dict[str, str]
+    exports: list[Export]
     bytes: int
 
     def _repr_html_(self) -> str:
@@ -166,12 +174,22 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         found = files.open()
         files.look_back()
         try:
-            status = status_of(found, files.folder, counted(found, files))
+            counts = counted(found, files)
+            of = state_under(bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), *hashes_in(found.facts))
+            receipts = tuple(Receipt.from_json(content.decode()) for content in files.receipts)
+            status = status_of(found, files.folder, counts, judged(notes_in(files.folder), of, receipts))
+        except WorkspaceError:
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
             raise damaged(files.folder / NAME, f"it does not describe a model ({error})") from None
-        return Overview(status, tuple(Receipt.from_json(content.decode()) for content in files.receipts))
+        return Overview(status, receipts)
     finally:
         files.close()
+
+
+def hashes_in(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The hashes of the model and of its records."""
+    return facts["model_hash"], facts["content_hash"]
 
 
 def counted(found: Root, files: Folder) -> Counts:
@@ -214,7 +232,7 @@ class Chosen(NamedTuple):
     recipe_facts: Mapping[str, Any]
 
 
-def status_of(found: Root, folder: Path, counts: Counts) -> Status:
+def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) -> Status:
     """The status of the workspace in a folder: all but the counts is on its root."""
     facts = found.facts
     core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
@@ -233,7 +251,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         "data that brings it back, and tell nothing to those who do not hold the record"
     )
     return Status(
-        folder=str(folder), records=counts.records, core=counts.core, influential=counts.influential,
+        folder=str(folder), token=found.token, records=counts.records, core=counts.core, influential=counts.influential,
         free=counts.records - counts.core - counts.influential, classes=counts.classes,
         requests=len(found.receipts), forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
@@ -241,7 +259,7 @@ def status_of(found: Root, folder: Path, counts: Counts) -> Status:
         bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
-        bytes=bytes_in(folder),
+        exports=exports, bytes=bytes_in(folder),
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ class Store(Folder):
 
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
         super().__init__(folder, read_only=read_only, wait=wait)
+        self.maps_large_tables = not read_only
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
 
     def read(self) -> Root:

@@ -32,6 +32,7 @@ from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
+from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
@@ -154,10 +155,10 @@ class Workspace:
             The training function that the model was fitted with, where it was with one, for the same reason. Whatever
             does not train the extractor again does without.
         read_only : bool
-            Whether to take a snapshot, for predictions, plans and replays: everything is read at once, and others can
-            work in the folder afterwards. False by default.
+            Whether to take a snapshot, for predictions, plans and replays: everything is read at once. Others may be
+            working in the folder, before, meanwhile and afterwards. `reload` takes a later state. False by default.
         wait : float
-            Seconds to wait for another process that works in it; 0 by default.
+            Seconds to wait for another process that works in it; 0 by default. A snapshot waits for nobody.
 
         Returns
         -------
@@ -186,6 +187,34 @@ class Workspace:
             workspace.close()
             raise
         return workspace
+
+    def reload(self) -> bool:
+        """Take the state that was committed last, in a snapshot (`open` with `read_only`).
+
+        Nobody is kept out or waited for, as in `open`. Predictions go on meanwhile, with the state before. If something
+        is raised, the snapshot stays as it was. An older copy of the folder, which somebody has put back, is not taken.
+
+        Returns
+        -------
+        bool
+            Whether there was a newer one.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The workspace was opened to work in it, so that it has the last state; it was closed; or a file is not as it
+            was written.
+        """
+        with self._lock:
+            if not self._store.read_only:
+                raise WorkspaceError(f"{self._store.folder} is open to work in it, and so has the last state already")
+            assert self._model is not None  # or it was closed
+            last = commits.Commit.last(self._store.folder)
+            if last is None or last.state <= self.state:
+                return False
+            newer = type(self).open(self._store.folder, network=self._network, train=self._train, read_only=True)
+            self._store, self._loaded = newer._store, newer._loaded
+            return True
 
     def close(self) -> None:
         """Let others work in the folder. This workspace cannot be used any more; open it again."""
@@ -571,6 +600,18 @@ class Workspace:
         return self._store.folder
 
     @property
+    def token(self) -> str:
+        """What names this workspace among others: 16 letters, drawn when it was made, and in the names of its files."""
+        return self._store.token
+
+    @property
+    def state(self) -> int:
+        """How often something was committed, as `Commit.state`: it grows with every fit and every request."""
+        with self._lock:
+            assert self._store.root is not None
+            return self._store.root.state
+
+    @property
     def source(self) -> dict[str, str]:
         """Where the records come from, as `create` was told."""
         assert self._store.root is not None
@@ -722,8 +763,63 @@ class Workspace:
         """
         with self._lock:
             counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
+            exports = self.exports()
             assert self._store.root is not None
-            return status_of(self._store.root, self.folder, counts)
+            return status_of(self._store.root, self.folder, counts, exports)
+
+    # Copies for others
+
+    def exports(self) -> list[Export]:
+        """The copies of the model that were made for others.
+
+        Returns
+        -------
+        list of Export
+            From the first. Those that are out of date say so.
+        """
+        with self._lock:
+            notes, fitted = notes_in(self.folder), self._fitted
+            now = state_under(fitted.key, fitted.model_hash, fitted.records.content_hash)
+            return judged(notes, now, self.receipts() if notes else ())
+
+    def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
+        """Note that a copy of the model is made. `maxrr.serving` does so by itself before it writes one.
+
+        Nobody is waited for: a snapshot (`open` with `read_only`) can note an export while another process works in the
+        folder.
+
+        Parameters
+        ----------
+        kind : str
+            What is made, such as "onnx" or "serving".
+        path : str or Path
+            Where it is written.
+        model : MaxRR
+            What it is made of: `model` or `model_with` of this workspace.
+
+        Returns
+        -------
+        str
+            The export's id, as `Export.id`.
+
+        Raises
+        ------
+        ValueError
+            The model is not of this workspace.
+        """
+        with self._lock:
+            if model._fitted.key != self._fitted.key:
+                raise ValueError("the model is not of this workspace: use its `model`")
+            with model._lock:
+                of = model._fitted
+                note = new_note(
+                    kind,
+                    str(Path(path).absolute()),
+                    of.requests,
+                    state_under(of.key, of.model_hash, of.records.content_hash),
+                )
+            note.write(self.folder)
+        return note.id
 
     @property
     def unfinished(self) -> str:

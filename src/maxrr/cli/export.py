@@ -1,0 +1,108 @@
+"""`maxrr export` and `maxrr revocations`: the model for programs that only predict, and which copies are revoked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, BadParameter, Option
+
+from maxrr.cli import show
+from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
+from maxrr.cli.status import size
+from maxrr.cli.workspaces import check_network, check_outside, opened, raw_records
+
+
+class Form(StrEnum):
+    """What computes a model in a serving folder."""
+
+    ONNX = "onnx"
+    TORCH = "torch"
+
+
+def export(
+    workspace: Folder,
+    file: Annotated[Path | None, Argument(metavar="[FILE]", help="The ONNX file to write.")] = None,
+    serving: Annotated[
+        Path | None,
+        Option(
+            help="Write a folder instead, which maxrr.serving.load reads. It is new, empty, or holds an export, which "
+            "is replaced."
+        ),
+    ] = None,
+    form: Annotated[
+        Form | None,
+        Option(
+            help="With --serving: what computes the model there. onnx (if not given): NumPy and onnxruntime. torch: "
+            "PyTorch, for networks that are no graph."
+        ),
+    ] = None,
+    source: Source = None,
+    network: Network = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Write the model for programs that only predict: as an ONNX file, or as a folder. No record is in it.
+
+    The export is compared with the model before it is written. It is a copy, which later requests do not reach: the
+    workspace notes it, and `maxrr status` says when it is out of date. Needs the packages of the extra called onnx,
+    unless the form is torch.
+
+    Examples:
+
+        maxrr export ws/ model.onnx
+        maxrr export ws/ --serving model/
+    """
+    from maxrr import serving as exports
+
+    place = serving or file
+    if place is None or (serving is not None and file is not None):
+        raise BadParameter("name a FILE to write, or a folder with --serving: one of the two")
+    if form is not None and serving is None:
+        raise BadParameter("--form goes with --serving: a FILE is always ONNX")
+    with opened(workspace, wait, network=network, read_only=True) as found:
+        check_network(found)
+        check_outside(place, found)
+        training = None
+        if found.needs_records:  # probabilities are of all retained records
+            with show.progress() as progress:
+                training = raw_records(found, source, progress)
+        if serving is None:
+            written = exports.export_onnx(found, place, training=training)
+        else:
+            written = exports.export(found, place, form=None if form is None else form.value, training=training)
+    if json:
+        show.json(asdict(written) | {"path": str(written.path)})
+        return
+    kind = f"ONNX opset {written.opset}" if serving is None else f"export {written.export}, computed by {written.form}"
+    show.say(
+        f"Wrote {written.path}, {size(written.bytes)}: model {written.model_hash[:12]}…, {kind}. "
+        f"On {written.compared:,} records its probabilities are the model's to {written.probabilities_difference:.0e}."
+    )
+
+
+def revocations(
+    workspace: Folder,
+    out: Annotated[Path | None, Option(help="Write the list to this file, in one step, instead of showing it.")] = None,
+) -> None:
+    """List the exports that still know records which were forgotten or replaced since, for serving processes.
+
+    The list is JSON with ids that were drawn at random. Publish it where the servers look (maxrr.serving.load takes a
+    file or an address), after every request, once they have a newer export: from then on older ones refuse to answer.
+
+    Examples:
+
+        maxrr revocations ws/ --out /srv/revoked.json
+    """
+    from maxrr.files import write_atomically
+    from maxrr.report.words import count
+    from maxrr.serving import Revocations
+
+    found = Revocations.of(workspace)
+    if out is None:
+        show.json_text(found.to_json())
+        return
+    write_atomically(out, found.to_json().encode())
+    show.say(f"Wrote {out}: {count(len(found.revoked), 'export')} must not be used any more.")

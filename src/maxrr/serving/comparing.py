@@ -1,0 +1,91 @@
+"""What an export computes is compared with the model before it is written: on records of one's own, or made-up ones."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data import Dataset
+from maxrr.data.fields import are_several, described, fields_of, packed
+from maxrr.unlearning.aliases import Inputs
+from maxrr.unlearning.model import unlabelled
+from maxrr.unlearning.state import Fitted
+
+# Features are float32 sums in another order: a score may be off by this share of the absolute values it is the sum of.
+# Probabilities are float64 from there on.
+SCORES_TOLERANCE = 1e-4
+PROBABILITIES_TOLERANCE = 1e-9
+
+
+def probes_of(fitted: Fitted, records: Dataset | Inputs | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Records to compare on, and the model's features of them."""
+    shape, dtype = fitted.records.shape, fitted.records.dtype
+    probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
+    try:
+        return probes, fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
+    except Exception as error:
+        if records is not None:
+            raise
+        raise ValueError(
+            f"the extractor does not take made-up records ({reason(error)}): pass some of your own, records=…"
+        ) from error
+
+
+def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Records of a type and shape: random ones, always the same, and the outermost.
+
+    Integers may be places in a table of any length: all of them are zeros and ones, and booleans nearly all true.
+    """
+    if dtype.names is not None:
+        return packed({name: made_up(size, kind) for name, (kind, size) in fields_of(dtype).items()})
+    rng = np.random.default_rng(0)
+    if dtype.kind in "ib":
+        return (rng.random((64, *shape)) < (0.5 if dtype.kind == "i" else 0.9)).astype(dtype)
+    if dtype == np.uint8:
+        extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
+        return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
+    scales = np.repeat([0.0, 0.1, 1.0, 10.0], [1, 21, 21, 21])
+    normal = rng.standard_normal((len(scales), *shape))
+    return np.asarray(normal * scales.reshape(-1, *(1 for _ in shape)), dtype)
+
+
+def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Records to compare on as an array of the model's type and shape."""
+    given = records.inputs if isinstance(records, Dataset) else records
+    array = packed(given) if are_several(given) else np.asarray(given)
+    if array.shape[1:] != shape or array.dtype != dtype or not len(array):
+        raise ValueError(
+            f"the records to compare on are {len(array)} of {described(array.dtype, array.shape[1:])}, but the model "
+            f"takes one or more of {described(dtype, shape)}"
+        )
+    return array
+
+
+def compare(fitted: Fitted, features: NDArray[Any], outputs: list[NDArray[Any]]) -> tuple[float, float]:
+    """The largest differences of scores and of probabilities from the model's. Too large ones are a ValueError."""
+    scores, probabilities, label = outputs
+    heads, platt = fitted.heads, fitted.platt()
+    ours = heads.decision_function(features)
+    off = largest(scores - ours)
+    allowed = SCORES_TOLERANCE * largest(np.abs(features) @ np.abs(heads.coef_.T) + np.abs(heads.intercept_))
+    if not off <= allowed:
+        raise ValueError(f"the export's scores differ from the model's by {off:.3g}, and {allowed:.3g} is rounding")
+    own = largest(probabilities - platt.probabilities(scores))
+    best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+    if not own <= PROBABILITIES_TOLERANCE or not np.array_equal(label, best):
+        raise ValueError(
+            f"the export's probabilities or labels do not follow from its scores: they differ by {own:.3g}"
+        )
+    return off, largest(probabilities - platt.probabilities(ours))
+
+
+def largest(values: NDArray[Any]) -> float:
+    """The largest absolute value; NaN if there is one."""
+    return float(np.abs(values).max())
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what went wrong first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip() or repr(error)).splitlines()[0]

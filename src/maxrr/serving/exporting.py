@@ -1,0 +1,97 @@
+"""Write a model into a folder that `load` reads: without a record, and compared with the model before."""
+
+from pathlib import Path
+
+import safetensors.numpy
+
+from maxrr.data import Dataset
+from maxrr.serving import extracting, folders, onnx
+from maxrr.serving.comparing import compare, probes_of
+from maxrr.serving.computing import Heads
+from maxrr.serving.exported import Exported, Origin
+from maxrr.serving.folders import NUMPY, ONNX, TORCH, Facts
+from maxrr.serving.served import computing_of
+from maxrr.unlearning import MaxRR
+from maxrr.unlearning.aliases import Inputs
+from maxrr.unlearning.facts import network_facts
+from maxrr.unlearning.state import Fitted
+from maxrr.workspace import Workspace
+
+
+def export(
+    model: MaxRR | Workspace, folder: str | Path, *, form: str | None = None,
+    records: Dataset | Inputs | None = None, training: Dataset | None = None,
+) -> Exported:  # fmt: skip
+    """Write a fitted model into a folder, for programs that only predict. No record is in it.
+
+    The folder holds `model.json` (names of the classes, shape and type of a record, hashes) and one file with the
+    numbers. It is a copy, which later requests do not reach: export again after forgetting.
+
+    Parameters
+    ----------
+    model : MaxRR or Workspace
+        The fitted model, or the workspace that it lives in, which then notes the export: `Workspace.exports`.
+    folder : str or Path
+        The folder. It is made if it is not there; otherwise it must be empty, or hold an export, which is replaced in
+        one step.
+    form : {"onnx", "torch"}, optional
+        What computes the model: "onnx", the default, needs NumPy and onnxruntime where it is loaded (and here the
+        packages of the extra called onnx); "torch" needs PyTorch, and the network if it is your own code. A model of
+        embeddings (`MaxRR.on_features`) has the form "numpy" by itself.
+    records : Dataset or array, optional
+        What to compare model and export on. Without them some are made up.
+    training : Dataset, optional
+        The raw records that the model was fitted on, for a workspace that `needs_records`.
+
+    Returns
+    -------
+    Exported
+        The folder, and how near it is to the model.
+
+    Raises
+    ------
+    ValueError
+        The folder holds other things, a package is missing, the network cannot be written in this form, or what was
+        written computes something else.
+    """
+    folders.check_free(folder)
+    origin = Origin.of(model, training)
+    fitted = origin.fitted
+    chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
+    content, opset = written(fitted, chosen)
+    probes, features = probes_of(fitted, records)
+
+    def facts(file: str, sha256: str, name: str = folders.new_export()) -> Facts:
+        made, held = network_facts(fitted.blueprint, fitted.extractor), fitted.records
+        with_network = chosen == TORCH
+        return Facts(
+            chosen, name, None if origin.workspace is None else origin.workspace.token, fitted.requests,
+            fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
+            None if held.columns is None else list(held.columns), made["network"] if with_network else None,
+            made["layers"] if with_network else None, fitted.blueprint.frozen, file, sha256,
+        )  # fmt: skip
+
+    network = fitted.blueprint.network if chosen == TORCH else None
+    computing = computing_of(facts("", ""), content, network, threads=1)
+    scores = computing.scores(probes)
+    best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+    differences = compare(fitted, features, [scores, computing.probabilities(probes), best])
+    name = origin.noted("serving", folder) or folders.new_export()
+    size = folders.write(folder, chosen, content, lambda file, sha256: facts(file, sha256, name))
+    return Exported(Path(folder), size, chosen, opset, fitted.model_hash, name, len(probes), *differences)
+
+
+def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:
+    """The file with the numbers, and the version of its operators if it is a graph."""
+    if form == ONNX:
+        onnx.check_installed()
+        try:
+            return onnx.write_graph(fitted)
+        except ValueError as error:
+            raise ValueError(f"{error}. Use form='torch', which needs PyTorch where it is loaded") from error
+    heads = Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt())
+    if form == TORCH:
+        return extracting.to_bytes(fitted.extractor, heads), None
+    if form == NUMPY and fitted.blueprint.embeddings:
+        return safetensors.numpy.save(heads.to_arrays()), None
+    raise ValueError(f"an export is of form 'onnx' or 'torch', and 'numpy' by itself for embeddings; not {form!r:.40}")

@@ -1,0 +1,203 @@
+"""The folder that a served model lies in: `model.json`, and one file with its numbers. No record is in it.
+
+The file with the numbers is named after its hash, and `model.json` is replaced last, in one step: who reads the folder
+while it is written again finds the model before or the one after. Nothing is unpickled, and no code of others is run.
+"""
+
+import hashlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxrr.files import Lock, fits, flush_folder, overwrite, parse_json, read_regular, write_atomically
+
+FORMAT, VERSION = "maxrr serving", 1
+NAME, LOCK = "model.json", ".lock"
+ONNX, NUMPY, TORCH = "onnx", "numpy", "torch"
+ENDINGS = {ONNX: "onnx", NUMPY: "safetensors", TORCH: "safetensors"}
+OURS = re.compile(r"model-[0-9a-f]{16}\.(onnx|safetensors)|\.maxrr-[0-9a-f]{16}\.tmp")
+NUMBERS = re.compile(r"model-([0-9a-f]{16})\.(onnx|safetensors)")
+LARGEST = 10_000_000  # bytes of model.json
+TRIES, PAUSE, PATIENCE = 5, 0.05, 10.0  # of a reader beside a writer; seconds between; seconds that a writer waits
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a served model says of itself.
+
+    `form` says what computes it, `export` names this copy among all, `workspace` is the token of where it comes from,
+    and `requests` counts those that had been carried out there. `dtype` and `shape` are of one record. `network` and
+    `layers` make the extractor again, where PyTorch computes it. `file` has the numbers, and this `sha256`.
+    """
+
+    form: str
+    export: str
+    workspace: str | None
+    requests: int
+    model_hash: str
+    classes: list[str]
+    shape: list[int]
+    dtype: str | list[Any]
+    columns: list[str] | None
+    network: dict[str, Any] | None
+    layers: str | None
+    frozen: bool
+    file: str
+    sha256: str
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """The type of one value of a record, or of a record with several parts."""
+        found: np.dtype[Any] = np.dtype(as_description(self.dtype))
+        return found
+
+    def to_json(self) -> str:
+        """The text of `model.json`."""
+        body = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        return json.dumps({**body, "hash": digest(body)}, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Facts":
+        """What such a text says, checked."""
+        body = parse_json(text)
+        if not isinstance(body, dict) or body.get("format") != FORMAT:
+            raise ValueError("it does not describe a served model")
+        if body.get("version") != VERSION:
+            raise ValueError(f"it is of version {body.get('version')!r:.20}, and this program knows {VERSION}")
+        if body.pop("hash", None) != digest(body):
+            raise ValueError("its content does not have the hash that it names")
+        try:
+            found = cls(**{name: value for name, value in body.items() if name not in ("format", "version")})
+        except TypeError as error:
+            raise ValueError(f"it does not describe a served model ({error})") from None
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Refuse what no program of ours has written."""
+        named = NUMBERS.fullmatch(str(self.file))
+        right = (
+            fits(self, Facts) and self.form in ENDINGS and re.fullmatch("[0-9a-f]{32}", self.export) is not None
+            and re.fullmatch("[0-9a-f]{64}", self.sha256) is not None and self.requests >= 0
+            and named is not None and named[1] == self.sha256[:16] and named[2] == ENDINGS[self.form]
+            and len(self.classes) >= 2 and all(0 < size < 1 << 40 for size in self.shape)
+        )  # fmt: skip
+        if not right:
+            raise ValueError("it does not describe a served model")
+        try:
+            unusable = self.kind.hasobject
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"its records are of no type ({error})") from None
+        if unusable:
+            raise ValueError("its records would be Python objects")
+
+
+def digest(body: dict[str, Any]) -> str:
+    """The hash of what `model.json` says, however it is spaced."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def description_of(kind: np.dtype[Any]) -> str | list[Any]:
+    """A type as JSON has it."""
+    return kind.str if kind.names is None else json.loads(json.dumps(kind.descr))
+
+
+def as_description(said: Any) -> Any:
+    """The same as NumPy wants it: tuples in the place of lists."""
+    if isinstance(said, str):
+        return said
+    return [(name, as_description(kind), *map(tuple, shape)) for name, kind, *shape in said]
+
+
+# Reading
+
+
+def read(folder: str | Path) -> tuple[Facts, bytes]:
+    """What a folder holds, if all of it is as it was written. Somebody may be writing it again meanwhile."""
+    path, problem = Path(folder) / NAME, ""
+    for _ in range(TRIES):
+        facts = facts_in(path)
+        file = path.parent / facts.file
+        try:
+            content = read_regular(file)
+            if hashlib.sha256(content).hexdigest() == facts.sha256:
+                return facts, content
+            problem = f"{file} does not have the hash that {NAME} names"
+        except FileNotFoundError:
+            problem = f"{file} is missing"
+        time.sleep(PAUSE)
+    raise ValueError(f"{problem}: the folder is damaged. Export the model again")
+
+
+def facts_in(path: Path) -> Facts:
+    """What a `model.json` says."""
+    try:
+        return Facts.from_json(read_regular(path, LARGEST).decode())
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path.parent} holds no served model: there is no {NAME}. Make one with maxrr export"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be used: {error}. Export the model again") from None
+
+
+# Writing
+
+
+def check_free(folder: str | Path) -> None:
+    """Refuse a folder that holds anything but an export."""
+    place = Path(folder)
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        raise ValueError(f"{place} is no folder: name one that is new, empty, or holds an export")
+    if not place.exists():
+        return
+    for path in sorted(place.iterdir()):
+        ours = path.name in (NAME, LOCK) or OURS.fullmatch(path.name)
+        if not ours or path.is_symlink() or not path.is_file():
+            raise ValueError(
+                f"{place} holds other things, such as {path.name}: name a folder that is new, empty, or holds an "
+                "export. Nothing was changed"
+            )
+    if (place / NAME).exists():
+        facts_in(place / NAME)
+
+
+def write(folder: str | Path, form: str, content: bytes, facts: Callable[[str, str], Facts]) -> int:
+    """Put a model into a folder, in the place of one that is there; the size of it all.
+
+    `facts` is told the name and hash of the file with the numbers, and says the rest. What was there is overwritten,
+    because it may know records that were forgotten since.
+    """
+    place = Path(folder)
+    check_free(place)
+    place.mkdir(parents=True, exist_ok=True)
+    lock = Lock(place / LOCK, wait=PATIENCE)  # keeps out others who write, not those who read
+    try:
+        sha256 = hashlib.sha256(content).hexdigest()
+        file = f"model-{sha256[:16]}.{ENDINGS[form]}"
+        text = facts(file, sha256).to_json().encode()
+        write_atomically(place / file, content)
+        write_atomically(place / NAME, text)
+        leftovers = [path for path in place.iterdir() if OURS.fullmatch(path.name) and path.name != file]
+        for path in leftovers:
+            overwrite(path)
+            with suppress(FileNotFoundError):
+                path.unlink()
+        if leftovers:
+            flush_folder(place)
+    finally:
+        lock.release()
+    return len(content) + len(text)
+
+
+def new_export() -> str:
+    """The name of an export that no workspace knows of."""
+    return secrets.token_hex(16)

@@ -1,0 +1,67 @@
+"""The model of a workspace, to predict with: read once, without a record, and read again when told to."""
+
+import copy
+from pathlib import Path
+
+from maxrr.data import Dataset
+from maxrr.nets import Network
+from maxrr.serving.computing import Computing, Heads, Plain
+from maxrr.serving.extracting import Extracted
+from maxrr.serving.served import Loaded, Served
+from maxrr.workspace import Commit, Workspace
+
+
+def snapshot(folder: str | Path, network: Network | None = None, *, training: Dataset | None = None) -> Served:
+    """Take the model out of a workspace, to predict with. It holds no records, and keeps nobody out of the folder.
+
+    `Served.reload` takes the state that was committed last. Use it beside the workspace, on the machine that holds the
+    records; elsewhere use `export` and `load`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder of the workspace.
+    network : torch.nn.Module or function, optional
+        The network that was fitted, or the function that makes it, where that is your own code, as in `Workspace.open`.
+    training : Dataset, optional
+        The raw records that the model was fitted on: needed for probabilities where the workspace `needs_records`.
+
+    Returns
+    -------
+    Served
+        The model.
+
+    Raises
+    ------
+    maxrr.errors.WorkspaceError
+        The folder is not a workspace, or a file is not as it was written.
+    maxrr.workspace.NetworkMissing
+        The network is the caller's own code, and was not given.
+    """
+
+    def read(before: Loaded | None) -> Loaded | None:
+        if before is not None:
+            last = Commit.last(folder)
+            if last is None or last.state <= int(before.version):
+                return None
+        with Workspace.open(folder, network=network, read_only=True) as workspace:
+            return without_records(workspace, training)
+
+    return Served._from(read)
+
+
+def without_records(workspace: Workspace, training: Dataset | None) -> Loaded:
+    """What predicting needs of a workspace, in memory of its own."""
+    workspace.check_network()
+    model = workspace.model if training is None or not workspace.needs_records else workspace.model_with(training)
+    fitted = model._fitted
+    platt = None if workspace.needs_records and training is None else fitted.platt()
+    heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), platt)
+    held = fitted.records
+    computing: Computing = (
+        Plain(heads) if fitted.blueprint.embeddings else Extracted(copy.deepcopy(fitted.extractor).eval(), heads)
+    )
+    return Loaded(
+        computing, fitted.head_classes, held.shape, held.dtype,
+        held.columns, fitted.model_hash, fitted.requests, workspace.state,
+    )  # fmt: skip

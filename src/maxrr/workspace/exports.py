@@ -1,0 +1,138 @@
+"""What was exported from a workspace: one small file per export, so that copies that are out of date are known.
+
+A note is written before the export is, and without the lock of the folder: a reader can export beside a writer. It
+names the model and its records under the key of the workspace, and so tells nothing about what is forgotten later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maxrr.errors import WorkspaceError
+from maxrr.files import fits, parse_json, write_atomically
+from maxrr.workspace.errors import check_folder, content_of, damaged
+from maxrr.workspace.names import EXPORTS
+
+if TYPE_CHECKING:
+    from maxrr.unlearning.receipts import Receipt
+
+FORMAT, VERSION = "maxrr export", 1
+
+
+@dataclass(frozen=True)
+class Note:
+    """An export as it is kept: `of` is the state that it was made from, under the key."""
+
+    id: str
+    time: str
+    kind: str
+    path: str
+    requests: int
+    of: str
+
+    def write(self, folder: Path) -> None:
+        """Keep it in a workspace."""
+        place = folder / EXPORTS
+        check_folder(place)
+        place.mkdir(mode=0o700, exist_ok=True)
+        body = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        content = json.dumps({**body, "sha256": digest(body)}, indent=1).encode()
+        write_atomically(place / f"{self.id}.json", content, private=True)
+
+    @classmethod
+    def read(cls, path: Path) -> Note:
+        """The note in a file."""
+        try:
+            body = parse_json(content_of(path).decode())
+            named = body.pop("sha256")
+            if named != digest(body) or (body.pop("format"), body.pop("version")) != (FORMAT, VERSION):
+                raise ValueError("it does not have the hash that it names")
+            found = cls(**body)
+        except WorkspaceError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise damaged(path, f"it does not describe an export ({error})") from None
+        if not fits(found, cls) or found.id != path.stem:
+            raise damaged(path, "it does not describe an export")
+        return found
+
+
+@dataclass(frozen=True)
+class Export:
+    """A copy of the model that was made for others, and whether it is still right.
+
+    Attributes
+    ----------
+    id : str
+        Drawn at random when it was made. A serving folder has it, and so has a list of revocations.
+    time : str
+        When it was made, in UTC.
+    kind : str
+        "onnx" for a file, "serving" for a folder.
+    path : str
+        Where it was written.
+    requests : int
+        How many requests had been carried out by then.
+    out_of_date : bool
+        Whether the workspace has another model now, or other records: export again.
+    revoked : bool
+        Whether records were forgotten or replaced since. The copy still knows them.
+    replaced : bool
+        Whether a later export was written to the same place. Copies of this one may be elsewhere.
+    """
+
+    id: str
+    time: str
+    kind: str
+    path: str
+    requests: int
+    out_of_date: bool
+    revoked: bool
+    replaced: bool
+
+
+def state_under(key: bytes, model_hash: str, content_hash: str) -> str:
+    """A model and its records under the key: it recognises them, and nobody without the key can try out others."""
+    return hmac.digest(key, f"export of {model_hash} on {content_hash}".encode(), "sha256").hex()
+
+
+def new_note(kind: str, path: str, requests: int, of: str) -> Note:
+    """A note of an export that is made now."""
+    return Note(secrets.token_hex(16), datetime.now(UTC).isoformat(timespec="microseconds"), kind, path, requests, of)
+
+
+def notes_in(folder: Path) -> list[Note]:
+    """All notes of a workspace, from the first."""
+    place = folder / EXPORTS
+    check_folder(place)
+    named = re.compile(r"[0-9a-f]{32}\.json")
+    found = [Note.read(path) for path in sorted(place.glob("*.json")) if named.fullmatch(path.name)]
+    return sorted(found, key=lambda note: (note.time, note.id))
+
+
+def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
+    """The exports, by what the workspace holds `now` and what was forgotten since each was made."""
+    last = max((receipt.number for receipt in receipts if receipt.tombstones), default=0)
+    latest = {(note.kind, note.path): note.id for note in notes}
+    return [
+        Export(
+            note.id, note.time, note.kind, note.path, note.requests,
+            out_of_date=note.of != now or last > note.requests, revoked=last > note.requests,
+            replaced=latest[note.kind, note.path] != note.id,
+        )
+        for note in notes
+    ]  # fmt: skip
+
+
+def digest(body: dict[str, object]) -> str:
+    """The hash of what a note says, however it is spaced."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,72 @@
+"""`maxrr export` and `maxrr revocations`: the model for programs that only predict, and which copies are revoked."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.shell import Shell, kinds, model_of
+
+from maxrr import serving
+from maxrr.data import load
+from maxrr.errors import Revoked
+from maxrr.workspace import Workspace
+
+
+def test_export(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    written = shell("export", digits, tmp_path / "model.onnx", "--json").json
+    assert written["model_hash"] == model_of(digits)
+    assert written["bytes"] == (tmp_path / "model.onnx").stat().st_size
+    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
+    shown = shell("export", digits, tmp_path / "model.onnx").out
+    assert f"model {model_of(digits)[:12]}" in shown
+
+
+def test_export_without_its_packages(
+    shell: Shell, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert "maxrr[onnx]" in shell("export", digits, tmp_path / "model.onnx", code=1).err
+    assert not (tmp_path / "model.onnx").exists()
+
+
+def test_a_folder_from_export_to_revocation(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    _, test = load("digits")
+    model = tmp_path / "model"
+    written = shell("export", digits, "--serving", model, "--form", "torch", "--json").json
+    assert (written["form"], written["model_hash"]) == ("torch", model_of(digits))
+    assert "out of date" not in shell("status", digits).out
+    shell("revocations", digits, "--out", tmp_path / "revoked.json")
+    served = serving.load(model, revocations=tmp_path / "revoked.json", refresh=0)
+    with Workspace.open(digits, read_only=True) as workspace:
+        assert np.array_equal(served.predict(test.inputs), workspace.predict(test))
+    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--yes")
+    shown = " ".join(shell("status", digits).out.split())
+    assert f"{model} serving" in shown
+    assert "Export again" in shown
+    (noted,) = shell("status", digits, "--json").json["exports"]
+    assert (noted["id"], noted["out_of_date"], noted["revoked"]) == (written["export"], True, True)
+    listed = json.loads(shell("revocations", digits).out)["revoked"]
+    assert listed == [written["export"]]
+    assert "1 export must not be used" in shell("revocations", digits, "--out", tmp_path / "revoked.json").out
+    with pytest.raises(Revoked):
+        served.predict(test.inputs[:1])
+    shown = shell("export", digits, "--serving", model, "--form", "torch").out
+    assert f"model {model_of(digits)[:12]}" in shown
+    assert "out of date" not in shell("status", digits).out
+    assert served.reload()
+    served.predict(test.inputs[:1])
+
+
+@pytest.mark.parametrize("words", [[], ["a.onnx", "--serving", "b"], ["a.onnx", "--form", "torch"]])
+def test_one_place_is_named(shell: Shell, digits: Path, words: list[str]) -> None:
+    assert "serving" in shell("export", digits, *words, code=2).err
+
+
+def test_a_folder_with_other_things_is_left_alone(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    assert "thesis.txt" in shell("export", digits, "--serving", tmp_path / "mine", code=1).err
+    assert "is in the workspace" in shell("export", digits, "--serving", digits / "model", code=1).err
+    assert shell("status", digits, "--json").json["exports"] == []

@@ -1,0 +1,115 @@
+"""What was exported is noted, and known to be out of date once the model or its records are others."""
+
+import json
+import os
+
+import pytest
+from tests.unlearning.problems import table_model
+from tests.workspace.problems import contents, found, kinds, needles
+
+from maxrr.workspace import Workspace, WorkspaceError, overview
+
+
+def flags(exports):
+    return [(each.out_of_date, each.revoked, each.replaced) for each in exports]
+
+
+@pytest.fixture
+def workspace(folder):
+    with Workspace.open(folder) as opened:
+        yield opened
+
+
+def test_an_export_is_noted_with_when_what_and_where(workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = workspace.record_export("onnx", "model.onnx", workspace.model)
+    (noted,) = workspace.exports()
+    assert (noted.id, noted.kind, noted.path, noted.requests) == (name, "onnx", str(tmp_path / "model.onnx"), 0)
+    assert noted.time.endswith("+00:00")
+    assert flags([noted]) == [(False, False, False)]
+    assert overview(workspace.folder).status.exports == [noted]
+    assert workspace.status().exports == [noted]
+
+
+@pytest.mark.parametrize("whose", [1, 2], ids=["influential", "free"])
+def test_forgetting_revokes_what_was_exported_before(workspace, whose):
+    """A free record, too: the probabilities were fitted on it."""
+    workspace.record_export("serving", "a", workspace.model)
+    old = workspace.model
+    workspace.unlearn(kinds(workspace.model)[whose][:1])
+    workspace.record_export("serving", "b", workspace.model)
+    workspace.record_export("serving", "c", old)  # made of a state that had passed by then
+    by_path = {os.path.basename(each.path): each for each in workspace.exports()}
+    assert flags(by_path[name] for name in "abc") == [(True, True, False), (False, False, False), (True, True, False)]
+    assert sorted(map(str, overview(workspace.folder).status.exports)) == sorted(map(str, workspace.exports()))
+
+
+def test_another_fit_puts_it_out_of_date_and_revokes_nothing(workspace, records):
+    workspace.record_export("serving", "a", workspace.model)
+    workspace.fit(records.select(records.ids[:70]))
+    assert flags(workspace.exports()) == [(True, False, False)]
+
+
+def test_a_request_for_what_was_forgotten_before_revokes_nothing(workspace):
+    gone = kinds(workspace.model)[2][:1]
+    workspace.unlearn(gone)
+    workspace.record_export("serving", "a", workspace.model)
+    workspace.unlearn(gone)
+    assert flags(workspace.exports()) == [(False, False, False)]
+
+
+def test_the_last_export_to_a_place_replaces_the_one_before(workspace):
+    first = workspace.record_export("serving", "a", workspace.model)
+    workspace.record_export("onnx", "a", workspace.model)
+    workspace.record_export("serving", "a", workspace.model)
+    assert [each.id for each in workspace.exports() if each.replaced] == [first]
+
+
+def test_a_snapshot_notes_an_export_beside_one_who_works(workspace):
+    with Workspace.open(workspace.folder, read_only=True) as reader:
+        name = reader.record_export("onnx", "model.onnx", reader.model)
+    assert [each.id for each in workspace.exports()] == [name]
+
+
+def test_a_note_tells_nothing_about_what_is_forgotten(workspace, records):
+    id_ = kinds(workspace.model)[1][0].item()
+    wanted = needles(workspace.model, records, id_)
+    plain = workspace.model_hash_, workspace.content_hash_
+    workspace.record_export("onnx", "model.onnx", workspace.model)
+    workspace.unlearn([id_])
+    assert found(wanted, workspace.folder) == set()
+    notes = "".join(path.read_text() for path in (workspace.folder / "exports").iterdir())
+    assert not any(each in notes for each in plain)
+
+
+def test_a_model_from_elsewhere_is_refused(workspace):
+    with pytest.raises(ValueError, match="not of this workspace"):
+        workspace.record_export("onnx", "model.onnx", table_model())
+    assert workspace.exports() == []
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "link", "other"])
+def test_a_note_that_is_not_as_it_was_written_is_said(workspace, tmp_path, how):
+    name = workspace.record_export("onnx", "model.onnx", workspace.model)
+    path = workspace.folder / "exports" / f"{name}.json"
+    body = json.loads(path.read_text())
+    if how == "link":
+        (tmp_path / "else").write_text(path.read_text())
+        path.unlink()
+        path.symlink_to(tmp_path / "else")
+    elif how == "other":
+        path.write_text("[]")
+    else:
+        path.write_text(path.read_text()[:-9] if how == "cut" else json.dumps(body | {"requests": 7}))
+    for act in (workspace.exports, lambda: overview(workspace.folder)):
+        with pytest.raises(WorkspaceError, match=name):
+            act()
+    workspace.unlearn(kinds(workspace.model)[2][:1])  # which does not depend on it
+
+
+def test_other_files_beside_the_notes_stay(workspace):
+    workspace.record_export("onnx", "model.onnx", workspace.model)
+    (workspace.folder / "exports" / "mine.json").write_text("mine")
+    workspace.unlearn(kinds(workspace.model)[2][:1])
+    assert contents(workspace.folder)["exports/mine.json"] == b"mine"
+    assert len(workspace.exports()) == 1
