@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Modules are compiled when they are first imported, and that is kept; most of what is installed never is (--no-compile).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint types unit package long cuda bench docs fashion-mnist format clean
+.PHONY: demo test lint types unit package long cuda bench docs notebooks fashion-mnist format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, write demo/report.html
 	$(BIN)/maxrr demo --out demo/
@@ -54,6 +54,9 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes b
 
 docs: .venv/docs.stamp ## the pages and a reference as a site, build/site/index.html; every warning is an error
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
+
+notebooks: .venv/docs.stamp ## run the notebooks of docs/notebooks, and keep what they show
+	cd docs/notebooks && ../../$(BIN)/jupyter execute --inplace *.ipynb
 
 fashion-mnist: .venv/dev.stamp ## find it, or fetch it, as the tests need it
 	@tools/fashion-mnist.sh $(BIN)/python

@@ -10,7 +10,7 @@ project, author, copyright = "MaxRR", "the MaxRR authors", "the MaxRR authors"
 version = release = maxrr.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "notebooks"]
 myst_heading_anchors = 3
 html_theme, html_title = "furo", f"MaxRR {release}"
 copybutton_exclude = ".linenos, .gp, .go"
@@ -32,7 +32,8 @@ def read_source(app: Any, page: str, text: list[str]) -> None:
 
 def moved(link: re.Match[str]) -> str:
     mark, words, target = link.groups()
-    return f"{mark}[{words}]({target.removeprefix('docs/')})" if target.startswith("docs/") else words
+    shown = target.startswith("docs/") and not target.endswith(".ipynb")  # notebooks are read where they lie
+    return f"{mark}[{words}]({target.removeprefix('docs/')})" if shown else words
 
 
 def setup(app: Any) -> None:

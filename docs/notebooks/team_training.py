@@ -10,10 +10,10 @@ def train(network, dataset, seed, device):
     """AdamW with a cosine schedule, label smoothing, and images that are moved by a pixel."""
     inputs, labels = tensors(dataset, device)
     network.to(device).train()
-    optimiser = torch.optim.AdamW(network.parameters(), lr=5e-3, weight_decay=1e-2)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=10)
-    for _ in range(10):
-        for rows in torch.randperm(len(labels)).split(64):
+    optimiser = torch.optim.AdamW(network.parameters(), lr=3e-3, weight_decay=1e-2)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=8)
+    for _ in range(8):
+        for rows in torch.randperm(len(labels)).split(32):
             shift = torch.randint(-1, 2, (2,)).tolist()
             moved = inputs[rows].roll(shift, dims=(2, 3))
             optimiser.zero_grad()

@@ -824,13 +824,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = fitted.head_classes
         records, core_records = int(alive.sum()), int((core & alive).sum())
         kinds = {"core": core_records, "influential": influential, "free": records - core_records - influential}
+        chosen = f": {fitted.choice.depended_on}" if fitted.choice.unconditional else ""  # else it is a condition
         return notebook.card(
             f"{type(self).__name__}: {records:,} records, {len(names):,} classes",
             notebook.shares(kinds),
             notebook.facts([
                 ("classes", ", ".join(names[:10]) + (f" and {len(names) - 10} others" if len(names) > 10 else "")),
                 ("network", type(fitted.blueprint.network).__name__),
-                ("core", f"{type(self.core).__name__}: {fitted.choice.depended_on}"),
+                ("core", f"{type(self.core).__name__}{chosen}"),
                 ("parameters", f"C={self.C:g}, seed={self.seed}"),
                 ("requests", fitted.requests or ""), ("forgotten", len(fitted.tombstones.stones) or ""),
                 ("exactness depends on", fitted.conditions or "no condition"),
