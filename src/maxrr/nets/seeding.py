@@ -50,8 +50,10 @@ def shuffle(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
 def drawing(seed: int, purpose: int) -> Iterator[None]:
     """Let PyTorch draw numbers of this stream; whatever it drew before goes on unchanged afterwards."""
     devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+    # For devices that may be set up later, `torch.manual_seed` keeps a copy of the call stack, each time and for good.
+    seeded = torch.manual_seed if torch.accelerator.is_available() else torch.default_generator.manual_seed
     with torch.random.fork_rng(devices):
-        torch.manual_seed(int(stream(seed, purpose).generate_state(1, np.uint64)[0]))
+        seeded(int(stream(seed, purpose).generate_state(1, np.uint64)[0]))
         yield
 
 
