@@ -52,8 +52,8 @@ def shown():
     report = AuditReport.from_json((Path(__file__).parent / "audit/stored/report-version-3.json").read_text())
     found = Replay("identical", "heads", "identical", HOSTILE, 0.1, [HOSTILE], HOSTILE, [HOSTILE], 1.0)
     status = Status(
-        HOSTILE, "0" * 16, 98, 0, 50, 48, ["no", HOSTILE], 1, 2, "", 0, "", 1, 1, "identical", [HOSTILE], False, [],
-        "0" * 64, "0" * 64, {}, [], 10,
+        HOSTILE, "0" * 16, 98, 0, 50, 48, ["no", HOSTILE], 1, 3, 1, 2, "", 0, "", 1, 1, "identical", [HOSTILE], False,
+        [], "0" * 64, "0" * 64, {}, [], [], 10,
     )  # fmt: skip
     things = {
         "dataset": records, "weighted": replace(records, weights=np.ones(100)), "model": model, "plan": plan,

@@ -1,6 +1,7 @@
 """The core is chosen without the test records, reported with fresh seeds, and judged by the rule."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,7 @@ def watched(measured, tmp_path_factory):
         patch.setattr(Lab, "accuracies", judging)
         patch.setattr(core_choice, "choose", choosing)
         measured.found["core-choice"] = core_choice.measure(lab)
+    shutil.copy(lab.out / "core-choice.json", measured.lab.out)
     return lab, trained, judged
 
 
