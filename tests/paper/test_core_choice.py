@@ -1,7 +1,6 @@
 """The core is chosen without the test records, reported with fresh seeds, and judged by the rule."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -68,10 +67,9 @@ def test_the_report_has_thirty_models_and_a_ranking_of_the_default_length_at_the
     assert stages.choosing.profile.recipe == PAPER.recipe
 
 
-@pytest.fixture(scope="module")
-def watched(measured, tmp_path_factory):
-    """The study, and everything that it asked of its laboratories; the same as `measured` would measure again."""
-    lab, trained, judged = tiny_lab(tmp_path_factory.mktemp("watched")), [], []
+def test_only_training_records_are_trained_on_and_the_test_is_looked_at_after_the_choice(tmp_path, monkeypatch):
+    """Told from everything that the study asks of its laboratories."""
+    lab, trained, judged = tiny_lab(tmp_path), [], []
     train, accuracies, choose = Lab.train, Lab.accuracies, core_choice.choose
 
     def training(self, seeds, records, **how):
@@ -87,17 +85,11 @@ def watched(measured, tmp_path_factory):
         judged.append("chosen")
         return choose(validation)
 
-    with in_this_process(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Lab, "train", training)
-        patch.setattr(Lab, "accuracies", judging)
-        patch.setattr(core_choice, "choose", choosing)
-        measured.found["core-choice"] = core_choice.measure(lab)
-    shutil.copy(lab.out / "core-choice.json", measured.lab.out)
-    return lab, trained, judged
-
-
-def test_only_training_records_are_trained_on_and_the_test_is_looked_at_after_the_choice(watched):
-    lab, trained, judged = watched
+    monkeypatch.setattr(Lab, "train", training)
+    monkeypatch.setattr(Lab, "accuracies", judging)
+    monkeypatch.setattr(core_choice, "choose", choosing)
+    with in_this_process():
+        core_choice.measure(lab)
     stages = Stages.of(lab)
     validation, test = (tuple(one.test.ids.tolist()) for one in (stages.choosing, stages.reporting))
     assert judged == [*[validation] * 18, "chosen", *[test] * 8]
