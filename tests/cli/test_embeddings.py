@@ -1,12 +1,14 @@
 """`maxrr fit embeddings.npy --meta people.csv`, from the file to a replayed receipt."""
 
 import numpy as np
+import pytest
 from tests.cli.shell import Shell
 
 from maxrr import MaxRR
 from maxrr.data import load
 
 
+@pytest.mark.usefixtures("here")
 def test_embeddings_in_the_shell(tmp_path):
     rng = np.random.default_rng(0)
     topics = np.arange(200) % 2

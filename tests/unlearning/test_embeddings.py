@@ -45,6 +45,7 @@ def test_requests_end_in_the_bytes_of_a_fit_without_the_records(dtype):
     assert MaxRR.on_features().fit(left).model_hash_ == model.model_hash_
 
 
+@pytest.mark.usefixtures("here")
 def test_a_replay_needs_the_data_and_no_features_in_the_bundle(tmp_path):
     training = records()
     model = MaxRR.on_features().fit(training)
@@ -57,6 +58,7 @@ def test_a_replay_needs_the_data_and_no_features_in_the_bundle(tmp_path):
     assert "embeddings that were made elsewhere" in found.not_covered
 
 
+@pytest.mark.usefixtures("here")
 def test_the_machine_does_not_matter(monkeypatch):
     """There is nothing that PyTorch computes, so that a replay compares bytes wherever it runs."""
     training = records()

@@ -63,6 +63,7 @@ def test_a_replaced_record_keeps_its_weight():
     )
 
 
+@pytest.mark.usefixtures("here")
 def test_a_workspace_keeps_them_and_a_replay_uses_them(tmp_path):
     records = weighted()
     with Workspace.create(tmp_path / "ws", fresh(CORE, records, class_weight=WEIGHTS), records) as workspace:
