@@ -107,7 +107,7 @@ def test_a_new_class_is_added_and_fitted(shell: Shell, visits: Path, tmp_path: P
     path = tmp_path / "dead.csv"
     path.write_text("\n".join([HEADER, *lines_of(range(80, 86), "dead")]))
     receipt = shell("add", visits, path, "--yes", "--json").json
-    assert "it was trained on no record of 1 class of these" in receipt["reason"]
+    assert "it knows no record of 1 class of these" in receipt["reason"]
     assert shell("status", visits, "--json").json["classes"] == ["ill", "well", "dead"]
     fitted = shell("refit", visits, "--json").json
     assert (fitted["classes"], fitted["heads"]) == (["ill", "well", "dead"], 3)

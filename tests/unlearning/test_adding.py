@@ -160,7 +160,7 @@ def test_two_classes_become_three():
     data = table(classes=2)
     new = replace(new_records(label=0), class_names=("kind 2",))
     receipt = fresh(HASH, data).fit(data).add(new)
-    assert "it was trained on no record of 1 class of these" in receipt.reason
+    assert "it knows no record of 1 class of these" in receipt.reason
     model = fresh(Frozen(), data).fit(data)
     assert "trained on no record" not in model.add(new).reason  # only who trained it knows
     everyone = joined(data, new, (*data.class_names, "kind 2"))

@@ -125,6 +125,7 @@ class Plan:
             for other in self.alternatives
         ]
         asked = {"core": self.core, "influential": self.influential, "free": self.free}
+        asked |= {"added": self.added} if self.added else {}
         asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
         asked |= {"not in the model": self.unknown} if self.unknown else {}
         return notebook.card(
@@ -307,10 +308,10 @@ def why_adding(request: Request, fitted: Fitted) -> str:
     classes = 0 if elsewhere else len(np.setdiff1d(request.added.labels, seen))
     said = f"{records:,} {'record is' if records == 1 else 'records are'} added"
     if fitted.on_influential:
-        said += ", and the heads stood on influential records alone"
-    said += ": the heads are those that a fit on all records gives, and the extractor is as it was"
+        said += ", and the heads stand on influential records alone"
+    said += ": the heads become those that a fit on all records gives, and the extractor stays as it is"
     if classes:
-        said += f"; it was trained on no record of {classes} {'class' if classes == 1 else 'classes'} of these"
+        said += f"; it knows no record of {classes} {'class' if classes == 1 else 'classes'} of these"
     return said
 
 
