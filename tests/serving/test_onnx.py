@@ -92,7 +92,15 @@ def metadata(path):
     return session(path).get_modelmeta().custom_metadata_map
 
 
-@pytest.mark.parametrize("name", ["pixels", "two classes", "custom", "frozen", "double precision"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pixels",
+        "two classes",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("custom", "frozen")),
+        "double precision",
+    ],
+)
 def test_the_file_computes_what_the_model_does(name, exported):
     model, records, written = fitted_on(name), some_records(name), exported(name)
     for some in (records[:1], records[:2], records):
@@ -125,6 +133,7 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine(exported):
     assert b".py" not in written.path.read_bytes()
 
 
+@pytest.mark.long
 def test_the_same_model_gives_the_same_file_and_stays_what_it_was_in_silence(exported, path, capfd):
     model, records = copy.deepcopy(fitted_on("custom")), some_records("custom")
     before = [type(part) for part in model.extractor_.modules()], model.decision_function(records).tolist()
@@ -134,6 +143,7 @@ def test_the_same_model_gives_the_same_file_and_stays_what_it_was_in_silence(exp
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.long
 def test_what_is_forgotten_while_packages_load_is_not_in_the_file(path, monkeypatch):
     """Importing them takes seconds, in which another thread may forget."""
     model = fresh(HashCore(0.4, key="house"), table()).fit(table())
@@ -200,6 +210,7 @@ class Steps(nn.Module):
         return self.out(self.places(records.long()).flatten(1))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # the labels are drawn
 def test_a_network_that_takes_no_made_up_records_is_compared_on_ones_own(path):
     rng = np.random.default_rng(3)
@@ -230,6 +241,7 @@ def test_a_network_that_is_no_graph_is_refused(path):
     assert not path.exists()
 
 
+@pytest.mark.long
 def test_what_onnxruntime_does_not_know_is_refused(path):
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10)).double()
     model = fresh(CORE, digits(), network, epochs=1).fit(digits())

@@ -64,6 +64,7 @@ def test_from_forgetting_to_the_next_export(workspace, published, tmp_path):
     assert second.export not in Revocations.of(workspace.folder).revoked
 
 
+@pytest.mark.long
 def test_an_onnx_file_is_noted_too(workspace, tmp_path):
     written = export_onnx(workspace, tmp_path / "model.onnx")
     (noted,) = (each for each in workspace.exports() if each.id == written.export)
