@@ -37,7 +37,7 @@ from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
@@ -892,7 +892,8 @@ def by_name(
     unknown = [label for label in weights or {} if label not in known]
     if unknown and not again:
         raise DataError(f"class_weight names class {unknown[0]!r}; the classes are {listed(names)}")
-    return {known[label]: float(weight) for label, weight in (weights or {}).items() if label in known}
+    gone = {name: name for name in weights or {} if again and str(name).startswith(GONE_CLASS)}
+    return {(known | gone)[label]: float(weight) for label, weight in (weights or {}).items() if label in known | gone}
 
 
 def check_embeddings(dataset: Dataset) -> None:
