@@ -104,6 +104,53 @@ def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
         adopted(core[1:], CORE).fit(records)
 
 
+def core_and_rule(by_rule):
+    records = table()
+    return (np.sort(records.ids[CORE.is_core(records.ids)]), CORE) if by_rule else (IDS, None)
+
+
+@pytest.mark.parametrize("by_rule", [False, True])
+@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+def test_a_network_that_saw_a_forgotten_record_is_not_adopted_again(by_rule, policy):
+    """This refused the fit, because a record was missing that nobody can bring any more."""
+    core, rule = core_and_rule(by_rule)
+    model = adopted(core, rule).fit(table())
+    model.unlearn(core[:2], core_policy=policy)
+    retained = table().without(core[:2])
+    for fit_again_by in (model.refit, lambda: model.fit(retained)):
+        fit_again_by()
+        assert parts_of(model) == expected(model, retained, core[2:])
+        assert core_of(model).tolist() == core[2:].tolist()
+        assert (model._fitted.adopted, model._fitted.left_in_extractor) == (False, 0)
+    if not by_rule:
+        with pytest.raises(DataError, match=r"1 of the 38 records .* are not among those to fit"):
+            model.fit(retained.without(core[2:3]))
+
+
+@pytest.mark.parametrize("by_rule", [False, True])
+@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+def test_nor_one_that_saw_what_a_record_was_before(by_rule, policy):
+    """This brought the extractor back that had learned from the old record, and said nothing about it."""
+    core, rule = core_and_rule(by_rule)
+    model = adopted(core, rule).fit(table())
+    new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
+    model.replace(int(core[0]), new, core_policy=policy)
+    model.refit()
+    inputs = table().inputs.copy()
+    inputs[table().rows(core[:1])] = new
+    assert parts_of(model) == expected(model, replace(table(), inputs=inputs), core)
+    assert (model._fitted.adopted, model._fitted.left_in_extractor) == (False, 0)
+
+
+def test_a_network_whose_records_are_all_there_is_adopted_again():
+    model = adopted(IDS).fit(table())
+    model.unlearn(np.setdiff1d(table().ids, IDS)[:2])
+    extractor = [value.clone() for value in model.extractor_.state_dict().values()]
+    model.refit()
+    assert model._fitted.adopted
+    assert all(map(torch.equal, extractor, model.extractor_.state_dict().values()))
+
+
 @pytest.mark.parametrize(("model", "why"), [
     (lambda: adopted(IDS).fit(table().without(IDS[:2])), "2 of the 40 records .* are not among those to fit"),
     (lambda: adopted(np.array(["a"]), given=network()).fit(table()), "are words, and .* are numbers"),

@@ -53,6 +53,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
+from maxrr.unlearning.trained_elsewhere import to_train_by
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -161,7 +162,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `fit` uses the network's extractor as it is, and fits the heads on every record. That it saw no other records is
         the caller's word: plans and receipts list it as a condition, and a replay checks it by training again. A
         request for core records under the policy "retrain" trains by `train`; from then on the extractor is one that
-        was trained here.
+        was trained here. So does every later `fit` and `refit` once records that the network saw were forgotten or
+        replaced: it is not adopted again.
 
         Parameters
         ----------
@@ -292,16 +294,18 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
-        frozen, adopted = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
+        frozen, trained_before = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
+        core = to_train_by(self.core, before)
+        adopted = trained_before and core is None
         blueprint = Blueprint(
-            begin(self.network, self.seed) if adopted else copy.deepcopy(self.network), frozen, self.seed, recipe,
-            self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
+            begin(self.network, self.seed) if trained_before else copy.deepcopy(self.network), frozen, self.seed,
+            recipe, self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
             {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset),
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
-        if not frozen and not adopted and lost_by_drawing_anew(self.network):
+        if not frozen and not trained_before and lost_by_drawing_anew(self.network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-        choice = self.core.choose(
+        choice = (core or self.core).choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
