@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning import trainings
-from tests.unlearning.problems import SEED, core_of, fit_again, kinds, parts, parts_of, table
+from tests.unlearning.problems import SEED, core_of, fit_again, fresh, kinds, parts, parts_of, table
 from tests.unlearning.test_own_training import CORE, expected, trained_alone
 from torch import nn
 
@@ -191,6 +191,39 @@ def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
     assert "trained on 2 forgotten core records" in other.conditions[1]
     assert list(contradictions(other)) == []
     assert replay(other, model.bundle(), records.without([*IDS[:2], *IDS[10:12]])).outcome == Outcome.in_part
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+@pytest.mark.parametrize("policy", ["keep-extractor", lambda extractor, core, leaving: extractor])
+def test_what_is_left_in_a_frozen_network_is_left_after_another_fit(as_dataset, policy):
+    """The second fit began with nothing left, and later receipts did not name the condition."""
+    records = table()
+    model = frozen(pretrained_on=records.select(IDS[:6]) if as_dataset else IDS[:6]).fit(records)
+    model.unlearn(IDS[:2], core_policy=policy)
+    model.replace(int(IDS[2]), np.linspace(-1.0, 1.0, 5).astype(np.float32), core_policy=policy)
+    before = model._fitted
+    for _ in range(2):
+        model.refit()
+        assert model._fitted.left == before.left
+        assert core_of(model).tolist() == before.choice.ids.tolist() == IDS[3:6].tolist()
+    receipt = model.unlearn(IDS[10:12])
+    assert (receipt.core_left_in_extractor, "trained on 3 forgotten core" in receipt.conditions[-1]) == (3, True)
+    receipt = model.unlearn(IDS[2:3])
+    assert (receipt.guarantee, receipt.core_left_in_extractor) == ("approximate-refit", 3)
+    assert model.refit()._fitted.left == before.left
+
+
+def test_a_network_that_is_trained_keeps_nothing_and_does_so_if_it_is_frozen_then():
+    records = table()
+    model = fresh(CORE, records).fit(records)
+    core = core_of(model)[:2]
+    model.unlearn(core, core_policy="keep-extractor")
+    model.set_params(network=model.extractor_, core=Frozen()).refit()
+    assert model._fitted.left_in_extractor == 2
+    model.set_params(network=network(), core=CORE).refit()
+    assert model._fitted.left_in_extractor == 0
+    model.set_params(network=network(), core=Frozen(core, whole=True)).fit(records.without(core))
+    assert model._fitted.left_in_extractor == 2
 
 
 def test_records_of_a_dataset_are_recognised_by_their_values():

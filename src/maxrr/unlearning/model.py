@@ -53,7 +53,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
-from maxrr.unlearning.trained_elsewhere import to_train_by
+from maxrr.unlearning.trained_elsewhere import left_in, still_as_seen, to_train_by
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -199,8 +199,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the heads on every record.
 
-        A model that was fitted before keeps what it has forgotten, and its receipts. If something is raised, it stays
-        as it was.
+        A model that was fitted before keeps what it has forgotten, and its receipts; and, of an extractor that is not
+        trained here, which of the forgotten records it saw. If something is raised, it stays as it was.
 
         Parameters
         ----------
@@ -317,6 +317,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         clock = [time.perf_counter()]
         extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
+        left = left_in(extractor, self.core, before)
+        choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
         features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
         heads = blueprint.fit_heads(features, records)
@@ -324,8 +326,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
         none = held.ids[:0].copy()
         fitted = Fitted(
-            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, adopted=adopted,
-            late=none, waiting=none,
+            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, left=left,
+            adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(
