@@ -243,6 +243,18 @@ def test_a_whole_network_is_no_extractor():
         assert MaxRR(projection, Frozen(), device="cpu").fit(table()).heads_.coef_.shape == (3, width)
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+def test_a_network_with_fewer_outputs_than_classes_keeps_its_weights():
+    """This put a network in its place that was drawn from the seed, with an output for each class."""
+    narrow = MLP(5, 2, hidden=(12,))
+    weights = [value.clone() for value in narrow.state_dict().values()]
+    model = MaxRR(narrow, Frozen(), device="cpu").fit(table()).refit()
+    assert model.network is narrow
+    assert all(map(torch.equal, weights, model.extractor_.state_dict().values()))
+    model = adopted(IDS, given=narrow).fit(table()).refit()
+    assert all(map(torch.equal, weights, model.extractor_.state_dict().values()))
+
+
 def test_equal_ones_are_equal_and_show_nobody():
     assert Frozen() == Frozen()
     assert Frozen([2, 1]) == Frozen(np.array([1, 2])) != Frozen()

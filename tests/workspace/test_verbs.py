@@ -349,6 +349,15 @@ def test_a_frozen_extractor_stays_the_same_when_fitted_again(template, tmp_path)
         assert workspace.model.model_hash_ == before
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+def test_even_if_it_has_fewer_outputs_than_there_are_classes(tmp_path, records):
+    """`refit` put a network in its place that was drawn from the seed."""
+    Workspace.create(tmp_path / "ws", MaxRR(MLP(5, 2), Frozen(), device="cpu"), records).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        before = workspace.model.model_hash_
+        assert workspace.refit(records).model.model_hash_ == before
+
+
 def test_features_that_came_later_are_kept_exactly(tmp_path, records):
     network = nn.Sequential(nn.Linear(5, 5, bias=False).double())
     network[0].weight.data.copy_(torch.eye(5))

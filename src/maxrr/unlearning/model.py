@@ -28,7 +28,7 @@ from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
-from maxrr.nets.naming import check_importable, with_outputs
+from maxrr.nets.naming import check_importable
 from maxrr.nets.own_training import SAME, NotRepeatableWarning, OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
@@ -53,7 +53,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
-from maxrr.unlearning.trained_elsewhere import left_in, still_as_seen, to_train_by
+from maxrr.unlearning.trained_elsewhere import grown, left_in, still_as_seen, to_train_by
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -342,7 +342,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit again on the records that the model has, those that were added among them.
 
         The core is chosen anew, and the extractor trained on it: records that waited for this become core. What was
-        forgotten stays so, and the receipts stay. A network of this library gets an output for each class.
+        forgotten stays so, and the receipts stay. A network of this library that is trained here gets an output for
+        each class.
 
         Parameters
         ----------
@@ -363,7 +364,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             fitted, network = self._fitted, self.network
-            self.network = with_outputs(network, len(fitted.records.present))
+            self.network = grown(network, self.core, len(fitted.records.present))
             try:
                 return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress)
             except BaseException:

@@ -10,6 +10,8 @@ from torch import nn
 from maxrr.core import Adopted, Core, Frozen
 from maxrr.data import Dataset
 from maxrr.data.hashes import value_hashes
+from maxrr.nets.naming import with_outputs
+from maxrr.nets.seeding import Network
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, content_hmac, id_hmac
 
@@ -24,6 +26,14 @@ def to_train_by(core: Core, before: Fitted | None) -> Core | None:
     ids = np.array(core.trained_on)
     forgotten, replaced = (before.tombstones.knows(before.key, ids, *purpose) for purpose in ((), (REPLACED,)))
     return core.to_train(forgotten) if (forgotten | replaced).any() else None
+
+
+def grown(network: Network, core: Core | None, classes: int) -> Network:
+    """A network that tells as many classes apart, if it is trained here; otherwise as it is, for what it has learned.
+
+    None for the core is one that the caller's own code chose, who brings the network, too.
+    """
+    return network if core is None or isinstance(core, Frozen | Adopted) else with_outputs(network, classes)
 
 
 def left_in(extractor: nn.Module, core: Core, before: Fitted | None) -> frozenset[bytes]:

@@ -18,7 +18,6 @@ from sklearn.base import clone
 from maxrr.data import Dataset
 from maxrr.errors import WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.nets.naming import with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
@@ -33,6 +32,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
+from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
@@ -299,7 +299,7 @@ class Workspace:
         """
         with self._writing(), self._at_hand(records) as fitted:
             model = clone(self._model)
-            model.network = with_outputs(model.network, len(fitted.records.present))
+            model.network = grown(model.network, model.core, len(fitted.records.present))
             return self._fit(fitted.records.retained(), fitted.labels, model, None, None, progress)
 
     def _fit(
