@@ -28,7 +28,7 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import DataError, Dataset
-from maxrr.nets import MLP
+from maxrr.nets import MLP, Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import MaxRR
 from maxrr.workspace import Workspace, WorkspaceError
@@ -356,6 +356,25 @@ def test_even_if_it_has_fewer_outputs_than_there_are_classes(tmp_path, records):
     with Workspace.open(tmp_path / "ws") as workspace:
         before = workspace.model.model_hash_
         assert workspace.refit(records).model.model_hash_ == before
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_a_network_that_saw_what_its_model_has_forgotten_is_not_taken_into_another_workspace(
+    folder, tmp_path, records, adopted
+):
+    ids = np.sort(records.ids)[::2]
+    network = MLP(5, 3, hidden=(12,))
+    model = (
+        MaxRR.adopt(network, trained_on=ids, train=Recipe(epochs=1), device="cpu")
+        if adopted
+        else MaxRR(network, Frozen(ids, whole=True), device="cpu")
+    )
+    model.fit(records).unlearn(ids[:1], core_policy="keep-extractor")
+    retained = records.without(ids[:1])
+    with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="would not know of them"):
+        workspace.fit(retained, model)
+    with Workspace.create(tmp_path / "own", model, retained) as workspace:
+        assert workspace.status().core_left_in_extractor == (0 if adopted else 1)
 
 
 def test_features_that_came_later_are_kept_exactly(tmp_path, records):

@@ -32,7 +32,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
-from maxrr.unlearning.trained_elsewhere import grown
+from maxrr.unlearning.trained_elsewhere import grown, left_in, to_train_by
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
@@ -318,6 +318,12 @@ class Workspace:
             if isinstance(own, Fitted) and own.key != self._fitted.key:
                 # What the model has forgotten elsewhere does not come back here.
                 let_in(copies_in(own, records, allow_copies), allow_copies)
+                if to_train_by(model.core, own) is not None or left_in(own.extractor, model.core, own):
+                    raise WorkspaceError(
+                        "the model has forgotten or replaced records that its network was trained on elsewhere, and "
+                        "this workspace would not know of them: create a workspace for the model, or bring a network "
+                        "that has not seen them"
+                    )
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
             fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
