@@ -28,6 +28,7 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import DataError, Dataset
+from maxrr.errors import NotHere
 from maxrr.nets import MLP, Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import MaxRR
@@ -531,6 +532,26 @@ def test_what_a_model_has_forgotten_stays_forgotten_in_its_workspace(tmp_path, r
         assert workspace.unlearn(records.ids[:1], core_policy="keep-extractor").already_forgotten == 1
     with Workspace.open(tmp_path / "two") as workspace:
         assert [receipt.number for receipt in workspace.receipts()] == [1]
+
+
+def test_receipts_of_a_workspace_are_not_taken_for_those_of_the_model_that_it_was_made_of(tmp_path, records, here):
+    """A replay called the first one false: it did not name the person whom the model's first receipt had named."""
+    model = MaxRR.on_features().fit(records)
+    person, other = np.unique(records.subjects)[:2].tolist()
+    model.unlearn(subjects=[person])
+    retained = records.without(records.ids[records.subjects == person])
+    Workspace.create(tmp_path / "ws", model, retained).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        with pytest.raises(NotHere, match=f"{person} was forgotten on .* .before this workspace was made"):
+            workspace.unlearn(subjects=[person])
+        receipts = workspace.unlearn(retained.ids[:1]), workspace.unlearn(subjects=[other])
+        assert workspace.has_forgotten(person)
+        assert not any(workspace.names_person(receipt, person) for receipt in receipts)
+        replays = [workspace.replay(receipt, retained) for receipt in receipts]
+        assert [replayed.contradictions for replayed in replays] == [[], []]
+        assert replays[-1].outcome == "identical"
+        with pytest.raises(NotHere, match=r"\(receipt 2\)"):
+            workspace.unlearn(subjects=[other])
 
 
 class OwnHash(HashCore):

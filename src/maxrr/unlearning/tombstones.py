@@ -54,7 +54,10 @@ def content_hmac(key: bytes, content: NDArray[np.uint8]) -> bytes:
 
 
 class Forgotten(NamedTuple):
-    """When the last record about a person was forgotten: the number of the request, and its time."""
+    """When the last record about a person was forgotten: the number of the request, and its time.
+
+    The number is 0 where the request was answered by a model of which a workspace was made since: it counts anew.
+    """
 
     number: int
     time: str

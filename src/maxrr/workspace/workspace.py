@@ -326,7 +326,9 @@ class Workspace:
                     )
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
-            fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
+            # The key, what was forgotten, and who; its receipts are not here, and those of the workspace begin at 1.
+            people = {person: gone._replace(number=0) for person, gone in own.people.items()}
+            fresh._state = replace(own, receipts=(), people=people)
         known = np.arange(len(records.class_names)) if labels is None else labels
         fresh._fit(records, known, allow_copies, self._store.ranking(), progress)
         after = fresh._fitted
