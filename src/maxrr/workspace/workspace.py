@@ -205,17 +205,17 @@ class Workspace:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            The workspace was opened to work in it, so that it has the last state; it was closed; or a file is not as it
-            was written.
+            The workspace was opened to work in it, so that it has the last state; it was closed; the folder holds
+            another workspace now; or a file is not as it was written.
         """
         with self._lock:
             if not self._store.read_only:
                 raise WorkspaceError(f"{self._store.folder} is open to work in it, and so has the last state already")
             assert self._model is not None  # or it was closed
-            last = commits.Commit.last(self._store.folder)
-            if last is None or last.state <= self.state:
+            if not commits.is_later(self._store.folder, self.token, self.state):
                 return False
             newer = type(self).open(self._store.folder, network=self._network, train=self._train, read_only=True)
+            commits.check_same(self._store.folder, self.token, newer.token)
             self._store, self._loaded = newer._store, newer._loaded
             return True
 
