@@ -136,3 +136,16 @@ def test_weights_and_a_dataset_of_one_kind():
     """A dataset with weights has another content hash than one without."""
     assert weighted().content_hash() != Dataset(*(getattr(table(), name) for name in (
         "inputs", "labels", "class_names", "ids", "subjects"))).content_hash()  # fmt: skip
+
+
+@pytest.mark.parametrize("weights", [{0: 9.0}, {2: 9.0}, {0: 9.0, 2: 3.0}])
+def test_weights_stay_with_their_classes_when_another_is_forgotten_and_all_are_fitted_again(weights):
+    records = weighted()
+    model = fresh(CORE, records, class_weight=weights).fit(records.inputs, records.labels, records.ids)
+    model.unlearn(records.ids[records.labels == 2], core_policy="retrain")
+    kept = records.labels != 2
+    left = {label: weight for label, weight in weights.items() if label != 2} or None
+    oracle = fresh(CORE, records, class_weight=left)
+    oracle.fit(records.inputs[kept], records.labels[kept], records.ids[kept])
+    assert model.model_hash_ == oracle.model_hash_
+    assert model.refit().model_hash_ == oracle.model_hash_

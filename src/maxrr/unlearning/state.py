@@ -288,4 +288,7 @@ def with_heads(then: Fitted, progress: Progress | None) -> Fitted:
 def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:
     """The paper's cheap variant: the heads on what is left of the last full fit's influential records."""
     leaving = np.setdiff1d(now.heads.rows_, np.setdiff1d(now.basis, request.rows))
-    return replace(then, heads=now.heads.without(leaving) if len(leaving) else now.heads, on_influential=True)
+    heads = now.heads.without(leaving) if len(leaving) else now.heads
+    if now.blueprint.embeddings:  # whose features are the records: what the heads let go of stays there
+        heads = heads.with_own_samples()
+    return replace(then, heads=heads, on_influential=True)
