@@ -178,6 +178,11 @@ class Served:
         -------
         bool
             Whether there was another.
+
+        Raises
+        ------
+        ValueError
+            The folder is damaged, or holds an export that the list of revocations is not about.
         """
         with self._reloading:
             found = self._read(self._loaded)
@@ -262,20 +267,30 @@ def load(
         The list cannot be read.
     """
 
+    watch = None if revocations is None else Watch(str(revocations), workspace_of(folder), refresh, max_age)
+
     def read(before: Loaded | None) -> Loaded | None:
         if before is not None and folders.facts_in(Path(folder) / folders.NAME).export == before.version:
             return None
         facts, content = folders.read(folder)
+        if watch is not None and facts.workspace != watch.workspace:
+            raise ValueError(
+                f"{folder} was exported from another workspace by now, or from none, and {revocations} does not know "
+                "it: load it anew, with the list of its own workspace"
+            )
         return loaded(Path(folder), facts, content, network, threads)
 
-    if revocations is None:
-        return Served._from(read)
-    workspace = folders.facts_in(Path(folder) / folders.NAME).workspace
-    if workspace is None:
+    return Served._from(read, watch)
+
+
+def workspace_of(folder: str | Path) -> str:
+    """The workspace whose list of revocations knows what lies in a folder."""
+    found = folders.facts_in(Path(folder) / folders.NAME).workspace
+    if found is None:
         raise ValueError(
             f"{folder} was not exported from a workspace, so that no list of revocations knows it: export a Workspace"
         )
-    return Served._from(read, Watch(str(revocations), workspace, refresh, max_age))
+    return found
 
 
 def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None", threads: int) -> Loaded:
