@@ -109,6 +109,8 @@ BAD = {
     "no class": (SMALL | {"label": ["a", None]}, {}, "labels must be there for every record, and row 1"),
     "no such column": (SMALL, {"label": "ill"}, "has no column 'ill'"),
     "no such input": (SMALL, {"columns": ["y"]}, "has no column 'y'"),
+    "an input that is the id": (SMALL, {"columns": ["x", "id"]}, "'id' cannot be an input: it is the label, id,"),
+    "an input that is the class": (SMALL, {"columns": ["label"]}, "'label' cannot be an input"),
     "no weight": (SMALL | {"w": [1.0, None]}, {"weight": "w"}, "record 'b' has the weight nan"),
     "no ids": ({"label": [0, 1], "x": [1.0, 2.0]}, {}, r"reset_index\(\) makes a column of it"),
     "no records": ({"id": [], "label": [], "x": []}, {}, "has no records"),
