@@ -87,7 +87,13 @@ def in_its_type(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDAr
         raise DataError(f"the new record{name} has shape {part.shape[1:]}, but the model's records have {shape}")
     if part.dtype == np.uint8 != kind:
         raise DataError(f"the new record{name} is of bytes, which networks divide by 255, but the model's are {kind}")
-    return part.astype(kind) if kind.kind == "f" else exactly(part, kind, f"the new record{name} does")
+    if kind.kind == "f":
+        return part.astype(kind)
+    if word(part.dtype) != word(kind):
+        raise DataError(
+            f"the new record{name} is {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same kind"
+        )
+    return exactly(part, kind, f"the new record{name} does")
 
 
 def exactly(part: NDArray[Any], kind: Kind, who: str) -> NDArray[Any]:
