@@ -180,6 +180,19 @@ def test_what_cannot_be_meant_is_refused(workspace, tmp_path, published):
         load(tmp_path / "model", revocations=published())
 
 
+def test_an_export_that_the_list_is_not_about_is_not_taken(workspace, tmp_path, published):
+    first = export(workspace, tmp_path / "model")
+    served = load(tmp_path / "model", revocations=published(), refresh=0)
+    with Workspace.create(tmp_path / "other", MaxRR.on_features(C=0.7), table()) as other:
+        for source in (other, fitted("embeddings")):
+            export(source, tmp_path / "model")
+            with pytest.raises(ValueError, match="from another workspace by now, or from none"):
+                served.reload()
+            assert served.export == first.export
+    export(workspace, tmp_path / "model")
+    assert served.reload()
+
+
 # From an address
 
 

@@ -128,6 +128,9 @@ def test_a_function_that_fails_on_few_records_is_not_looked_at(monkeypatch):
     with pytest.warns(NotRepeatableWarning, match="not looked at: on a part of 30 records it fails .*no full batch"):
         model = model_by(trainings.of_many_records, core=FullCore()).fit(table())
     assert parts_of(model) == expected(model, table(), table().ids)
+    receipt = model.unlearn(table().ids[:1], core_policy="keep-extractor")
+    assert receipt.recipe["run_twice"].endswith("it fails (ZeroDivisionError)")
+    assert "no full batch" not in receipt.to_json()  # a message may name records, and stays off receipts
 
 
 MODULE = """

@@ -21,6 +21,10 @@ HEADS = ("weights", "intercepts", "a", "b", "centre")
 class Computing(Protocol):
     """What computes a model."""
 
+    @property
+    def precision(self) -> np.dtype[Any] | None:
+        """The type that floats of records are computed in; None where they have to be of the model's own."""
+
     def scores(self, records: NDArray[Any]) -> Floats:
         """One column per head; one dimension where a single head tells two classes apart."""
 
@@ -74,6 +78,8 @@ class Heads:
 class Plain:
     """Records that are features already: heads and nothing else."""
 
+    precision = np.dtype(np.float64)
+
     def __init__(self, heads: Heads) -> None:
         self.heads = heads
 
@@ -89,6 +95,8 @@ EXTERNAL = b"\x0a\x08location\x12"  # how a graph begins to name another file th
 
 class Onnx:
     """A graph that onnxruntime computes."""
+
+    precision = None  # a graph takes one type
 
     def __init__(self, content: bytes, kind: np.dtype[Any], shape: list[int], classes: int, threads: int = 1) -> None:
         try:

@@ -29,7 +29,7 @@ from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import check_importable
-from maxrr.nets.own_training import SAME, NotRepeatableWarning, OwnTraining, Training, TrainingFunction
+from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.progress import Progress
@@ -313,7 +313,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
             blueprint = blueprint.watched(records, choice)
-            warn_if_not_repeatable(blueprint.recipe)
         clock = [time.perf_counter()]
         extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
@@ -849,17 +848,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         found: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return found | {"text/html": self._repr_html_()} if "text/html" in found else found
-
-
-def warn_if_not_repeatable(recipe: Training) -> None:
-    """Say that training twice was seen to give different networks, or could not be looked at."""
-    if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME):
-        warnings.warn(
-            f"{recipe.name} was run twice with one seed: {recipe.observed}. Requests that train again are still done "
-            "without the records, but a replay cannot be expected to give the same bytes",
-            NotRepeatableWarning,
-            stacklevel=4,
-        )
 
 
 def as_dataset(
