@@ -62,8 +62,8 @@ def verify(
     id: Annotated[
         str | None,
         Option(
-            help="Also check that the record with this id is among the forgotten or replaced ones, and say which. Needs "
-            "--workspace, whose key recognises it."
+            help="Also check that the record with this id is among the forgotten or replaced ones, and say which. "
+            "Needs --workspace, whose key recognises it."
         ),
     ] = None,
     subject: Annotated[

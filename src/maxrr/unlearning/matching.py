@@ -91,7 +91,8 @@ def in_its_type(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDAr
         return part.astype(kind)
     if word(part.dtype) != word(kind):
         raise DataError(
-            f"the new record{name} is {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same kind"
+            f"the new record{name} is {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same "
+            "kind"
         )
     return exactly(part, kind, f"the new record{name} does")
 
