@@ -323,6 +323,25 @@ def test_numbers_that_are_none_are_refused(exported, tmp_path, form, content):
         load(tmp_path)
 
 
+def test_a_graph_that_refers_to_other_files_is_refused(exported, tmp_path):
+    """Their bytes have no hash here."""
+    onnx = pytest.importorskip("onnx")
+    for path in exported("own", "onnx").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (old,) = tmp_path.glob("*.onnx")
+    graph = onnx.load(old)
+    numbers = max(graph.graph.initializer, key=lambda each: len(each.raw_data))
+    (tmp_path.parent / "elsewhere.bin").write_bytes(numbers.raw_data)
+    onnx.external_data_helper.set_external_data(numbers, location="../elsewhere.bin", length=len(numbers.raw_data))
+    numbers.ClearField("raw_data")
+    content = graph.SerializeToString()
+    sha256 = hashlib.sha256(content).hexdigest()
+    (tmp_path / f"model-{sha256[:16]}.onnx").write_bytes(content)
+    forged(tmp_path, file=f"model-{sha256[:16]}.onnx", sha256=sha256)
+    with pytest.raises(ValueError, match="refers to numbers in other files"):
+        load(tmp_path)
+
+
 def test_a_network_named_in_a_file_is_not_called(exported, tmp_path):
     for path in exported("own", "torch").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())

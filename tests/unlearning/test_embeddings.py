@@ -6,6 +6,7 @@ import pytest
 from maxrr import MaxRR
 from maxrr.core import FullCore
 from maxrr.data import Dataset
+from maxrr.data.scratch import is_scratch, take
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork
 from maxrr.unlearning import Bundle, replay
@@ -116,3 +117,29 @@ def test_what_is_no_embedding_is_refused():
         MaxRR.on_features().fit(images)
     with pytest.raises(DataError, match="no network that could be trained"):
         MaxRR(NoNetwork(), FullCore()).fit(records())
+
+
+@pytest.mark.usefixtures("large")
+def test_rows_of_a_large_array_stay_in_a_file(tmp_path):
+    np.save(tmp_path / "x.npy", records().inputs)
+    first = take(np.load(tmp_path / "x.npy", mmap_mode="r"), np.arange(200))
+    assert is_scratch(first)
+    assert is_scratch(take(first, np.arange(100)))
+    assert not is_scratch(take(records().inputs, np.arange(100)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_heads_on_influential_records_alone_leave_the_other_records_as_they_are(dtype, request):
+    """The features are the records: what heads let go of is not forgotten."""
+    if dtype == np.float32:
+        request.getfixturevalue("large")
+    training = records(dtype)
+    model = MaxRR.on_features().fit(training)
+    gone = model.influential_ids()[:1]
+    assert model.unlearn(gone, refit="influential").guarantee == "approximate-refit"
+    assert np.array_equal(model._fitted.records.retained().inputs, training.without(gone).in_order().inputs)
+    more = model.influential_ids()[:1]
+    assert model.unlearn(more).guarantee == "exact-refit"
+    left = training.without(np.append(gone, more))
+    assert model.model_hash_ == MaxRR.on_features().fit(left).model_hash_
+    assert np.array_equal(model.predict_proba(left), MaxRR.on_features().fit(left).predict_proba(left))

@@ -146,6 +146,14 @@ def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
     assert replay(other, model.bundle(), records.without([*IDS[:2], *IDS[10:12]])).outcome == Outcome.in_part
 
 
+def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
+    """A record that the extractor knows would be forgotten as if it did not."""
+    records = table()
+    model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
+    with pytest.raises(DataError, match="nobody could tell whether new records are among them"):
+        model.add(records.select(IDS[:3]))
+
+
 def test_records_of_a_dataset_are_recognised_by_their_values():
     records = table()
     seen = replace(records.select(IDS[:6]), ids=np.arange(6))

@@ -30,7 +30,8 @@ def is_scratch(array: NDArray[Any]) -> bool:
     """Whether an array lies in a file without a name."""
     while isinstance(array.base, np.ndarray):
         array = array.base
-    return isinstance(array.base, mmap.mmap)
+    base: object = array.base
+    return isinstance(base.obj if isinstance(base, memoryview) else base, mmap.mmap)
 
 
 def scratch(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -95,6 +95,8 @@ class OwnTraining:
         if self.function is None:
             return f"{self.name} was not given"
         now = OwnTraining.by(self.function)
+        if now.name != self.name:
+            return f"{now.name} was given, and {self.name} trained the model"
         if now.source == self.source:
             return ""
         return f"the module of {now.name} has the SHA-256 {now.source[:12]}…, and {self.name} had {self.source[:12]}…"

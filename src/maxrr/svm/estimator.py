@@ -465,6 +465,19 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         validate_data(self, X if not is_torch(X) else to_numpy(features), reset=False, skip_check_array=True)
         return features
 
+    def with_own_samples(self) -> Self:
+        """The same model on a copy of its samples.
+
+        Returns
+        -------
+        LinearSVM
+            A model whose `erase` overwrites nothing of this one's samples.
+        """
+        fitted, model = self._fitted, copy.copy(self)
+        samples = replace(fitted.solution.samples, X=validation.owned(fitted.solution.samples.X))
+        model._state = replace(fitted, solution=replace(fitted.solution, samples=samples))
+        return model
+
     def _make_writable(self) -> None:
         """Copies of arrays that cannot be erased in place: those of a model that was loaded as a memory map."""
         samples = self._fitted.solution.samples

@@ -37,7 +37,7 @@ from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
@@ -283,7 +283,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(
         self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
-        progress: Progress | None,
+        progress: Progress | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
         recipe = self._check()
         before: Fitted | None = vars(self).get("_state")
@@ -296,7 +296,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         blueprint = Blueprint(
             begin(self.network, self.seed) if adopted else copy.deepcopy(self.network), frozen, self.seed, recipe,
             self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset),
+            {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset, again),
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
         if not frozen and not adopted and lost_by_drawing_anew(self.network):
@@ -358,7 +358,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fitted, network = self._fitted, self.network
             self.network = with_outputs(network, len(fitted.records.present))
             try:
-                return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress)
+                return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress, again=True)
             except BaseException:
                 self.network = network
                 raise
@@ -864,18 +864,24 @@ def as_dataset(
     return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels
 
 
-def by_name(weights: Mapping[Any, float] | None, labels: NDArray[Any], dataset: Dataset) -> dict[str, float]:
-    """Weights by the names of the classes. A class that is not there is a mistake.
+def by_name(
+    weights: Mapping[Any, float] | None, labels: NDArray[Any], dataset: Dataset, again: bool = False
+) -> dict[str, float]:
+    """Weights by the names of the classes. A class that is not there is a mistake, or was forgotten since.
 
     >>> two = Dataset(np.zeros((2, 1)), [0, 1], ("3", "5"), [0, 1])
     >>> by_name({5: 2.0}, np.array([3, 5]), two)
     {'5': 2.0}
     """
-    known = dict(zip(labels.tolist(), dataset.class_names, strict=True)) | {name: name for name in dataset.class_names}
+    called, names = labels.tolist(), dataset.class_names
+    present = np.unique(dataset.labels).tolist()  # of a class that was forgotten even the label is gone
+    codes = present if again else range(len(names))
+    known = {names[code]: names[code] for code in codes} | {called[code]: names[code] for code in codes}
     unknown = [label for label in weights or {} if label not in known]
-    if unknown:
-        raise DataError(f"class_weight names class {unknown[0]!r}; the classes are {listed(dataset.class_names)}")
-    return {known[label]: float(weight) for label, weight in (weights or {}).items()}
+    if unknown and not again:
+        raise DataError(f"class_weight names class {unknown[0]!r}; the classes are {listed(names)}")
+    gone = {name: name for name in weights or {} if again and str(name).startswith(GONE_CLASS)}
+    return {(known | gone)[label]: float(weight) for label, weight in (weights or {}).items() if label in known | gone}
 
 
 def check_embeddings(dataset: Dataset) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hashes
 from maxrr.data.once import once
+from maxrr.data.scratch import take
 from maxrr.errors import DataError
 from maxrr.unlearning.classes import Classes, without_name
 
@@ -96,8 +97,8 @@ class HeldRecords:
         subjects = None if self.subjects is None else self.subjects[rows]
         weights = None if self.weights is None else self.weights[rows]
         return Dataset(
-            self.inputs[rows], self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns,
-            weights=weights,
+            take(self.inputs, rows), self.labels[rows], self.class_names, self.ids[rows], subjects,
+            columns=self.columns, weights=weights,
         )  # fmt: skip
 
     def held(self) -> frozenset[tuple[str, str, bytes]]:
