@@ -31,6 +31,15 @@ def test_it_is_that_of_the_records_that_were_fitted(workspace, records):
     assert kind.conform(records) is records
 
 
+def test_a_record_is_found_whatever_array_its_id_is_in(workspace, records):
+    ids = records.ids[:2]
+    kinds = (object, ids.dtype) if ids.dtype.kind == "U" else (object, np.uint32, np.int64)
+    for kind in kinds:
+        assert workspace.holds(ids.astype(kind)).all()
+    assert workspace.holds(ids.tolist()).all()
+    assert workspace.holds([]).tolist() == []
+
+
 def test_texts_stay_texts_and_integers_integers():
     words, numbers = (RecordKind((2,), np.dtype("f4"), text_ids=texts, text_subjects=texts) for texts in (True, False))
     assert words.ids(["7", "007"]).tolist() == ["7", "007"]

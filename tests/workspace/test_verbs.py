@@ -129,6 +129,8 @@ def test_a_class_that_is_forgotten_loses_its_head(template, tmp_path, case):
     with Workspace.open(both.folder) as workspace:
         assert workspace.status().classes == ["kind 0", "kind 2"]
         assert workspace.class_names == ("kind 0", "(forgotten class 1)", "kind 2")
+        with pytest.raises(DataError, match=r"no class '.forgotten class 1.'; the classes are kind 0, kind 2"):
+            workspace.kind.label("(forgotten class 1)")
         assert set(workspace.predict(both.records).tolist()) <= {"kind 0", "kind 2"}
     both.do("unlearn", both.records.ids[both.records.labels == 2][:2], core_policy="keep-extractor")
 

@@ -27,7 +27,7 @@ class Penalties:
     C: float
     weights: Floats  # of the samples alone, as they were given
     bounds: Floats  # Cᵢ in units of C
-    even: bool = field(init=False)  # whether all samples weigh the same; stays known after some were erased
+    even: bool = field(init=False)  # whether every bound was 1 when this was made, those erased since included
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "even", bool((self.bounds == 1.0).all()))

@@ -74,8 +74,8 @@ class Bundle:
     fitted_on : array
         The ids of the records that the heads were fitted on, sorted.
     features : array of shape (records, features)
-        The features of the records in `fitted_on`, in the same order. None where the records are embeddings, and so
-        are with whoever holds the data.
+        The features of the records in `fitted_on`, in the same order. Without rows where the records are embeddings,
+        and so are with whoever holds the data.
     key : bytes
         The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
     tombstones : frozenset of Tombstone

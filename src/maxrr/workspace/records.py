@@ -12,6 +12,7 @@ from maxrr.data.checks import check_identifiers, check_text
 from maxrr.data.fields import described
 from maxrr.data.labels import as_identifiers
 from maxrr.errors import DataError
+from maxrr.unlearning.classes import without_name
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, id_hmac
@@ -123,11 +124,15 @@ class RecordKind:
         Raises
         ------
         maxrr.errors.DataError
-            There is no such class.
+            There is no such class, or it was forgotten with its last record.
         """
-        if name not in self.class_names:
-            raise DataError(f"there is no class {name!r}; the classes are {', '.join(self.class_names)}")
-        return self.labels[self.class_names.index(name)]
+        known = {
+            each: place for place, each in enumerate(self.class_names)
+            if place in self.present or each != without_name(place)
+        }  # fmt: skip
+        if name not in known:
+            raise DataError(f"there is no class {name!r}; the classes are {', '.join(known)}")
+        return self.labels[known[name]]
 
     def conform(self, records: Dataset) -> Dataset:
         """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.

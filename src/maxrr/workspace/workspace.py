@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from maxrr.data import Dataset
+from maxrr.data.checks import check_identifiers
 from maxrr.errors import WorkspaceError
 from maxrr.nets import Recipe
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
@@ -781,8 +782,9 @@ class Workspace:
         array of bool
             One answer per id.
         """
+        named = check_identifiers(ids, "record ids")
         with self._lock:
-            return self._fitted.records.rows(np.asarray(ids)) >= 0
+            return self._fitted.records.rows(named) >= 0
 
     def forgotten(self, ids: ArrayLike) -> NDArray[np.bool_]:
         """Which of some records were forgotten here.
