@@ -97,8 +97,8 @@ class HeldRecords:
         subjects = None if self.subjects is None else self.subjects[rows]
         weights = None if self.weights is None else self.weights[rows]
         return Dataset(
-            take(self.inputs, rows), self.labels[rows], self.class_names, self.ids[rows], subjects, columns=self.columns,
-            weights=weights,
+            take(self.inputs, rows), self.labels[rows], self.class_names, self.ids[rows], subjects,
+            columns=self.columns, weights=weights,
         )  # fmt: skip
 
     def held(self) -> frozenset[tuple[str, str, bytes]]:
