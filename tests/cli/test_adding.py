@@ -75,6 +75,20 @@ def test_what_is_trained_again_reads_every_source(shell: Shell, visits: Path, mo
     assert shell("replay", visits, 2, "--source", whole, "--json").json["outcome"] == "identical"
 
 
+@pytest.mark.usefixtures("here")
+def test_added_columns_may_be_in_another_order(shell: Shell, visits: Path, visits_csv: Path, tmp_path: Path) -> None:
+    tuesday = tmp_path / "tuesday.csv"
+    swapped = [",".join([*cells[:3], cells[4], cells[3]]) for line in [HEADER, *lines_of(range(60, 72))]
+               if (cells := line.split(","))]  # fmt: skip
+    tuesday.write_text("\n".join(swapped))
+    shell("add", visits, tuesday, "--yes")
+    shell("unlearn", visits, "--ids", "v60", "--yes")
+    shell("bundle", visits, tmp_path / "bundle")
+    brought = ("--bundle", tmp_path / "bundle", "--data", visits_csv, "--data", tuesday, *columns())
+    for how in ((visits, 2), ("--receipt", visits / "receipts" / "000002.json", *brought)):
+        assert shell("replay", *how, "--json").json["outcome"] == "identical"
+
+
 def test_a_refit_takes_in_what_waited_and_leaves_out_what_was_forgotten(
     shell: Shell, visits: Path, monday: Path, tmp_path: Path, visits_csv: Path
 ) -> None:

@@ -40,9 +40,12 @@ def test_whether_a_record_is_on_a_receipt(shell: Shell, digits: Path) -> None:
     one, other = kinds(digits)["free"][:2]
     shell("unlearn", digits, "--ids", one, "--yes")
     verify = ("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits)
-    shell(*verify, "--id", one)
+    assert f"record {one} is among the forgotten ones" in shell(*verify, "--id", one).out
     assert "its tombstone is not on the receipt" in shell(*verify, "--id", other, code=4).out
     assert "--workspace" in shell(*verify[:3], "--id", one, code=2).err
+    shell("unlearn", digits, "--ids", one, "--yes")
+    again = (*verify[:2], digits / "receipts" / "000002.json", *verify[3:])
+    assert f"record {one} had been forgotten or replaced before" in shell(*again, "--id", one).out
 
 
 HEAD = {"class_hmac": "0" * 64, "decided": True, "error": 1e-15}

@@ -29,7 +29,10 @@ def test_an_image_and_its_pixels_are_the_same_record(
     assert receipt["guarantee"] == "exact-refit"
     again = shell("replace", digits, one, "--npy", tmp_path / "corrected.npy", "--yes", code=1)
     assert "just so already" in again.err
-    shell("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits, "--id", one)
+    verify = ("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits, "--id", one, "--json")
+    assert shell(*verify).json["checks"][-1] == {
+        "claim": f"record {one} is among the replaced ones: another is in its place", "wrong": ""
+    }  # fmt: skip
 
 
 def test_another_class(shell: Shell, digits: Path, corrected: Path) -> None:

@@ -23,7 +23,7 @@ def test_status(shell: Shell, answered: Path) -> None:
         (2, 2, "approximate-refit"),
     ]
     shown = shell("status", answered).out
-    assert "3 records, or old values of them, in 2 requests" in shown
+    assert "3 records, or old values of them; 2 requests in all" in shown
     assert "An audit is due" in shown
     assert [line.split()[-1] for line in shown.splitlines() if line.lstrip().startswith(("1 ", "2 "))] == [
         "exact-refit",

@@ -77,6 +77,17 @@ def test_whole_numbers_with_gaps_are_the_same_categories():
         assert from_frame(frame, encoding=rule).inputs.argmax(axis=1).tolist() == [0, 2, 1]
 
 
+@pytest.mark.parametrize("cells", [[1.0, None, 2.0, 3.0], [-1e17, None, 2.0, 0.5]])
+def test_floats_are_the_same_categories_in_a_file_of_text(tmp_path, cells):
+    """Programs write 1.0 for the category 1 where a column has gaps: it must not become another one."""
+    rule = Encoding({"x": Categories([1, 2, -(10**17), "0.5"], other=True, missing=True)})
+    frame = pd.DataFrame({"id": range(4), "label": [0, 1, 0, 1], "x": cells})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    expected = load(tmp_path / "table.csv", whole=True, encoding=rule)[0].in_order().inputs
+    assert from_frame(frame, encoding=rule).inputs.tolist() == expected.tolist()
+    assert expected.argmax(axis=1).tolist() == ([0, 5, 1, 4] if cells[0] == 1 else [2, 5, 1, 3])
+
+
 def test_chosen_columns_and_no_labels():
     records = from_frame(pl.DataFrame(COLUMNS), label=None, id="visit", subject=None, columns=["counts", "visits"])
     assert records.columns == ("counts", "visits")
@@ -98,6 +109,8 @@ BAD = {
     "no class": (SMALL | {"label": ["a", None]}, {}, "labels must be there for every record, and row 1"),
     "no such column": (SMALL, {"label": "ill"}, "has no column 'ill'"),
     "no such input": (SMALL, {"columns": ["y"]}, "has no column 'y'"),
+    "an input that is the id": (SMALL, {"columns": ["x", "id"]}, "'id' cannot be an input: it is the label, id,"),
+    "an input that is the class": (SMALL, {"columns": ["label"]}, "'label' cannot be an input"),
     "no weight": (SMALL | {"w": [1.0, None]}, {"weight": "w"}, "record 'b' has the weight nan"),
     "no ids": ({"label": [0, 1], "x": [1.0, 2.0]}, {}, r"reset_index\(\) makes a column of it"),
     "no records": ({"id": [], "label": [], "x": []}, {}, "has no records"),

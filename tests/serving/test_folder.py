@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from tests.serving.models import CORE, fitted, own, some_records
 from tests.several_inputs import Text, texts
 from tests.unlearning.problems import fresh, table
@@ -56,6 +57,16 @@ def test_it_answers_as_the_model_does(exported, name, form):
         assert np.array_equal(served.predict(some), names[np.searchsorted(model.classes_, model.predict(some))])
     assert (served.classes, served.model_hash) == (model._fitted.head_classes, model.model_hash_)
     assert (served.requests, len(served.export)) == (0, 32)
+
+
+@pytest.mark.parametrize("name", ["embeddings", "a network"])
+def test_records_keep_a_precision_that_the_model_was_not_fitted_in(name, tmp_path):
+    records = table()
+    model = clone(fitted(name)).fit(records.inputs.astype(np.float16), records.labels)
+    export(model, tmp_path / "model", form="numpy" if name == "embeddings" else "torch")
+    served = load(tmp_path / "model")
+    for some in (some_records(name), some_records(name).astype(np.float64) / 3.0):
+        assert np.allclose(served.decision_function(some), model.decision_function(some), rtol=0, atol=1e-5)
 
 
 def test_no_record_is_in_it(exported):
@@ -309,6 +320,25 @@ def test_numbers_that_are_none_are_refused(exported, tmp_path, form, content):
     (tmp_path / file).write_bytes(content)
     forged(tmp_path, file=file, sha256=sha256)
     with pytest.raises(ValueError, match="no model can be made of"):
+        load(tmp_path)
+
+
+def test_a_graph_that_refers_to_other_files_is_refused(exported, tmp_path):
+    """Their bytes have no hash here."""
+    onnx = pytest.importorskip("onnx")
+    for path in exported("own", "onnx").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (old,) = tmp_path.glob("*.onnx")
+    graph = onnx.load(old)
+    numbers = max(graph.graph.initializer, key=lambda each: len(each.raw_data))
+    (tmp_path.parent / "elsewhere.bin").write_bytes(numbers.raw_data)
+    onnx.external_data_helper.set_external_data(numbers, location="../elsewhere.bin", length=len(numbers.raw_data))
+    numbers.ClearField("raw_data")
+    content = graph.SerializeToString()
+    sha256 = hashlib.sha256(content).hexdigest()
+    (tmp_path / f"model-{sha256[:16]}.onnx").write_bytes(content)
+    forged(tmp_path, file=f"model-{sha256[:16]}.onnx", sha256=sha256)
+    with pytest.raises(ValueError, match="refers to numbers in other files"):
         load(tmp_path)
 
 

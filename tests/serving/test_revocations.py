@@ -1,9 +1,12 @@
 """A served model refuses to answer once a list says so, or once nobody can tell."""
 
+import contextlib
 import http.server
 import json
 import os
+import socket
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -177,6 +180,19 @@ def test_what_cannot_be_meant_is_refused(workspace, tmp_path, published):
         load(tmp_path / "model", revocations=published())
 
 
+def test_an_export_that_the_list_is_not_about_is_not_taken(workspace, tmp_path, published):
+    first = export(workspace, tmp_path / "model")
+    served = load(tmp_path / "model", revocations=published(), refresh=0)
+    with Workspace.create(tmp_path / "other", MaxRR.on_features(C=0.7), table()) as other:
+        for source in (other, fitted("embeddings")):
+            export(source, tmp_path / "model")
+            with pytest.raises(ValueError, match="from another workspace by now, or from none"):
+                served.reload()
+            assert served.export == first.export
+    export(workspace, tmp_path / "model")
+    assert served.reload()
+
+
 # From an address
 
 
@@ -204,6 +220,29 @@ def address():
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+def test_an_address_that_drips_is_given_up(monkeypatch):
+    """Each byte comes in time, and the last one never."""
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(watching, "TIMEOUT", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip():
+            with server.accept()[0] as caller, contextlib.suppress(OSError):
+                caller.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+                for _ in range(10):
+                    caller.sendall(b" ")
+                    time.sleep(0.1)
+
+        before = set(threading.enumerate())
+        threading.Thread(target=drip).start()
+        started = time.monotonic()
+        with pytest.raises(RevocationsUnread, match=r"no whole answer within 0\.3 seconds"):
+            Watch(f"http://127.0.0.1:{server.getsockname()[1]}/list", "w", 0.0, 10.0).check("a")
+        assert time.monotonic() - started < 0.9  # it drips for a second
+        for thread in set(threading.enumerate()) - before:
+            thread.join()
 
 
 def test_a_list_at_an_address(address, monkeypatch, tmp_path):

@@ -1,5 +1,7 @@
 """Other kinds of input than a model was fitted on are noticed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.unlearning.problems import fresh, pictures, table
@@ -15,6 +17,12 @@ def test_pixels_and_floats_are_not_taken_for_each_other():
     for other in (pixels / 255.0, pixels.astype(np.float32), (pixels / 255.0).astype(np.float32)):
         with pytest.raises(ValueError, match="uint8, which it divides by 255: bring the same kind"):
             model.predict(other)
+        with pytest.raises(ValueError, match="uint8, which it divides by 255: bring the same kind"):
+            model.add(replace(pictures(), inputs=other, ids=pictures().ids + 10_000))
+    black_and_white = (pixels[0] > 127).astype(np.float64)  # which would fit, as pixels that are almost black
+    for other in (black_and_white, black_and_white.astype(bool), black_and_white.astype(np.int64)):
+        with pytest.raises(ValueError, match="uint8, which it divides by 255: bring the same kind"):
+            model.replace(pictures().ids[0], other, core_policy="keep-extractor")
     assert model.predict(pixels).shape == (80,)
     floats = fresh(CORE, table(), epochs=1).fit(table())
     with pytest.raises(ValueError, match="floats, which it takes as they are"):

@@ -151,7 +151,7 @@ def test_a_record_is_replaced(model):
     corrected = Dataset(inputs, data.labels, KINDS, data.ids, data.subjects)
     assert model.content_hash_ == corrected.content_hash()
     assert model.model_hash_ == fresh(CORE, None, Text()).fit(corrected).model_hash_
-    with pytest.raises(DataError, match="the new record 'mask' does not fit into bool"):
+    with pytest.raises(DataError, match="the new record 'mask' is int64, but the model was fitted on booleans"):
         model.replace(id_, record | {"mask": [2] * LENGTH}, core_policy="retrain")
     with pytest.raises(DataError, match="'mask' is missing"):
         model.replace(id_, {"tokens": record["tokens"]}, core_policy="retrain")

@@ -193,6 +193,14 @@ def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
     assert replay(other, model.bundle(), records.without([*IDS[:2], *IDS[10:12]])).outcome == Outcome.in_part
 
 
+def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
+    """A record that the extractor knows would be forgotten as if it did not."""
+    records = table()
+    model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
+    with pytest.raises(DataError, match="nobody could tell whether new records are among them"):
+        model.add(records.select(IDS[:3]))
+
+
 @pytest.mark.parametrize("as_dataset", [False, True])
 @pytest.mark.parametrize("policy", ["keep-extractor", lambda extractor, core, leaving: extractor])
 def test_what_is_left_in_a_frozen_network_is_left_after_another_fit(as_dataset, policy):

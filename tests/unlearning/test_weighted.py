@@ -92,7 +92,9 @@ def test_a_forgotten_class_leaves_no_name_among_the_weights(tmp_path):
     model = fresh(CORE, records, class_weight=WEIGHTS).fit(records)
     gone = records.ids[records.labels == 1]
     model.unlearn(gone, core_policy="retrain")
-    assert model._fitted.blueprint.class_weight == {}
+    (kept,) = model._fitted.blueprint.class_weight
+    assert kept.startswith("hmac:")
+    assert "kind 1" not in kept
     assert model.model_hash_ == fresh(CORE, records).fit(records.without(gone)).model_hash_
 
 
@@ -149,3 +151,32 @@ def test_weights_stay_with_their_classes_when_another_is_forgotten_and_all_are_f
     oracle.fit(records.inputs[kept], records.labels[kept], records.ids[kept])
     assert model.model_hash_ == oracle.model_hash_
     assert model.refit().model_hash_ == oracle.model_hash_
+
+
+@pytest.mark.parametrize("in_a_workspace", [False, True])
+def test_a_class_that_comes_back_weighs_what_it_did(in_a_workspace, tmp_path):
+    records = weighted()
+    gone, back = records.ids[records.labels == 1], records.select(records.ids[records.labels == 1][:5])
+    back = replace(back, ids=back.ids + 500_000, inputs=back.inputs + np.float32(0.5))
+    frozen = MaxRR.on_features(class_weight=WEIGHTS)
+    if in_a_workspace:
+        with Workspace.create(tmp_path / "ws", frozen, records) as workspace:
+            workspace.unlearn(gone)
+        with Workspace.open(tmp_path / "ws") as workspace:
+            workspace.add(back)
+            found = workspace.model_hash_
+            workspace.refit(joined(records.without(gone), back))
+            again = workspace.model_hash_
+    else:
+        model = frozen.fit(records)
+        model.unlearn(gone)
+        model.add(back)
+        found, again = model.model_hash_, model.refit().model_hash_
+    oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(joined(records.without(gone), back))
+    assert found == again == oracle.model_hash_
+
+
+def joined(one, other):
+    parts = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in (
+        "inputs", "labels", "ids", "subjects", "weights")}  # fmt: skip
+    return replace(one, **parts)

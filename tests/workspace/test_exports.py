@@ -58,6 +58,17 @@ def test_a_request_for_what_was_forgotten_before_revokes_nothing(workspace):
     assert flags(workspace.exports()) == [(False, False, False)]
 
 
+def test_training_again_without_a_record_that_the_extractor_had_kept_revokes(workspace, records):
+    gone = kinds(workspace.model)[0][:1]
+    workspace.unlearn(gone, core_policy="keep-extractor")
+    workspace.record_export("serving", "a", workspace.model)
+    receipt = workspace.unlearn(gone, core_policy="retrain", records=records)
+    assert (receipt.guarantee, receipt.tombstones) == ("exact-retrain", [])
+    workspace.record_export("serving", "b", workspace.model)
+    assert flags(workspace.exports()) == [(True, True, False), (False, False, False)]
+    assert overview(workspace.folder).status.exports == workspace.exports()
+
+
 def test_the_last_export_to_a_place_replaces_the_one_before(workspace):
     first = workspace.record_export("serving", "a", workspace.model)
     workspace.record_export("onnx", "a", workspace.model)

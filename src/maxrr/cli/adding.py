@@ -121,11 +121,11 @@ def refit(
         maxrr refit ws/
         maxrr refit ws/ --source /backup/first.csv --source /backup/added.csv
     """
-    started = perf_counter()
     with told() as outcome:
         with opened(workspace, wait, network=network, train=train) as found, show.progress() as progress:
             check_network(found)
             check_training(found)
+            started = perf_counter()
             with outcome.work(workspace, UNFITTED, fitted):
                 training, test = sides(found, source, progress)
                 found.refit(training, progress=progress)

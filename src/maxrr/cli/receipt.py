@@ -62,8 +62,8 @@ def verify(
     id: Annotated[
         str | None,
         Option(
-            help="Also check that the record with this id is among the forgotten ones. Needs --workspace, whose "
-            "key recognises it."
+            help="Also check that the record with this id is among the forgotten or replaced ones, and say which. "
+            "Needs --workspace, whose key recognises it."
         ),
     ] = None,
     subject: Annotated[
@@ -101,7 +101,8 @@ def verify(
             checks[f"{workspace} handed it out"] = difference(found, receipt)
             checks["none of the forgotten records is there"] = held(found)
             if id is not None:
-                checks[f"record {id} is among the forgotten ones"] = absence(found, receipt, id)
+                claim, why = standing(found, receipt, id)
+                checks[f"record {id} {claim}"] = why
             if subject is not None:
                 on_it = found.names_person(receipt, subject)
                 checks[f"no record was left about {subject}"] = "" if on_it else "the person is not on the receipt"
@@ -142,11 +143,14 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
     return f"its receipt {receipt.number} has another {', '.join(other)}"
 
 
-def absence(workspace: Workspace, receipt: Receipt, id: str) -> str:
-    """Why a record is not among those that a receipt says were forgotten; nothing if it is."""
-    return (
-        "" if any(mask.any() for mask in workspace.on_receipt(receipt, [id])) else "its tombstone is not on the receipt"
-    )
+def standing(workspace: Workspace, receipt: Receipt, id: str) -> tuple[str, str]:
+    """What a receipt says of a record, and what is wrong with that: nothing, if the record is on it."""
+    named = workspace.on_receipt(receipt, [id])
+    if named.replaced.any():
+        return "is among the replaced ones: another is in its place", ""
+    if named.before.any() and not named.forgotten.any():
+        return "had been forgotten or replaced before", ""
+    return "is among the forgotten ones", "" if named.forgotten.any() else "its tombstone is not on the receipt"
 
 
 def held(workspace: Workspace) -> str:

@@ -177,7 +177,7 @@ def from_bundle(
         made = None if network is None else network_of_bundle(file, network, first)
         found = Bundle.load(file, network=made, train=None if train is None else training_function(train))
         kind = RecordKind(
-            first.shape, first.inputs.dtype, class_names=found.classes, text_ids=found.ids.dtype.kind == "U"
+            first.shape, first.inputs.dtype, first.columns, found.classes, text_ids=found.ids.dtype.kind == "U"
         )
         records = retained(kind.join(parts), found, " and ".join(data))
         progress("training again in a fresh process", 0, 1)

@@ -76,8 +76,8 @@ class Frozen:
         if not self.whole and looks_whole(network, dataset):
             raise DataError(
                 f"with Frozen the network is the extractor, and this one ends in a linear layer with one output for "
-                f"each of the {len(dataset.class_names)} classes: its scores would be taken for features. Cut it with "
-                "maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
+                f"each of the {len(np.unique(dataset.labels))} classes: its scores would be taken for features. Cut it "
+                "with maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
             )
         seen = seen_before(self.pretrained_on, dataset)
         return Choice(
@@ -187,7 +187,7 @@ def looks_whole(network: Network, dataset: Dataset) -> bool:
         last = split(whole)[1]
     except ValueError:  # without a linear layer, or nothing else
         return False
-    classes = len(dataset.class_names)
+    classes = len(np.unique(dataset.labels))
     if last.out_features != classes or not len(dataset):
         return False
     kind = next((weights.dtype for weights in whole.parameters()), torch.float32)

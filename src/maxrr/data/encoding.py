@@ -6,6 +6,7 @@ change it, and with it every input. What is declared here depends on no record.
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from maxrr.files import read_regular
 from maxrr.files.strict_json import parse_json
 
 LARGEST_FILE = 1 << 24  # bytes of a file with an encoding: whatever is larger is another file
+WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+|-?[1-9](\.[0-9]+)?e\+[0-9]+")  # how programs write a float without fraction
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Categories:
     Parameters
     ----------
     values : sequence of str or int
-        All categories that there are. 1, 1.0 and "1" are the same one: a file of text cannot tell them apart.
+        All categories that there are. 1, 1.0, "1" and "1.0" are the same one: which of them a table has depends on the
+        program that wrote it.
     other : bool
         Whether one more input says that a value is none of these. Without it such a value is an error.
     missing : bool
@@ -327,9 +330,17 @@ class Encoding:
 
 
 def text_of(cell: Any) -> str:
-    """A category as a text: the whole number 1 is '1', also where a column with missing values made it 1.0."""
-    number = float(cell) if isinstance(cell, (float, np.floating)) else None
-    return str(int(number)) if number is not None and number.is_integer() else str(cell)
+    """A category as a text. A whole number has one, however a table writes it.
+
+    A column with missing values makes 1.0 of the number 1, and a file of text then has that.
+
+    >>> [text_of(cell) for cell in (1, 1.0, "1.0", 1e16, "1e+16", "1.5", "007", "v1.0")]
+    ['1', '1', '1', '10000000000000000', '10000000000000000', '1.5', '007', 'v1.0']
+    """
+    text = str(cell)
+    if WHOLE.fullmatch(text) and (number := float(text)).is_integer():
+        return str(int(number))
+    return text
 
 
 def is_finite(given: Any) -> bool:

@@ -88,7 +88,13 @@ def part_of_frame(
         absent = [name for name in columns if name not in header]
         if absent:
             raise DataError(f"{source}: has no column {', '.join(map(repr, absent))}")
-        header = [*(name for name in wanted.others if name in header and name not in columns), *columns]
+        taken = [name for name in columns if name in wanted.others]
+        if taken:
+            raise DataError(
+                f"{source}: {taken[0]!r} cannot be an input: it is the label, id, subject or weight of the records. "
+                "Leave it out of the columns, or say by label=…, id=…, subject=… or weight=… which column is"
+            )
+        header = [*(name for name in wanted.others if name in header), *columns]
     table = table_of(frame, source, header, wanted.others, check=wanted.check, encoding=wanted.encoding, id=wanted.id)
     others = {name: np.asarray(cells) for name, cells in table.others.items()}
     if wanted.weight is not None:

@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -94,6 +95,8 @@ class OwnTraining:
         if self.function is None:
             return f"{self.name} was not given"
         now = OwnTraining.by(self.function)
+        if now.name != self.name:
+            return f"{now.name} was given, and {self.name} trained the model"
         if now.source == self.source:
             return ""
         return f"the module of {now.name} has the SHA-256 {now.source[:12]}…, and {self.name} had {self.source[:12]}…"
@@ -129,14 +132,25 @@ class OwnTraining:
     def watched(
         self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int
     ) -> "OwnTraining":  # fmt: skip
-        """The same, knowing what came of training twice on a small part of the records."""
-        part = small_part(dataset)
+        """The same, knowing what came of training twice on a small part of the records.
+
+        Receipts have what was observed. A message of the caller's code may name records, and so is only in the warning.
+        """
+        part, message = small_part(dataset), ""
         try:
             one, other = (self.train(network, part, seed, device, threads).state_dict() for _ in range(2))
+            observed = compared(one, other)
         except Exception as error:  # of the caller's code, which may be made for more records
-            said = f"not looked at: on a part of {len(part):,} records it fails ({type(error).__name__}: {error!s:.80})"
-            return replace(self, observed=said)
-        return replace(self, observed=compared(one, other))
+            observed = f"not looked at: on a part of {len(part):,} records it fails ({type(error).__name__})"
+            message = f": {error!s:.80}"
+        if observed != SAME:
+            warnings.warn(
+                f"{self.name} was run twice with one seed: {observed}{message}. Requests that train again are still "
+                "done without the records, but a replay cannot be expected to give the same bytes",
+                NotRepeatableWarning,
+                stacklevel=5,
+            )
+        return replace(self, observed=observed)
 
 
 Training = Recipe | OwnTraining

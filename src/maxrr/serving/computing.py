@@ -21,6 +21,10 @@ HEADS = ("weights", "intercepts", "a", "b", "centre")
 class Computing(Protocol):
     """What computes a model."""
 
+    @property
+    def precision(self) -> np.dtype[Any] | None:
+        """The type that floats of records are computed in; None where they have to be of the model's own."""
+
     def scores(self, records: NDArray[Any]) -> Floats:
         """One column per head; one dimension where a single head tells two classes apart."""
 
@@ -74,6 +78,8 @@ class Heads:
 class Plain:
     """Records that are features already: heads and nothing else."""
 
+    precision = np.dtype(np.float64)
+
     def __init__(self, heads: Heads) -> None:
         self.heads = heads
 
@@ -84,14 +90,21 @@ class Plain:
         return self.heads.probabilities_of(self.scores(records))
 
 
+EXTERNAL = b"\x0a\x08location\x12"  # how a graph begins to name another file that holds numbers of its own
+
+
 class Onnx:
     """A graph that onnxruntime computes."""
+
+    precision = None  # a graph takes one type
 
     def __init__(self, content: bytes, kind: np.dtype[Any], shape: list[int], classes: int, threads: int = 1) -> None:
         try:
             import onnxruntime
         except ImportError:
             raise ValueError("a model in ONNX needs onnxruntime: pip install onnxruntime") from None
+        if EXTERNAL in content:
+            raise ValueError("the graph refers to numbers in other files, and no hash covers these")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ class Extracted:
     def __init__(self, extractor: nn.Module, heads: Heads) -> None:
         self.extractor, self.heads = extractor, heads
         self.kind = next((weights.dtype for weights in extractor.parameters()), torch.float32)
+        self.precision = np.dtype(np.float64 if self.kind == torch.float64 else np.float32)
 
     def scores(self, records: NDArray[Any]) -> Floats:
         with torch.inference_mode():

@@ -39,26 +39,32 @@ class Loaded:
         if self.columns is not None and named and named != self.columns:
             raise DataError(f"the columns are {named!r:.200}, but the model takes {self.columns!r:.200}, in this order")
         if self.kind.names is None:
-            return np.ascontiguousarray(converted(np.asarray(X), self.kind, self.shape))
+            return np.ascontiguousarray(converted(np.asarray(X), self.kind, self.shape, self.computing.precision))
         from maxrr.data.fields import are_several, described, fields_of, packed
 
         array = packed(X) if are_several(X) else np.asarray(X)
         if set(array.dtype.names or ()) != set(self.kind.names):
             raise DataError(f"the model takes several inputs, {described(self.kind, ())}: bring a dictionary of these")
         return packed({
-            name: converted(array[name], kind, shape, f" {name!r}")
+            name: converted(array[name], kind, shape, self.computing.precision, f" {name!r}")
             for name, (kind, shape) in fields_of(self.kind).items()
         })  # fmt: skip
 
 
-def converted(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...], name: str = "") -> NDArray[Any]:
-    """Records, or one input of them, in the model's type: as `MaxRR.predict` takes them, and finite."""
+def converted(
+    array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...], precision: np.dtype[Any] | None, name: str = ""
+) -> NDArray[Any]:  # fmt: skip
+    """Records, or one input of them, as `MaxRR.predict` takes them: of the model's type, floats in the precision that
+    they are computed in, and finite.
+    """
     if array.shape[1:] != shape or array.ndim != len(shape) + 1 or not len(array):
         one = "; add an axis to a single record, as in record[None]" if array.shape == shape else ""
         wanted = ", ".join(map(str, ("records", *shape)))
         raise DataError(f"the records{name} have shape {array.shape}, but the model takes ({wanted}), one or more{one}")
     if array.dtype.kind != kind.kind or (array.dtype == np.uint8) != (kind == np.uint8):
         raise DataError(f"the records{name} are {array.dtype}, but the model takes {kind}: bring the same kind")
+    if kind.kind == "f" and precision is not None:
+        kind = precision
     with np.errstate(over="ignore"):  # what does not fit is infinite, and said below
         content = array.astype(kind, copy=False)
     if kind.kind == "f" and not np.isfinite(content).all():
@@ -75,7 +81,8 @@ class Served:
     Threads may share it. An answer comes from one state, also while another thread calls `reload`.
 
     Scores are those of `MaxRR` up to rounding: a few records are computed as they are and not in a block of fixed size,
-    so that one record takes little time.
+    so that one record takes little time. In the form "onnx", floats are rounded to the type that the model was fitted
+    on, the only one that the graph takes.
     """
 
     def __init__(self) -> None:
@@ -178,6 +185,11 @@ class Served:
         -------
         bool
             Whether there was another.
+
+        Raises
+        ------
+        ValueError
+            The folder is damaged, or holds an export that the list of revocations is not about.
         """
         with self._reloading:
             found = self._read(self._loaded)
@@ -262,20 +274,30 @@ def load(
         The list cannot be read.
     """
 
+    watch = None if revocations is None else Watch(str(revocations), workspace_of(folder), refresh, max_age)
+
     def read(before: Loaded | None) -> Loaded | None:
         if before is not None and folders.facts_in(Path(folder) / folders.NAME).export == before.version:
             return None
         facts, content = folders.read(folder)
+        if watch is not None and facts.workspace != watch.workspace:
+            raise ValueError(
+                f"{folder} was exported from another workspace by now, or from none, and {revocations} does not know "
+                "it: load it anew, with the list of its own workspace"
+            )
         return loaded(Path(folder), facts, content, network, threads)
 
-    if revocations is None:
-        return Served._from(read)
-    workspace = folders.facts_in(Path(folder) / folders.NAME).workspace
-    if workspace is None:
+    return Served._from(read, watch)
+
+
+def workspace_of(folder: str | Path) -> str:
+    """The workspace whose list of revocations knows what lies in a folder."""
+    found = folders.facts_in(Path(folder) / folders.NAME).workspace
+    if found is None:
         raise ValueError(
             f"{folder} was not exported from a workspace, so that no list of revocations knows it: export a Workspace"
         )
-    return Served._from(read, Watch(str(revocations), workspace, refresh, max_age))
+    return found
 
 
 def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None", threads: int) -> Loaded:

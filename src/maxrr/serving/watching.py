@@ -158,11 +158,32 @@ class Watch:
 
 
 def fetched(source: str) -> str:
-    """The text of a file, or of what lies at an address."""
+    """The text of a file, or of what lies at an address, which has a few seconds to give all of it."""
     if not ADDRESS.match(source):
         return read_regular(source, LARGEST).decode()
+    found: list[str | OSError] = []
+
+    def fetch() -> None:
+        try:
+            found.append(at_address(source))
+        except (OSError, ValueError) as error:  # raised by whoever waits
+            found.append(OSError(str(error) or type(error).__name__))
+
+    fetching = threading.Thread(target=fetch, daemon=True)  # which nobody waits for any longer than that
+    fetching.start()
+    fetching.join(TIMEOUT)
+    if not found:
+        raise OSError(f"there was no whole answer within {TIMEOUT:g} seconds")
+    if isinstance(found[0], OSError):
+        raise found[0]
+    return found[0]
+
+
+def at_address(source: str) -> str:
+    """The text that lies at an address."""
     import http.client
     from urllib import request
+    from urllib.error import HTTPError
 
     opener = request.OpenerDirector()  # which knows http and https, and so follows no redirection to anything else
     for handler in (
@@ -175,6 +196,9 @@ def fetched(source: str) -> str:
             content = answer.read(LARGEST + 1)
     except http.client.HTTPException as error:
         raise OSError(f"the answer is none: {error!r:.100}") from None
+    except HTTPError as error:
+        with error:  # which holds the connection
+            raise OSError(str(error)) from None
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:,} bytes")
     return str(content, "utf-8")

@@ -85,7 +85,7 @@ def by_own_function(recipe: Mapping[str, Any]) -> str:
     twice = recipe.get("run_twice", "same")
     return (
         f"the extractor was trained by {recipe['function']}, the operator's own code: that it used nothing but the "
-        "records it was given is the operator's word, and a replay checks it"
+        "records it was given is the operator's word"
         + ("" if twice == "same" else f" (run twice on a part of the core: {twice})")
     )
 

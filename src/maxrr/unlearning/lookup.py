@@ -137,6 +137,11 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
     records = fitted.records
     if not len(given):
         raise DataError("there are no records to add")
+    if fitted.blueprint.frozen and fitted.blueprint.core is None:
+        raise DataError(
+            "the extractor was pretrained on records that Frozen(pretrained_on=…) named, and the model does not keep "
+            "their list: nobody could tell whether new records are among them. Fit again with all records"
+        )
     own, known_columns = given.columns, records.columns
     if own is not None and known_columns is not None and set(own) != set(known_columns):
         other = sorted(set(own) ^ set(known_columns))

@@ -29,7 +29,7 @@ from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import check_importable
-from maxrr.nets.own_training import SAME, NotRepeatableWarning, OwnTraining, Training, TrainingFunction
+from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.progress import Progress
@@ -37,7 +37,7 @@ from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
@@ -313,7 +313,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
             blueprint = blueprint.watched(records, choice)
-            warn_if_not_repeatable(blueprint.recipe)
         clock = [time.perf_counter()]
         extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
@@ -851,17 +850,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found | {"text/html": self._repr_html_()} if "text/html" in found else found
 
 
-def warn_if_not_repeatable(recipe: Training) -> None:
-    """Say that training twice was seen to give different networks, or could not be looked at."""
-    if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME):
-        warnings.warn(
-            f"{recipe.name} was run twice with one seed: {recipe.observed}. Requests that train again are still done "
-            "without the records, but a replay cannot be expected to give the same bytes",
-            NotRepeatableWarning,
-            stacklevel=4,
-        )
-
-
 def as_dataset(
     X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None, weights: ArrayLike | None = None
 ) -> tuple[Dataset, NDArray[Any]]:
@@ -899,7 +887,8 @@ def by_name(
     unknown = [label for label in weights or {} if label not in known]
     if unknown and not again:
         raise DataError(f"class_weight names class {unknown[0]!r}; the classes are {listed(names)}")
-    return {known[label]: float(weight) for label, weight in (weights or {}).items() if label in known}
+    gone = {name: name for name in weights or {} if again and str(name).startswith(GONE_CLASS)}
+    return {(known | gone)[label]: float(weight) for label, weight in (weights or {}).items() if label in known | gone}
 
 
 def check_embeddings(dataset: Dataset) -> None:

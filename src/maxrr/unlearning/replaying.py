@@ -37,7 +37,7 @@ from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.conditions import ADOPTED, by_own_function
+from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.outcomes import Outcome
 from maxrr.unlearning.receipts import Receipt, rounded_up
@@ -266,10 +266,9 @@ def as_stored(apart: float) -> str:
 
 
 def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
-    """What a replay cannot show. Training again, to the same end, shows what trained the extractor, and on what."""
+    """What a replay cannot show. Training again, to the same end, shows what an adopted extractor was trained on."""
     recipe = bundle.blueprint.recipe
-    own = isinstance(recipe, OwnTraining)
-    shown = {ADOPTED, by_own_function(recipe.facts) if own else ""} if trained_again else set()
+    shown = {ADOPTED} if trained_again else set()
     yield from (condition for condition in bundle.conditions if condition not in shown)
     if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME) and not trained_again:
         yield f"whether it was trained so: run twice with one seed, {recipe.name} gave two networks ({recipe.observed})"

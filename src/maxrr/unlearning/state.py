@@ -22,7 +22,7 @@ from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
 from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
@@ -253,7 +253,8 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     records = then.records.with_added(new)
     back = {stone.record for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)}
     tombstones = Tombstones(frozenset(stone for stone in then.tombstones.stones if stone.record not in back))
-    then = replace(then, records=records, tombstones=tombstones)
+    arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
+    then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
     if not request.adds:
         return then
     waiting = then.blueprint.core_by_rule(new.ids)
@@ -264,14 +265,29 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     )  # fmt: skip
 
 
+def of_gone_class(key: bytes, name: str) -> str:
+    """What stands for the name of a class without records: enough to know its weight when it comes back."""
+    return GONE_CLASS + keyed_hash(key, b"class", name)
+
+
+def with_weights_back(then: Fitted, names: tuple[str, ...]) -> Fitted:
+    """The same, where classes that had no records have their names back among the weights."""
+    back = {of_gone_class(then.key, name): name for name in names}
+    weights = {back.get(name, name): weight for name, weight in then.blueprint.class_weight.items()}
+    return replace(then, blueprint=replace(then.blueprint, class_weight=weights))
+
+
 def without_names(then: Fitted, gone: Ints) -> Fitted:
     """The same without the names of classes that lost their last record, ours and those of the caller."""
     if not len(gone):
         return then
     labels = then.labels.copy()
     labels[gone] = np.zeros(1, labels.dtype)[0]
-    left = {name for code, name in enumerate(then.records.class_names) if code not in gone}
-    weights = {name: weight for name, weight in then.blueprint.class_weight.items() if name in left}
+    names = {then.records.class_names[code] for code in gone.tolist()}
+    weights = {
+        of_gone_class(then.key, name) if name in names else name: weight
+        for name, weight in then.blueprint.class_weight.items()
+    }
     blueprint = replace(then.blueprint, class_weight=weights)
     return replace(then, records=then.records.without_names(gone), labels=labels, blueprint=blueprint)
 

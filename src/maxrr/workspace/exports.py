@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import fits, parse_json, write_atomically
+from maxrr.unlearning.guarantees import Guarantee
 from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.names import EXPORTS
 
@@ -85,7 +86,8 @@ class Export:
     out_of_date : bool
         Whether the workspace has another model now, or other records: export again.
     revoked : bool
-        Whether records were forgotten or replaced since. The copy still knows them.
+        Whether records were forgotten or replaced since, or left an extractor that had kept them. The copy still knows
+        them.
     replaced : bool
         Whether a later export was written to the same place. Copies of this one may be elsewhere.
     """
@@ -121,7 +123,7 @@ def notes_in(folder: Path) -> list[Note]:
 
 def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
     """The exports, by what the workspace holds `now` and what was forgotten since each was made."""
-    last = max((receipt.number for receipt in receipts if receipt.tombstones), default=0)
+    last = last_erasure(receipts)
     latest = {(note.kind, note.path): note.id for note in notes}
     return [
         Export(
@@ -131,6 +133,19 @@ def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list
         )
         for note in notes
     ]  # fmt: skip
+
+
+def last_erasure(receipts: Iterable[Receipt]) -> int:
+    """The number of the last request after which earlier copies know more than the model; 0 if there is none.
+
+    It forgot or replaced records, or trained an extractor again that had kept some.
+    """
+    last = kept = 0
+    for receipt in receipts:
+        if receipt.tombstones or (kept and receipt.guarantee == Guarantee.retrain):
+            last = receipt.number
+        kept = receipt.core_left_in_extractor
+    return last
 
 
 def digest(body: dict[str, object]) -> str:

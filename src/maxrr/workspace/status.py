@@ -115,7 +115,7 @@ class Status:
                 ("requests", self.requests), ("forgotten", self.forgotten),
                 ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
                  if self.core_left_in_extractor else ""),
-                ("bytes claimed", self.bytes_claim), ("depends on", self.conditions or "no condition"),
+                ("bytes of heads", self.bytes_claim), ("depends on", self.conditions or "no condition"),
                 ("model", f"{self.model_hash[:12]}…"), ("size", f"{self.bytes / 1e6:,.1f} MB"),
             ]),
             tone=notebook.CARE if self.core_left_in_extractor else notebook.PLAIN,
