@@ -221,6 +221,7 @@ def test_what_is_left_in_a_frozen_network_is_left_after_another_fit(as_dataset, 
     assert model.refit()._fitted.left == before.left
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 def test_a_network_that_is_trained_keeps_nothing_and_does_so_if_it_is_frozen_then():
     records = table()
     model = fresh(CORE, records).fit(records)

@@ -19,6 +19,7 @@ from tests.workspace.problems import (
     fixed_key,
     kinds,
     model_facts,
+    pretrained,
     receipt_facts,
     reopened,
     wide,
@@ -361,12 +362,13 @@ def test_even_if_it_has_fewer_outputs_than_there_are_classes(tmp_path, records):
         assert workspace.refit(records).model.model_hash_ == before
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 @pytest.mark.parametrize("adopted", [False, True])
 def test_a_network_that_saw_what_its_model_has_forgotten_is_not_taken_into_another_workspace(
     folder, tmp_path, records, adopted
 ):
     ids = np.sort(records.ids)[::2]
-    network = MLP(5, 3, hidden=(12,))
+    network = pretrained()
     model = (
         MaxRR.adopt(network, trained_on=ids, train=Recipe(epochs=1), device="cpu")
         if adopted

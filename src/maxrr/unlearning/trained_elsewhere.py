@@ -25,7 +25,9 @@ def to_train_by(core: Core, before: Fitted | None) -> Core | None:
         return None
     ids = np.array(core.trained_on)
     forgotten, replaced = (before.tombstones.knows(before.key, ids, *purpose) for purpose in ((), (REPLACED,)))
-    return core.to_train(forgotten) if (forgotten | replaced).any() else None
+    if not (forgotten | replaced).any():
+        return None
+    return Adopted(ids[~forgotten]) if core.core is None else core.core  # what is left of the named, or by the rule
 
 
 def grown(network: Network, core: Core | None, classes: int) -> Network:
