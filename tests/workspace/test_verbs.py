@@ -363,6 +363,7 @@ def test_even_if_it_has_fewer_outputs_than_there_are_classes(tmp_path, records):
 
 
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # its weights are drawn
 @pytest.mark.parametrize("adopted", [False, True])
 def test_a_network_that_saw_what_its_model_has_forgotten_is_not_taken_into_another_workspace(
     folder, tmp_path, records, adopted
