@@ -1,6 +1,7 @@
 """A snapshot of a workspace predicts, holds no record, keeps nobody out, and follows."""
 
 import gc
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.serving.models import own
 from tests.unlearning.problems import fresh, table
 
 from maxrr.core import HashCore
+from maxrr.errors import WorkspaceError
 from maxrr.serving import snapshot
 from maxrr.workspace import NetworkMissing, Workspace
 
@@ -38,6 +40,18 @@ def test_it_follows_a_workspace_that_somebody_works_in(folder):
         assert served.requests == 0
         assert (served.reload(), served.reload(), served.requests) == (True, False, 1)
         agree(served, workspace)
+
+
+def test_and_not_another_that_takes_its_place(folder):
+    served = snapshot(folder)
+    before = served.model_hash
+    shutil.rmtree(folder)
+    with Workspace.create(folder, fresh(HashCore(0.5, key="other"), table(), epochs=1), table()) as other:
+        for _ in range(2):  # with as many commits, and with more
+            with pytest.raises(WorkspaceError, match="holds another workspace now"):
+                served.reload()
+            assert served.model_hash == before
+            other.unlearn(other.model.influential_ids()[:1], core_policy="keep-extractor")
 
 
 WRITER = """

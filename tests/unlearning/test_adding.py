@@ -259,7 +259,7 @@ def changed(**changes):
         (lambda: changed(subjects=np.array(["a", "b"])), "subject ids of the model are integers"),
         (lambda: changed(subjects=None), "the new ones do not"),
         (lambda: changed(ids=table().ids[:2]), "in the model already, such as .*use replace"),
-        (lambda: changed(inputs=np.full((2, 5), 1e300)), "infin"),
+        (lambda: changed(inputs=np.full((2, 5), 1e300)), "would change their numbers"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(given, why):
@@ -452,3 +452,18 @@ class Sides(nn.Module):
 
     def forward(self, left, right):
         return self.last(torch.tanh(self.left(left) + self.right(right.float())))
+
+
+@pytest.mark.parametrize(("held", "given"), [(np.float16, np.float32), (np.float32, np.float64)])
+def test_numbers_that_the_models_type_does_not_hold_are_refused(held, given):
+    """They would be other numbers, and a replay with those that were given would be refused."""
+    rng, labels = np.random.default_rng(0), np.arange(60) % 2
+    model = MaxRR.on_features().fit(
+        (rng.normal(size=(60, 4)) + labels[:, None]).astype(held), labels, ids=np.arange(60)
+    )
+    more = rng.normal(size=(3, 4)).astype(given)
+    with pytest.raises(
+        DataError, match=f"would change their numbers. Convert them yourself, with astype.'{held.__name__}'"
+    ):
+        model.add(more, [0, 1, 0], ids=[60, 61, 62])
+    assert model.add(more.astype(held).astype(given), [0, 1, 0], ids=[60, 61, 62]).records_after == 63

@@ -9,7 +9,7 @@ from tests.unlearning.search import holds_bytes
 
 from maxrr.core import FrequencyCore, FullCore, HashCore
 from maxrr.errors import DataError
-from maxrr.unlearning import replay
+from maxrr.unlearning import contradictions, replay
 
 CORE = HashCore(0.5, key="house")
 
@@ -94,7 +94,7 @@ def test_the_name_of_a_class_that_is_gone_is_gone(as_array, policy):
     assert holds_bytes(earlier, wanted) == []
 
 
-def test_a_correction_that_the_extractor_has_not_seen_can_be_asked_for_again():
+def test_a_correction_that_the_extractor_has_not_seen_can_be_asked_for_again(here):
     """First quickly, then exactly: the old version leaves the extractor, and it is a fit of the corrected data."""
     model = table_model()
     core = core_of(model)[0].item()
@@ -107,7 +107,11 @@ def test_a_correction_that_the_extractor_has_not_seen_can_be_asked_for_again():
     assert (receipt.guarantee, receipt.core_left_in_extractor) == ("exact-retrain", 0)
     inputs = table().inputs.copy()
     inputs[table().rows([core])] = new
-    assert model.model_hash_ == fresh(CORE, table()).fit(replace(table(), inputs=inputs)).model_hash_
+    corrected = replace(table(), inputs=inputs)
+    assert model.model_hash_ == fresh(CORE, table()).fit(corrected).model_hash_
+    assert list(contradictions(receipt)) == []
+    assert replay(receipt, model.bundle(), corrected).outcome == "identical"
+    assert len(list(contradictions(replace(receipt, records_after=receipt.records_after - 1)))) == 1
     with pytest.raises(DataError, match="just so already"):
         model.replace(core, new, core_policy="retrain")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tests.unlearning import trainings
-from tests.unlearning.problems import SEED, core_of, fit_again, kinds, parts, parts_of, table
+from tests.unlearning.problems import SEED, core_of, fit_again, fresh, kinds, parts, parts_of, table
 from tests.unlearning.test_own_training import CORE, expected, trained_alone
 from torch import nn
 
@@ -104,6 +104,53 @@ def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
         adopted(core[1:], CORE).fit(records)
 
 
+def core_and_rule(by_rule):
+    records = table()
+    return (np.sort(records.ids[CORE.is_core(records.ids)]), CORE) if by_rule else (IDS, None)
+
+
+@pytest.mark.parametrize("by_rule", [False, True])
+@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+def test_a_network_that_saw_a_forgotten_record_is_not_adopted_again(by_rule, policy):
+    """This refused the fit, because a record was missing that nobody can bring any more."""
+    core, rule = core_and_rule(by_rule)
+    model = adopted(core, rule).fit(table())
+    model.unlearn(core[:2], core_policy=policy)
+    retained = table().without(core[:2])
+    for fit_again_by in (model.refit, lambda: model.fit(retained)):
+        fit_again_by()
+        assert parts_of(model) == expected(model, retained, core[2:])
+        assert core_of(model).tolist() == core[2:].tolist()
+        assert (model._fitted.adopted, model._fitted.left_in_extractor) == (False, 0)
+    if not by_rule:
+        with pytest.raises(DataError, match=r"1 of the 38 records .* are not among those to fit"):
+            model.fit(retained.without(core[2:3]))
+
+
+@pytest.mark.parametrize("by_rule", [False, True])
+@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+def test_nor_one_that_saw_what_a_record_was_before(by_rule, policy):
+    """This brought the extractor back that had learned from the old record, and said nothing about it."""
+    core, rule = core_and_rule(by_rule)
+    model = adopted(core, rule).fit(table())
+    new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
+    model.replace(int(core[0]), new, core_policy=policy)
+    model.refit()
+    inputs = table().inputs.copy()
+    inputs[table().rows(core[:1])] = new
+    assert parts_of(model) == expected(model, replace(table(), inputs=inputs), core)
+    assert (model._fitted.adopted, model._fitted.left_in_extractor) == (False, 0)
+
+
+def test_a_network_whose_records_are_all_there_is_adopted_again():
+    model = adopted(IDS).fit(table())
+    model.unlearn(np.setdiff1d(table().ids, IDS)[:2])
+    extractor = [value.clone() for value in model.extractor_.state_dict().values()]
+    model.refit()
+    assert model._fitted.adopted
+    assert all(map(torch.equal, extractor, model.extractor_.state_dict().values()))
+
+
 @pytest.mark.parametrize(("model", "why"), [
     (lambda: adopted(IDS).fit(table().without(IDS[:2])), "2 of the 40 records .* are not among those to fit"),
     (lambda: adopted(np.array(["a"]), given=network()).fit(table()), "are words, and .* are numbers"),
@@ -154,6 +201,39 @@ def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
         model.add(records.select(IDS[:3]))
 
 
+@pytest.mark.parametrize("as_dataset", [False, True])
+@pytest.mark.parametrize("policy", ["keep-extractor", lambda extractor, core, leaving: extractor])
+def test_what_is_left_in_a_frozen_network_is_left_after_another_fit(as_dataset, policy):
+    """The second fit began with nothing left, and later receipts did not name the condition."""
+    records = table()
+    model = frozen(pretrained_on=records.select(IDS[:6]) if as_dataset else IDS[:6]).fit(records)
+    model.unlearn(IDS[:2], core_policy=policy)
+    model.replace(int(IDS[2]), np.linspace(-1.0, 1.0, 5).astype(np.float32), core_policy=policy)
+    before = model._fitted
+    for _ in range(2):
+        model.refit()
+        assert model._fitted.left == before.left
+        assert core_of(model).tolist() == before.choice.ids.tolist() == IDS[3:6].tolist()
+    receipt = model.unlearn(IDS[10:12])
+    assert (receipt.core_left_in_extractor, "trained on 3 forgotten core" in receipt.conditions[-1]) == (3, True)
+    receipt = model.unlearn(IDS[2:3])
+    assert (receipt.guarantee, receipt.core_left_in_extractor) == ("approximate-refit", 3)
+    assert model.refit()._fitted.left == before.left
+
+
+def test_a_network_that_is_trained_keeps_nothing_and_does_so_if_it_is_frozen_then():
+    records = table()
+    model = fresh(CORE, records).fit(records)
+    core = core_of(model)[:2]
+    model.unlearn(core, core_policy="keep-extractor")
+    model.set_params(network=model.extractor_, core=Frozen()).refit()
+    assert model._fitted.left_in_extractor == 2
+    model.set_params(network=network(), core=CORE).refit()
+    assert model._fitted.left_in_extractor == 0
+    model.set_params(network=network(), core=Frozen(core, whole=True)).fit(records.without(core))
+    assert model._fitted.left_in_extractor == 2
+
+
 def test_records_of_a_dataset_are_recognised_by_their_values():
     records = table()
     seen = replace(records.select(IDS[:6]), ids=np.arange(6))
@@ -169,6 +249,18 @@ def test_a_whole_network_is_no_extractor():
     for width in (2, 4):
         projection = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, width))
         assert MaxRR(projection, Frozen(), device="cpu").fit(table()).heads_.coef_.shape == (3, width)
+
+
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+def test_a_network_with_fewer_outputs_than_classes_keeps_its_weights():
+    """This put a network in its place that was drawn from the seed, with an output for each class."""
+    narrow = MLP(5, 2, hidden=(12,))
+    weights = [value.clone() for value in narrow.state_dict().values()]
+    model = MaxRR(narrow, Frozen(), device="cpu").fit(table()).refit()
+    assert model.network is narrow
+    assert all(map(torch.equal, weights, model.extractor_.state_dict().values()))
+    model = adopted(IDS, given=narrow).fit(table()).refit()
+    assert all(map(torch.equal, weights, model.extractor_.state_dict().values()))
 
 
 def test_equal_ones_are_equal_and_show_nobody():

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.workspace.problems import NEW, contents, copied, kinds
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import HASHED, NEW, contents, copied, kinds
 
 from maxrr.errors import NotHere
 from maxrr.workspace import Workspace, WorkspaceError
@@ -144,6 +145,20 @@ def test_an_older_copy_is_not_reloaded(folder, tmp_path):
     shutil.rmtree(folder)
     shutil.copytree(older, folder)
     assert (reader.reload(), reader.status().requests) == (False, 1)
+
+
+def test_nor_another_workspace_in_its_place(folder, records):
+    """It was taken if it had committed more often."""
+    reader = Workspace.open(folder, read_only=True)
+    before = reader.model_hash_
+    shutil.rmtree(folder)
+    Workspace.create(folder, fresh(HASHED, records, C=0.2), records).close()
+    for _ in range(2):  # with as many commits, and with more
+        with pytest.raises(WorkspaceError, match="holds another workspace now"):
+            reader.reload()
+        assert reader.model_hash_ == before
+        with Workspace.open(folder) as other:
+            other.unlearn(kinds(other.model)[2][:1])
 
 
 def never(*_, **__):

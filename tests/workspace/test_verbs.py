@@ -28,7 +28,8 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import DataError, Dataset
-from maxrr.nets import MLP
+from maxrr.errors import NotHere
+from maxrr.nets import MLP, Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import MaxRR
 from maxrr.workspace import Workspace, WorkspaceError
@@ -351,6 +352,34 @@ def test_a_frozen_extractor_stays_the_same_when_fitted_again(template, tmp_path)
         assert workspace.model.model_hash_ == before
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+def test_even_if_it_has_fewer_outputs_than_there_are_classes(tmp_path, records):
+    """`refit` put a network in its place that was drawn from the seed."""
+    Workspace.create(tmp_path / "ws", MaxRR(MLP(5, 2), Frozen(), device="cpu"), records).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        before = workspace.model.model_hash_
+        assert workspace.refit(records).model.model_hash_ == before
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_a_network_that_saw_what_its_model_has_forgotten_is_not_taken_into_another_workspace(
+    folder, tmp_path, records, adopted
+):
+    ids = np.sort(records.ids)[::2]
+    network = MLP(5, 3, hidden=(12,))
+    model = (
+        MaxRR.adopt(network, trained_on=ids, train=Recipe(epochs=1), device="cpu")
+        if adopted
+        else MaxRR(network, Frozen(ids, whole=True), device="cpu")
+    )
+    model.fit(records).unlearn(ids[:1], core_policy="keep-extractor")
+    retained = records.without(ids[:1])
+    with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="would not know of them"):
+        workspace.fit(retained, model)
+    with Workspace.create(tmp_path / "own", model, retained) as workspace:
+        assert workspace.status().core_left_in_extractor == (0 if adopted else 1)
+
+
 def test_features_that_came_later_are_kept_exactly(tmp_path, records):
     network = nn.Sequential(nn.Linear(5, 5, bias=False).double())
     network[0].weight.data.copy_(torch.eye(5))
@@ -505,6 +534,26 @@ def test_what_a_model_has_forgotten_stays_forgotten_in_its_workspace(tmp_path, r
         assert workspace.unlearn(records.ids[:1], core_policy="keep-extractor").already_forgotten == 1
     with Workspace.open(tmp_path / "two") as workspace:
         assert [receipt.number for receipt in workspace.receipts()] == [1]
+
+
+def test_receipts_of_a_workspace_are_not_taken_for_those_of_the_model_that_it_was_made_of(tmp_path, records, here):
+    """A replay called the first one false: it did not name the person whom the model's first receipt had named."""
+    model = MaxRR.on_features().fit(records)
+    person, other = np.unique(records.subjects)[:2].tolist()
+    model.unlearn(subjects=[person])
+    retained = records.without(records.ids[records.subjects == person])
+    Workspace.create(tmp_path / "ws", model, retained).close()
+    with Workspace.open(tmp_path / "ws") as workspace:
+        with pytest.raises(NotHere, match=f"{person} was forgotten on .* .before this workspace was made"):
+            workspace.unlearn(subjects=[person])
+        receipts = workspace.unlearn(retained.ids[:1]), workspace.unlearn(subjects=[other])
+        assert workspace.has_forgotten(person)
+        assert not any(workspace.names_person(receipt, person) for receipt in receipts)
+        replays = [workspace.replay(receipt, retained) for receipt in receipts]
+        assert [replayed.contradictions for replayed in replays] == [[], []]
+        assert replays[-1].outcome == "identical"
+        with pytest.raises(NotHere, match=r"\(receipt 2\)"):
+            workspace.unlearn(subjects=[other])
 
 
 class OwnHash(HashCore):

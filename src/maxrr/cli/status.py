@@ -59,6 +59,7 @@ def tell(status: Status) -> None:
     elif status.conditions:
         exact = depending(status.conditions)
     gone = count(status.forgotten, "record")
+    requests = count(status.requests, "request")
     show.facts(
         [
             ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),
@@ -68,7 +69,7 @@ def tell(status: Status) -> None:
             ("exact", exact),
             *([("added since the fit", aged(status))] if status.added_since_fit else []),
             ("bytes of heads", f"{status.bytes_claim}; {status.decided} of {count(status.heads, 'head')} decided"),
-            ("forgotten", f"{gone}, or old values of them; {count(status.requests, 'request')} in all, additions included"),
+            ("forgotten", f"{gone}, or old values of them; {requests} in all, additions included"),
             ("kept of these", status.held_about_forgotten),
             *(("let in", f"{entry['time'][:10]}: {count(entry['records'], 'record')} with values of forgotten ones: "
                          f"{entry['reason']}") for entry in status.overrides),

@@ -136,6 +136,13 @@ class Adopted:
             )
         return choice
 
+    def to_train(self, forgotten: NDArray[np.bool_]) -> Core:
+        """How the core is chosen where the network has to be trained again: by the rule, or what is left of the named.
+
+        `forgotten` says of each record that was named whether it was.
+        """
+        return Adopted(np.array(self.trained_on)[~forgotten]) if self.core is None else self.core
+
 
 def word_of(network: Network) -> str:
     """What is believed of a network, or of what made embeddings, that is said to have seen none of the records."""

@@ -30,7 +30,7 @@ class Loaded:
     columns: tuple[str, ...] | None
     model_hash: str
     requests: int
-    version: str | int  # another one is another state
+    version: str  # another one is another state
     export: str | None = None
 
     def taken(self, X: Any) -> NDArray[Any]:

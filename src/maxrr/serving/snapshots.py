@@ -8,14 +8,15 @@ from maxrr.nets import Network
 from maxrr.serving.computing import Computing, Heads, Plain
 from maxrr.serving.extracting import Extracted
 from maxrr.serving.served import Loaded, Served
-from maxrr.workspace import Commit, Workspace
+from maxrr.workspace import Workspace
+from maxrr.workspace.commits import check_same, is_later
 
 
 def snapshot(folder: str | Path, network: Network | None = None, *, training: Dataset | None = None) -> Served:
     """Take the model out of a workspace, to predict with. It holds no records, and keeps nobody out of the folder.
 
-    `Served.reload` takes the state that was committed last. Use it beside the workspace, on the machine that holds the
-    records; elsewhere use `export` and `load`.
+    `Served.reload` takes the state that was committed last, and refuses another workspace in the same folder. Use it
+    beside the workspace, on the machine that holds the records; elsewhere use `export` and `load`.
 
     Parameters
     ----------
@@ -41,10 +42,12 @@ def snapshot(folder: str | Path, network: Network | None = None, *, training: Da
 
     def read(before: Loaded | None) -> Loaded | None:
         if before is not None:
-            last = Commit.last(folder)
-            if last is None or last.state <= int(before.version):
+            token, state = before.version.split()
+            if not is_later(Path(folder), token, int(state)):
                 return None
         with Workspace.open(folder, network=network, read_only=True) as workspace:
+            if before is not None:
+                check_same(Path(folder), token, workspace.token)
             return without_records(workspace, training)
 
     return Served._from(read)
@@ -63,5 +66,5 @@ def without_records(workspace: Workspace, training: Dataset | None) -> Loaded:
     )
     return Loaded(
         computing, fitted.head_classes, held.shape, held.dtype,
-        held.columns, fitted.model_hash, fitted.requests, workspace.state,
+        held.columns, fitted.model_hash, fitted.requests, f"{workspace.token} {workspace.state}",
     )  # fmt: skip

@@ -97,7 +97,7 @@ def certificate_of(facts: Mapping[str, Any]) -> Certificate:
 def people_of(facts: Mapping[str, Any]) -> dict[str, Forgotten]:
     """Whom no record is about any more, as it was stored."""
     found = {person: Forgotten(*then) for person, then in facts.items()}
-    if not all(type(then.number) is int and then.number > 0 and isinstance(then.time, str) for then in found.values()):
+    if not all(type(then.number) is int and then.number >= 0 and isinstance(then.time, str) for then in found.values()):
         raise ValueError(f"the people forgotten are {facts!r:.80}")
     return found
 

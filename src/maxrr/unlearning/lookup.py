@@ -16,7 +16,7 @@ from maxrr.unlearning.records import shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in, copies_in_place, in_order_of
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import REPLACED, Forgotten, id_hmac, subject_hmac
 
 
 def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, refit: str) -> Request:
@@ -50,7 +50,7 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     said = [
         f"no record is about {person!r}"
         if then is None
-        else f"{person!r} was forgotten on {then.time[:10]} (receipt {then.number})"
+        else f"{person!r} was forgotten on {then.time[:10]} ({answered(then)})"
         for person, then in gone.items()
     ]
     if not said:
@@ -59,6 +59,11 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     alone = "" if len(without) == len(people) else ". Nothing else of the request is done: leave them out"
     more = f" and {len(said) - 5} more" if len(said) > 5 else ""
     raise NotHere(f"{', '.join(said[:5])}{more}{left}{alone}")
+
+
+def answered(then: Forgotten) -> str:
+    """By which request a person was forgotten."""
+    return f"receipt {then.number}" if then.number else "before this workspace was made"
 
 
 def ids_of(given: Ids | None, what: str) -> NDArray[Any]:

@@ -31,9 +31,9 @@ def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
 
 
 def to_learn(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """Records to add, in the model's type. What becomes infinite in it is refused where a dataset is made of it."""
+    """Records to add, in the model's type, if that holds their numbers as they are."""
     with np.errstate(over="ignore"):
-        return matched(given, kind, shape, in_its_type)
+        return matched(given, kind, shape, without_loss)
 
 
 def in_a_row(given: Inputs, kind: Kind) -> Inputs:
@@ -95,6 +95,17 @@ def in_its_type(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDAr
             "kind"
         )
     return exactly(part, kind, f"the new record{name} does")
+
+
+def without_loss(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDArray[Any]:
+    """An input of new records in the model's type; refused where that would change its numbers."""
+    found = in_its_type(part, kind, shape, name)
+    if kind.kind == "f" and not np.array_equal(found, part):
+        raise DataError(
+            f"the new records{name} are {part.dtype}, and the model holds {kind}, which would change their numbers. "
+            f"Convert them yourself, with astype({kind.name!r}), or fit again"
+        )
+    return found
 
 
 def exactly(part: NDArray[Any], kind: Kind, who: str) -> NDArray[Any]:

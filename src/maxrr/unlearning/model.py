@@ -28,7 +28,7 @@ from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
-from maxrr.nets.naming import check_importable, with_outputs
+from maxrr.nets.naming import check_importable
 from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
@@ -53,6 +53,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
+from maxrr.unlearning.trained_elsewhere import grown, left_in, still_as_seen, to_train_by
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -161,7 +162,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `fit` uses the network's extractor as it is, and fits the heads on every record. That it saw no other records is
         the caller's word: plans and receipts list it as a condition, and a replay checks it by training again. A
         request for core records under the policy "retrain" trains by `train`; from then on the extractor is one that
-        was trained here.
+        was trained here. So does every later `fit` and `refit` once records that the network saw were forgotten or
+        replaced: it is not adopted again.
 
         Parameters
         ----------
@@ -197,8 +199,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the heads on every record.
 
-        A model that was fitted before keeps what it has forgotten, and its receipts. If something is raised, it stays
-        as it was.
+        A model that was fitted before keeps what it has forgotten, and its receipts; and, of an extractor that is not
+        trained here, which of the forgotten records it saw. If something is raised, it stays as it was.
 
         Parameters
         ----------
@@ -292,16 +294,18 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
-        frozen, adopted = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
+        frozen, trained_before = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
+        core = to_train_by(self.core, before)
+        adopted = trained_before and core is None
         blueprint = Blueprint(
-            begin(self.network, self.seed) if adopted else copy.deepcopy(self.network), frozen, self.seed, recipe,
-            self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
+            begin(self.network, self.seed) if trained_before else copy.deepcopy(self.network), frozen, self.seed,
+            recipe, self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
             {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset, again),
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
-        if not frozen and not adopted and lost_by_drawing_anew(self.network):
+        if not frozen and not trained_before and lost_by_drawing_anew(self.network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-        choice = self.core.choose(
+        choice = (core or self.core).choose(
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
@@ -312,6 +316,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         clock = [time.perf_counter()]
         extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
+        left = left_in(extractor, self.core, before)
+        choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
         features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
         heads = blueprint.fit_heads(features, records)
@@ -319,8 +325,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
         none = held.ids[:0].copy()
         fitted = Fitted(
-            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, adopted=adopted,
-            late=none, waiting=none,
+            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, left=left,
+            adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(
@@ -335,7 +341,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit again on the records that the model has, those that were added among them.
 
         The core is chosen anew, and the extractor trained on it: records that waited for this become core. What was
-        forgotten stays so, and the receipts stay. A network of this library gets an output for each class.
+        forgotten stays so, and the receipts stay. A network of this library that is trained here gets an output for
+        each class.
 
         Parameters
         ----------
@@ -356,7 +363,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             fitted, network = self._fitted, self.network
-            self.network = with_outputs(network, len(fitted.records.present))
+            self.network = grown(network, self.core, len(fitted.records.present))
             try:
                 return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress, again=True)
             except BaseException:

@@ -54,7 +54,10 @@ def content_hmac(key: bytes, content: NDArray[np.uint8]) -> bytes:
 
 
 class Forgotten(NamedTuple):
-    """When the last record about a person was forgotten: the number of the request, and its time."""
+    """When the last record about a person was forgotten: the number of the request, and its time.
+
+    The number is 0 where the request was answered by a model of which a workspace was made since: it counts anew.
+    """
 
     number: int
     time: str
@@ -82,10 +85,10 @@ class Tombstones:
     def ids(self) -> set[bytes]:
         return {stone.id for stone in self.stones}
 
-    def knows(self, key: bytes, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these ids were forgotten."""
+    def knows(self, key: bytes, ids: NDArray[Any], purpose: bytes = FORGOTTEN) -> NDArray[np.bool_]:
+        """Which of these ids were forgotten; or, for the purpose REPLACED, which had other values before."""
         known = self.ids if len(ids) else set()
-        return np.array([id_hmac(key, id_) in known for id_ in ids.tolist()], dtype=bool)
+        return np.array([id_hmac(key, id_, purpose) in known for id_ in ids.tolist()], dtype=bool)
 
     def returning(self, key: bytes, dataset: Dataset, held: frozenset[tuple[str, str, bytes]]) -> Returning:
         """Which of these records bring back what was forgotten.

@@ -150,6 +150,23 @@ class Commit:
         )
 
 
+def is_later(folder: Path, token: str, state: int) -> bool:
+    """Whether a workspace has committed something since this state. Another one in its place is refused."""
+    if not (folder / NAME).exists():
+        return False
+    found = Root.read(folder)
+    check_same(folder, token, found.token)
+    return found.state > state
+
+
+def check_same(folder: Path, token: str, found: str) -> None:
+    """Refuse a workspace that somebody has put in the place of the one that was opened."""
+    if found != token:
+        raise WorkspaceError(
+            f"{folder} holds another workspace now than when it was opened: open it again to use that one"
+        )
+
+
 def shape_in(records: Mapping[str, Any]) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
     """The shape of one record: `maxrr.data.fields.shapes`, without NumPy."""
     kind = records.get("dtype")

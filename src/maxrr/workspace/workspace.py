@@ -19,7 +19,6 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.nets.naming import with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
@@ -34,6 +33,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
+from maxrr.unlearning.trained_elsewhere import grown, left_in, to_train_by
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
@@ -206,17 +206,17 @@ class Workspace:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            The workspace was opened to work in it, so that it has the last state; it was closed; or a file is not as it
-            was written.
+            The workspace was opened to work in it, so that it has the last state; it was closed; the folder holds
+            another workspace now; or a file is not as it was written.
         """
         with self._lock:
             if not self._store.read_only:
                 raise WorkspaceError(f"{self._store.folder} is open to work in it, and so has the last state already")
             assert self._model is not None  # or it was closed
-            last = commits.Commit.last(self._store.folder)
-            if last is None or last.state <= self.state:
+            if not commits.is_later(self._store.folder, self.token, self.state):
                 return False
             newer = type(self).open(self._store.folder, network=self._network, train=self._train, read_only=True)
+            commits.check_same(self._store.folder, self.token, newer.token)
             self._store, self._loaded = newer._store, newer._loaded
             return True
 
@@ -300,7 +300,7 @@ class Workspace:
         """
         with self._writing(), self._at_hand(records) as fitted:
             model = clone(self._model)
-            model.network = with_outputs(model.network, len(fitted.records.present))
+            model.network = grown(model.network, model.core, len(fitted.records.present))
             return self._fit(fitted.records.retained(), fitted.labels, model, None, None, progress)
 
     def _fit(
@@ -319,9 +319,17 @@ class Workspace:
             if isinstance(own, Fitted) and own.key != self._fitted.key:
                 # What the model has forgotten elsewhere does not come back here.
                 let_in(copies_in(own, records, allow_copies), allow_copies)
+                if to_train_by(model.core, own) is not None or left_in(own.extractor, model.core, own):
+                    raise WorkspaceError(
+                        "the model has forgotten or replaced records that its network was trained on elsewhere, and "
+                        "this workspace would not know of them: create a workspace for the model, or bring a network "
+                        "that has not seen them"
+                    )
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
-            fresh._state = replace(own, receipts=())  # the key and what was forgotten; its receipts are not here
+            # The key, what was forgotten, and who; its receipts are not here, and those of the workspace begin at 1.
+            people = {person: gone._replace(number=0) for person, gone in own.people.items()}
+            fresh._state = replace(own, receipts=(), people=people)
         known = np.arange(len(records.class_names)) if labels is None else labels
         fresh._fit(records, known, allow_copies, self._store.ranking(), progress)
         after = fresh._fitted

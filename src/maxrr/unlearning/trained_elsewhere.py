@@ -1,0 +1,77 @@
+"""What an extractor that was trained elsewhere may still be used for, once records that it saw are gone."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from maxrr.core import Adopted, Core, Frozen
+from maxrr.data import Dataset
+from maxrr.data.hashes import value_hashes
+from maxrr.nets.naming import with_outputs
+from maxrr.nets.seeding import Network
+from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import REPLACED, content_hmac, id_hmac
+
+
+def to_train_by(core: Core, before: Fitted | None) -> Core | None:
+    """How to choose the core that an adopted network is trained on again; None where nothing asks for that.
+
+    A network that saw records which were forgotten or replaced since is not adopted again: it would bring them back.
+    """
+    if before is None or not isinstance(core, Adopted):
+        return None
+    ids = np.array(core.trained_on)
+    forgotten, replaced = (before.tombstones.knows(before.key, ids, *purpose) for purpose in ((), (REPLACED,)))
+    return core.to_train(forgotten) if (forgotten | replaced).any() else None
+
+
+def grown(network: Network, core: Core | None, classes: int) -> Network:
+    """A network that tells as many classes apart, if it is trained here; otherwise as it is, for what it has learned.
+
+    None for the core is one that the caller's own code chose, who brings the network, too.
+    """
+    return network if core is None or isinstance(core, Frozen | Adopted) else with_outputs(network, classes)
+
+
+def left_in(extractor: nn.Module, core: Core, before: Fitted | None) -> frozenset[bytes]:
+    """The HMACs of ids of records that are gone, and that an extractor still knows which was not trained here.
+
+    They are those that the extractor before had seen, if it is the same; and those that the caller says it has seen.
+    """
+    if before is None or not isinstance(core, Frozen):
+        return frozenset()
+    left = before.left if same_weights(extractor, before.extractor) else frozenset()
+    if core.pretrained_on is None:
+        return left
+    return left | gone_among(core.pretrained_on, before, left)
+
+
+def gone_among(seen: Any, before: Fitted, known: frozenset[bytes]) -> frozenset[bytes]:
+    """The HMACs of those records that were forgotten or replaced, each record once, but for those that are known."""
+    stones, key = before.tombstones.stones, before.key
+    gone = before.tombstones.ids
+    ids = seen.ids if isinstance(seen, Dataset) else np.array(seen)
+    same_kind = ids.dtype.kind == before.records.ids.dtype.kind
+    found = set[bytes]()
+    for id_ in ids.tolist() if same_kind else ():
+        forms = id_hmac(key, id_, REPLACED), id_hmac(key, id_)
+        if not known.intersection(forms):
+            found.update([form for form in forms if form in gone][:1])
+    if isinstance(seen, Dataset):
+        values = {content_hmac(key, digest) for digest in value_hashes(seen.inputs)}
+        found.update(stone.id for stone in stones if stone.content in values)
+    return frozenset(found)
+
+
+def still_as_seen(ids: NDArray[Any], left: frozenset[bytes], key: bytes) -> NDArray[Any]:
+    """Which of some core records are those that the extractor saw: of a replaced one it saw what is gone."""
+    return ids[[id_hmac(key, id_, REPLACED) not in left for id_ in ids.tolist()]] if left else ids
+
+
+def same_weights(one: nn.Module, other: nn.Module) -> bool:
+    """Whether two extractors have the same weights and buffers."""
+    first, second = one.state_dict(), other.state_dict()
+    return first.keys() == second.keys() and all(torch.equal(first[name].cpu(), second[name].cpu()) for name in first)
