@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -97,7 +96,7 @@ def test_names_of_columns_mean_nothing_for_images(shell: Shell, tmp_path: Path) 
 
 
 def test_workspaces_from_before_there_were_splits_by_subject_are_read_as_then() -> None:
-    before = SimpleNamespace(source={"name": "a.csv", "label": "state", "id": "id", "subject": "subject"})
-    found = options_for(before, "a.csv")  # type: ignore[arg-type]
+    before = {"name": "a.csv", "label": "state", "id": "id", "subject": "subject"}
+    found = options_for(before, "a.csv")
     assert (found["split_by"], found["label"], found["weight"], found["encoding"]) == ("id", "state", None, Encoding())
-    assert options_for(before, "a.npz") == {"ids_from": None, "split_by": "id"}  # type: ignore[arg-type]
+    assert options_for(before, "a.npz") == {"ids_from": None, "split_by": "id"}
