@@ -194,11 +194,11 @@ def test_pixels_stay_pixels():
     data = Dataset(rng.integers(0, 256, (20, 1, 3, 3)).astype(np.uint8), np.arange(20) % 2, ("a", "b"), np.arange(20))
     model = MaxRR(nn.Flatten(), Frozen(), device="cpu").fit(data)
     before = model.model_hash_
-    for wrong in (np.full((1, 3, 3), 0.7), np.full((1, 3, 3), -1), np.full((1, 3, 3), 256)):
+    for wrong in (np.full((1, 3, 3), 0.7), np.full((1, 3, 3), -1), np.full((1, 3, 3), 255)):
         with pytest.raises(ValueError, match="uint8"):
             model.replace(3, wrong, core_policy="keep-extractor")
     assert (model.model_hash_, model.content_hash_) == (before, data.content_hash())
-    model.replace(3, np.full((1, 3, 3), 255), core_policy="keep-extractor")
+    model.replace(3, np.full((1, 3, 3), 255, np.uint8), core_policy="keep-extractor")
     assert model.content_hash_ != data.content_hash()
 
 

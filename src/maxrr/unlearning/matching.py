@@ -89,7 +89,7 @@ def in_its_type(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDAr
         raise DataError(f"the new record{name} is of bytes, which networks divide by 255, but the model's are {kind}")
     if kind.kind == "f":
         return part.astype(kind)
-    if word(part.dtype) != word(kind) and not (kind == np.uint8 and part.dtype.kind in "iu"):
+    if word(part.dtype) != word(kind):
         raise DataError(
             f"the new record{name} is {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same "
             "kind"
