@@ -72,6 +72,7 @@ def test_what_changes_nothing_fails_with_its_own_code(digits: Path) -> None:
     assert (done.returncode, "No space left" in done.stderr) == (1, True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="has other pipes")
 def test_a_pipe_that_nobody_reads(digits: Path) -> None:
     one = kinds(digits)["free"][0]

@@ -58,6 +58,7 @@ def test_in_the_middle_of_a_ranking(shell: Shell, tmp_path: Path, monkeypatch: p
     assert (kept > 0, len(trained)) == (True, runs - kept)
 
 
+@pytest.mark.long
 def test_in_the_middle_of_training_again(shell: Shell, digits: Path, tmp_path: Path) -> None:
     core, before = kinds(digits)["core"][:2], model_of(digits)
     asked = ["--ids", ",".join(map(str, core)), "--policy", "retrain", "--yes"]

@@ -69,6 +69,7 @@ def go_on(folder, epochs=EPOCHS):
     assert all(same_run(*pair) for pair in zip(runs, undisturbed, strict=True))
 
 
+@pytest.mark.long
 def test_kill_9_loses_at_most_the_runs_under_way(tmp_path, start):
     process = start(EPOCHS, "idle")
     end = time.monotonic() + 60.0

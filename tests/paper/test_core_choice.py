@@ -67,6 +67,7 @@ def test_the_report_has_thirty_models_and_a_ranking_of_the_default_length_at_the
     assert stages.choosing.profile.recipe == PAPER.recipe
 
 
+@pytest.mark.long
 def test_only_training_records_are_trained_on_and_the_test_is_looked_at_after_the_choice(tmp_path, monkeypatch):
     """Told from everything that the study asks of its laboratories."""
     lab, trained, judged = tiny_lab(tmp_path), [], []
@@ -139,6 +140,7 @@ def test_middles_are_around_their_shares(stages, monkeypatch):
 # Other data
 
 
+@pytest.mark.long
 def test_other_data_report_what_was_chosen_at_home(lab, measured, tmp_path):
     elsewhere = replace(tiny_lab(tmp_path, data="mnist"))
     with in_this_process(), pytest.raises(ValueError, match=r"core-choice\.json does not say .* without --data"):
