@@ -48,7 +48,7 @@ def export(
 
     The export is compared with the model before it is written. It is a copy, which later requests do not reach: the
     workspace notes it, and `maxrr status` says when it is out of date. Needs the packages of the extra called onnx,
-    unless the form is torch.
+    unless the form is torch, or the records are embeddings, which NumPy alone serves.
 
     Examples:
 
