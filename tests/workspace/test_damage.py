@@ -9,6 +9,7 @@ import pytest
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened
 
+from maxrr.files.hashes import json_digest
 from maxrr.workspace import Workspace, WorkspaceError, commits
 
 STEMS = (
@@ -150,7 +151,7 @@ def rewritten(folder, change):
     body = json.loads((folder / commits.NAME).read_text())
     del body["sha256"]
     change(body)
-    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": commits.digest(body)}))
+    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": json_digest(body)}))
 
 
 OTHERS = {

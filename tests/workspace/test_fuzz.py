@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.workspace.problems import contents, copied, kinds, table
 
+from maxrr.files.hashes import json_digest
 from maxrr.workspace import Workspace, WorkspaceError, commits
 
 WRONG = (
@@ -73,7 +74,7 @@ def works(folder):
 
 def tried(folder, body):
     """Write it with its hash, and open it."""
-    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": commits.digest(body)}))
+    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": json_digest(body)}))
     before = contents(folder)
     try:
         return works(folder)

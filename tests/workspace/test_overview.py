@@ -8,7 +8,8 @@ import sys
 import pytest
 from tests.workspace.problems import NEW, cases
 
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, commits, overview
+from maxrr.files.hashes import json_digest
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
 
 
@@ -48,7 +49,7 @@ def test_what_is_wrong_is_said(tmp_path):
         assert overview(tmp_path / "ws").status == workspace.status()
     body = json.loads((tmp_path / "ws" / "workspace.json").read_text())
     del body["sha256"], body["facts"]["choice"]
-    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": commits.digest(body)}))
+    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": json_digest(body)}))
     with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it does not describe a model"):
         overview(tmp_path / "ws")
 

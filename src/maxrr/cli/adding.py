@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from time import perf_counter
 from typing import Annotated
 
@@ -10,8 +9,8 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.fit import UNDONE as UNFITTED
+from maxrr.cli.fit import answer as answer_fitted
 from maxrr.cli.fit import fitted
-from maxrr.cli.fit import tell as tell_fitted
 from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Meta, Network, Source, Train, Wait, Yes
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import as_json, tell
@@ -133,7 +132,4 @@ def refit(
             accuracy = found.score(test) if len(test) else None
             present = found.status()
         seconds = perf_counter() - started
-        if json:
-            show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
-        else:
-            tell_fitted(present, len(test), accuracy, seconds)
+        answer_fitted(present, len(test), accuracy, seconds, json)

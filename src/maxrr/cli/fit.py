@@ -265,10 +265,7 @@ def fit(
                 accuracy = workspace.score(test) if len(test) else None
                 present = workspace.status()
         seconds = perf_counter() - started
-        if json:
-            show.json(asdict(present) | {"test_records": len(test), "accuracy": accuracy, "seconds": seconds})
-        else:
-            tell(present, len(test), accuracy, seconds)
+        answer(present, len(test), accuracy, seconds, json)
 
 
 def class_weights(given: list[str]) -> dict[str, float] | None:
@@ -332,6 +329,14 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
     if len(gone):
         show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")
     return records.without(gone)
+
+
+def answer(present: Status, tested: int, accuracy: float | None, seconds: float, json: bool) -> None:
+    """What came of a fit, for programs or for people."""
+    if json:
+        show.json(asdict(present) | {"test_records": tested, "accuracy": accuracy, "seconds": seconds})
+    else:
+        tell(present, tested, accuracy, seconds)
 
 
 def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -> None:

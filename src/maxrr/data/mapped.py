@@ -1,6 +1,5 @@
 """An .npy file of embeddings, or of other inputs, with a table beside it that says what its rows are."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from maxrr.data.dataset import Dataset
 from maxrr.data.frames import cells_of, names_of
 from maxrr.data.ids import made_ids
 from maxrr.data.labels import as_identifiers
-from maxrr.data.numbers import Misfit, numbers_of
-from maxrr.data.table import Columns
+from maxrr.data.table import Columns, weights_of
 from maxrr.data.train_test import Part, SplitBy, divide, pair
 from maxrr.errors import DataError
 
@@ -63,13 +61,6 @@ def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
     else:
         raise DataError(f"{meta}: cannot be read as a table of records: give a .csv or .parquet file")
     if wanted.weight in found:
-        found[wanted.weight] = weights_of(meta, found[wanted.weight])
+        cells = found[wanted.weight]
+        found[wanted.weight] = weights_of(cells, str(meta), wanted.weight, lambda row: f"row {row}")
     return found
-
-
-def weights_of(meta: Path, cells: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """A column of weights as numbers. Whether they are positive is seen later."""
-    try:
-        return numbers_of(cells)
-    except Misfit as misfit:
-        raise DataError(f"{meta}: row {misfit.row} of the weights is no number") from None

@@ -105,7 +105,12 @@ def part_of(table: Table, wanted: Columns, others: dict[str, NDArray[Any]]) -> P
 
 def weights_in(table: Table, name: str) -> NDArray[np.float64]:
     """The column of weights as numbers. Whether they are positive is seen later."""
+    return weights_of(table.others[name], table.source, name, table.where)
+
+
+def weights_of(cells: Cells, source: str, name: str, where: Callable[[int], str]) -> NDArray[np.float64]:
+    """A column of weights as numbers, wherever its cells come from."""
     try:
-        return numbers_of(table.others[name])
+        return numbers_of(cells)
     except Misfit as misfit:
-        raise DataError(f"{table.source}: {table.where(misfit.row)}, column {name!r}: is no weight") from None
+        raise DataError(f"{source}: {where(misfit.row)}, column {name!r}: is no weight") from None

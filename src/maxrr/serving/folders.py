@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from maxrr.files import Lock, fits, flush_folder, overwrite, parse_json, read_regular, write_atomically
+from maxrr.files.hashes import json_digest
 
 FORMAT, VERSION = "maxrr serving", 1
 NAME, LOCK = "model.json", ".lock"
@@ -62,7 +63,7 @@ class Facts:
     def to_json(self) -> str:
         """The text of `model.json`."""
         body = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        return json.dumps({**body, "hash": digest(body)}, indent=1, ensure_ascii=False)
+        return json.dumps({**body, "hash": json_digest(body)}, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Facts":
@@ -72,7 +73,7 @@ class Facts:
             raise ValueError("it does not describe a served model")
         if body.get("version") != VERSION:
             raise ValueError(f"it is of version {body.get('version')!r:.20}, and this program knows {VERSION}")
-        if body.pop("hash", None) != digest(body):
+        if body.pop("hash", None) != json_digest(body):
             raise ValueError("its content does not have the hash that it names")
         try:
             found = cls(**{name: value for name, value in body.items() if name not in ("format", "version")})
@@ -98,11 +99,6 @@ class Facts:
             raise ValueError(f"its records are of no type ({error})") from None
         if unusable:
             raise ValueError("its records would be Python objects")
-
-
-def digest(body: dict[str, Any]) -> str:
-    """The hash of what `model.json` says, however it is spaced."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def description_of(kind: np.dtype[Any]) -> str | list[Any]:

@@ -3,7 +3,6 @@
 Everything else is written before, under names that no earlier state uses, or erased afterwards.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import renamed, write_atomically
+from maxrr.files.hashes import json_digest
 from maxrr.svm import FORM
 from maxrr.workspace import names
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
@@ -55,7 +55,7 @@ class Root:
     def write(self, folder: Path) -> None:
         """Commit this state."""
         body = {"format": FORMAT, "version": VERSION, "form": FORM, **asdict(self)}
-        content = json.dumps({**body, "sha256": digest(body)}, indent=1).encode()
+        content = json.dumps({**body, "sha256": json_digest(body)}, indent=1).encode()
         write_atomically(folder / NAME, content, private=True)
 
     @classmethod
@@ -76,7 +76,7 @@ class Root:
         if version not in KNOWN or type(version) is not int:
             raise unfamiliar(path, f"is of version {version}", f"knows versions {KNOWN[0]} to {VERSION}")
         named_hash = body.pop("sha256", None)
-        if named_hash != digest({"format": FORMAT, "version": version, **body}):
+        if named_hash != json_digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
         form = body.pop("form", None)
         if form != FORM:
@@ -260,8 +260,3 @@ def is_field(value: object) -> bool:
 
 def is_hex(value: object, length: int) -> bool:
     return isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{length}}}", value) is not None
-
-
-def digest(body: dict[str, Any]) -> str:
-    """The hash of what a root says, however it is spaced."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

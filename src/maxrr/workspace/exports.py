@@ -6,7 +6,6 @@ names the model and its records under the key of the workspace, and so tells not
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import re
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import fits, parse_json, write_atomically
+from maxrr.files.hashes import json_digest
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.names import EXPORTS
@@ -46,7 +46,7 @@ class Note:
         check_folder(place)
         place.mkdir(mode=0o700, exist_ok=True)
         body = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        content = json.dumps({**body, "sha256": digest(body)}, indent=1).encode()
+        content = json.dumps({**body, "sha256": json_digest(body)}, indent=1).encode()
         write_atomically(place / f"{self.id}.json", content, private=True)
 
     @classmethod
@@ -55,7 +55,7 @@ class Note:
         try:
             body = parse_json(content_of(path).decode())
             named = body.pop("sha256")
-            if named != digest(body) or (body.pop("format"), body.pop("version")) != (FORMAT, VERSION):
+            if named != json_digest(body) or (body.pop("format"), body.pop("version")) != (FORMAT, VERSION):
                 raise ValueError("it does not have the hash that it names")
             found = cls(**body)
         except WorkspaceError:
@@ -146,8 +146,3 @@ def last_erasure(receipts: Iterable[Receipt]) -> int:
             last = receipt.number
         kept = receipt.core_left_in_extractor
     return last
-
-
-def digest(body: dict[str, object]) -> str:
-    """The hash of what a note says, however it is spaced."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
