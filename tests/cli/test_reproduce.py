@@ -182,11 +182,12 @@ def test_without_figures_it_warns_and_writes_the_rest(
     def fail(results: object, folder: Path) -> None:
         raise ImportError("drawing figures needs matplotlib")
 
-    monkeypatch.setattr("maxrr.paper.draw", fail)
     there = tmp_path / "smoke"
     there.mkdir()
     (there / "sensitivity.json").write_bytes((undisturbed / "smoke" / "sensitivity.json").read_bytes())
-    ended = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", tmp_path)
+    with monkeypatch.context() as patch:  # undone here: the fixture has patched the same name
+        patch.setattr("maxrr.paper.draw", fail)
+        ended = shell("reproduce", "sensitivity", "--profile", "smoke", "--out", tmp_path)
     assert "Warning: no figures were drawn: drawing figures needs matplotlib" in ended.err
     assert "Unlearning random support vectors" in (there / "report.html").read_text(encoding="utf-8")
     assert sorted(path.name for path in there.iterdir()) == [".lock", "report.html", "sensitivity.json"]
