@@ -100,3 +100,33 @@ def test_workspaces_from_before_there_were_splits_by_subject_are_read_as_then() 
     found = options_for(before, "a.csv")
     assert (found["split_by"], found["label"], found["weight"], found["encoding"]) == ("id", "state", None, Encoding())
     assert options_for(before, "a.npz") == {"ids_from": None, "split_by": "id"}
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with an id that no option names, and an index without a name."""
+    path = tmp_path_factory.mktemp("numbered") / "visits.csv"
+    lines = [f"{row},{row},{row // 2 + 100},{'ill' if row % 4 else 'well'},{row % 4}" for row in range(60)]
+    path.write_text("\n".join([",id,person_id,label,age", *lines]))
+    return path
+
+
+def test_columns_that_became_inputs_are_named(shell: Shell, numbered: Path, tmp_path: Path) -> None:
+    described = shell("data", "describe", numbered)
+    fitted = shell("fit", numbered, "--epochs", 1, "--out", tmp_path / "ws")
+    for ended in (described, fitted):
+        assert "Inputs: '', 'person_id', 'age'." in ended.out
+        assert "the column 'person_id' is an input, and looks like an id: name it with --id or --subject" in ended.err
+        assert "the column '' is an input, and looks like a row number: drop it with --drop \"\"" in ended.err
+    assert shell("data", "describe", numbered, "--json").json["columns"] == ["", "person_id", "age"]
+
+
+def test_a_workspace_keeps_what_is_dropped(shell: Shell, numbered: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    ended = shell("fit", numbered, "--drop", "", "--subject", "person_id", "--epochs", 1, "--out", folder)
+    assert "Inputs: 'age'." in ended.out
+    assert "looks like" not in ended.err
+    assert len(shell("predict", folder, numbered, "--json").json) == 60
+    (tmp_path / "more.csv").write_text("id,person_id,label,age\n100,200,ill,3\n101,200,well,0\n")
+    shell("add", folder, tmp_path / "more.csv", "--yes")
+    shell("refit", folder)

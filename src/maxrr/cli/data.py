@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.options import EncodingFile, FromWhat, Id, Json, Label, Meta, Split, SplitBy, Subject, Weight
-from maxrr.cli.workspaces import reading
+from maxrr.cli.options import Drop, EncodingFile, FromWhat, Id, Json, Label, Meta, Split, SplitBy, Subject, Weight
+from maxrr.cli.workspaces import reading, tell_columns
 
 if TYPE_CHECKING:
     from maxrr.data import Description
@@ -53,6 +53,7 @@ def describe(
     id: Id = "id",
     subject: Subject = "subject",
     weight: Weight = None,
+    drop: Drop = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
     meta: Meta = None,
@@ -66,7 +67,7 @@ def describe(
     import maxrr.data as data
     from maxrr.data.checks import MissingIdsError
 
-    options = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
+    options = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta, drop)
     with show.progress() as progress:
         try:
             train, test = data.load(source, **options, progress=progress)
@@ -74,9 +75,11 @@ def describe(
             train, test = data.load(source, **options | {"ids_from": "rows"}, progress=progress)
     found = data.describe(train, test)
     if json:
-        show.json({"source": source, **asdict(found)})
+        tell_columns((train, test), json)
+        show.json({"source": source, **asdict(found), "columns": train.columns})
         return
     show.say(f"{source}: {counts(found)}")
+    tell_columns((train, test), json)
     show.table(("class", "train", "test", "share"), balance(found), numbers=("train", "test"))
     show.say(duplicates(found))
 

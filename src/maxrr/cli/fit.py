@@ -17,6 +17,7 @@ from maxrr.cli import show, status
 from maxrr.cli.options import (
     WAIT,
     Copies,
+    Drop,
     EncodingFile,
     FromWhat,
     Id,
@@ -30,7 +31,7 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.outcome import state_of, told
 from maxrr.cli.run import REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import importing_from_here, named_network, reading, to_keep, training_function
+from maxrr.cli.workspaces import importing_from_here, named_network, reading, tell_columns, to_keep, training_function
 
 if TYPE_CHECKING:
     from maxrr.core import Core, HashCore
@@ -175,6 +176,7 @@ def fit(
     id: Id = "id",
     subject: Subject = "subject",
     weight: Weight = None,
+    drop: Drop = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
     meta: Meta = None,
@@ -233,8 +235,9 @@ def fit(
     with told() as outcome:
         with show.progress() as progress, importing_from_here(network, train), interruptible():
             split = split_before(out) if split_by is None else str(split_by)
-            options = reading(label, id, subject, weight, encoding, ids_from, split, meta)
+            options = reading(label, id, subject, weight, encoding, ids_from, split, meta, drop)
             training, test = load(source, **options, progress=progress)
+            tell_columns((training, test), json)
             made = NoNetwork() if core == FROZEN and network is None else network_for(training, network)
             notes = to_keep(source, options, training, test)
             if network is None and (uneven := unevenness(training)):

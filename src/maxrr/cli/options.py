@@ -32,6 +32,13 @@ Subject = Annotated[
 Weight = Annotated[
     str | None, Option(help="Tables only: the column that says how much a record counts. If not given, all the same.")
 ]
+Drop = Annotated[
+    list[str] | None,
+    Option(
+        help="Tables only: a column that is passed over; may be repeated. Columns that no option names are inputs, so "
+        "name here what the model must not learn from."
+    ),
+]
 EncodingFile = Annotated[
     Path | None,
     Option(

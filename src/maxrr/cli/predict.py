@@ -10,7 +10,7 @@ from typer import Argument
 from maxrr.cli import show
 from maxrr.cli.inputs import TABLES, records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.workspaces import check_network, columns, encoding_of, opened, raw_records
+from maxrr.cli.workspaces import check_network, columns, dropped_columns, encoding_of, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +49,7 @@ def predict(
         check_network(found)
         kind, encoding = found.kind, encoding_of(found.source)
         others = [name for name in columns(found.source).values() if name is not None]
+        others += dropped_columns(found.source)
         if kind.columns is None and any(path.suffix.lower() in TABLES for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of tables count in order")
         read = [records_in(path, kind, others, encoding) for path in files]

@@ -12,6 +12,7 @@ from typer import Argument, Option
 from maxrr.cli import show
 from maxrr.cli.options import (
     WAIT,
+    Drop,
     EncodingFile,
     Folder,
     FromWhat,
@@ -89,6 +90,7 @@ def replay(
     id: Id = "id",
     subject: Subject = "subject",
     weight: Weight = None,
+    drop: Drop = None,
     encoding: EncodingFile = None,
     ids_from: FromWhat = None,
     meta: Meta = None,
@@ -100,8 +102,8 @@ def replay(
 
     Whoever has the workspace names it, and the receipt by its number. Whoever holds the data but no workspace brings
     the receipt, the bundle that `maxrr bundle` wrote, and the data; for a file without ids --ids-from, for a table
-    --label, --id, --subject, --weight, --encoding and --split-by, as they were when fitting. A workspace knows these
-    itself.
+    --label, --id, --subject, --weight, --drop, --encoding and --split-by, as they were when fitting. A workspace knows
+    these itself.
 
     Exits with 0 if the outcome is 'identical', with 4 if it is 'different' or 'the receipt is false', and with 5 if
     only a part could be compared: 'superseded' is of the present state, because later requests changed the model; 'not
@@ -116,7 +118,7 @@ def replay(
     """
     from maxrr.unlearning import Outcome
 
-    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta)
+    columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta, drop)
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or not data:
             raise Stop(USAGE, TWO_FORMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from maxrr.cli import show
 from maxrr.cli.options import IdsFrom
 from maxrr.cli.run import FAILED, Stop
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from maxrr.progress import Progress
     from maxrr.workspace import Workspace
 
+MOST_NAMES = 12  # of columns in one line
 APART = "apart"  # of people: none has records both for training and for testing
 
 
@@ -116,7 +119,7 @@ def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
 
 def reading(
     label: str, id: str, subject: str, weight: str | None, encoding: Path | None, ids_from: IdsFrom | None,
-    split_by: str, meta: Path | None = None,
+    split_by: str, meta: Path | None = None, drop: Sequence[str] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """How records are read: the options of a command as `maxrr.data.load` takes them."""
     from maxrr.data import Encoding
@@ -125,7 +128,22 @@ def reading(
         "label": label, "id": id, "subject": subject, "weight": weight,
         "encoding": None if encoding is None else Encoding.read(encoding), "ids_from": word(ids_from),
         "split_by": split_by, "meta": None if meta is None else str(meta.absolute()),
+        "drop": tuple(drop or ()),
     }  # fmt: skip
+
+
+def tell_columns(sides: Sequence[Dataset], json: bool) -> None:
+    """Which columns of a table became inputs, and which of these may be something else."""
+    from maxrr.data.lookalikes import lookalikes
+
+    names = sides[0].columns
+    if names is None:
+        return
+    if not json:
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        show.say(f"Inputs: {', '.join(map(repr, names[:MOST_NAMES]))}{more}.")
+    for said in lookalikes(sides):
+        show.warning(said)
 
 
 def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Dataset) -> dict[str, str]:
@@ -134,6 +152,8 @@ def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Datas
     notes |= {name: value for name, value in options.items() if isinstance(value, str)}
     if options["encoding"] is not None:
         notes["encoding"] = options["encoding"].to_json()
+    if options["drop"]:
+        notes["drop"] = json.dumps(options["drop"], ensure_ascii=False)
     people = [set() if side.subjects is None else set(side.subjects.tolist()) for side in (training, test)]
     if not people[0] & people[1] and training.subjects is not None:
         notes["people"] = APART
@@ -189,21 +209,28 @@ def options_for(notes: Mapping[str, str], source: str) -> dict[str, Any]:
     """How records are read from a source, by what a workspace has noted, as `maxrr.data.load` takes it.
 
     A workspace from before records were split by subject says nothing of that, and its records were split by id. A
-    source without columns is read without their names.
+    source without columns is read without their names, and one that lacks a column that is to be dropped, as it is.
     """
-    from maxrr.data.sources import is_table
+    from maxrr.data.sources import header_of, is_table
 
     always = {"ids_from": notes.get("ids_from"), "split_by": notes.get("split_by", "id")}
     if Path(source).suffix == ".npy":
         return columns(notes) | {"meta": notes.get("meta")} | always
     if not is_table(source):
         return always
-    return columns(notes) | {"encoding": encoding_of(notes)} | always
+    there = header_of(source) if "drop" in notes and Path(source).is_file() else []
+    dropped = [name for name in dropped_columns(notes) if name in there]
+    return columns(notes) | {"encoding": encoding_of(notes), "drop": dropped} | always
 
 
 def columns(notes: Mapping[str, str]) -> dict[str, Any]:
     """What the columns that are no inputs are called in a table, by what a workspace has noted."""
     return {kind: notes.get(kind, kind) for kind in ("label", "id", "subject")} | {"weight": notes.get("weight")}
+
+
+def dropped_columns(notes: Mapping[str, str]) -> list[str]:
+    """The columns of a table that are passed over, by what a workspace has noted."""
+    return [str(name) for name in json.loads(notes.get("drop", "[]"))]
 
 
 def encoding_of(notes: Mapping[str, str]) -> Encoding:

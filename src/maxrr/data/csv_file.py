@@ -30,7 +30,7 @@ def read(
     Inputs are stored as float32. Labels and ids that are all integers become integers. Blank lines and spaces around a
     value do not matter.
     """
-    table = parsed(path, wanted.others, check=wanted.check, encoding=wanted.encoding)
+    table = parsed(path, wanted.others, check=wanted.check, encoding=wanted.encoding, drop=wanted.drop)
     for name, texts in table.others.items():
         if "" in texts:
             raise DataError(f"{path}: {table.where(list(texts).index(''))} has nothing in column {name!r}")
@@ -67,6 +67,7 @@ def parsed(
     columns: Sequence[str] | None = None,
     check: Callable[[list[str]], None] | None = None,
     encoding: Encoding | None = None,
+    drop: Sequence[str] = (),
 ) -> Table:
     """A CSV file in UTF-8 with a header: inputs, and texts in the `text_columns`, as far as they are there.
 
@@ -78,12 +79,19 @@ def parsed(
         Called with the header before anything else is read. Its `DataError` gets the name of the file.
     encoding : Encoding, optional
         How columns that are not plain numbers become inputs. In these an empty cell is a missing value.
+    drop : sequence of str
+        Columns that are passed over.
     """
 
     def read(reader: Any, header: list[str]) -> Table:
-        return _parsed(path, reader, header, text_columns, columns, encoding or Encoding())
+        return _parsed(path, reader, header, text_columns, columns, encoding or Encoding(), drop)
 
     return _opened(path, check, read)
+
+
+def header_in(path: Path) -> list[str]:
+    """What the columns of a CSV file are called."""
+    return _opened(path, None, lambda _, header: header)
 
 
 def _opened(path: Path, check: Callable[[list[str]], None] | None, read: Callable[[Any, list[str]], T]) -> T:
@@ -116,9 +124,9 @@ def _lines(reader: Any, header: list[str]) -> Iterator[list[str]]:
 
 def _parsed(
     path: Path, reader: Any, header: list[str], text_columns: Collection[str], columns: Sequence[str] | None,
-    encoding: Encoding,
+    encoding: Encoding, drop: Sequence[str],
 ) -> Table:  # fmt: skip
-    inputs = [header[place] for place in places_of(header, text_columns, columns)]
+    inputs = [header[place] for place in places_of(header, [*text_columns, *drop], columns)]
     encoding.check_columns(inputs)
     plain = [name for name in inputs if name not in encoding.rules]
     texts: dict[str, list[str]] = {name: [] for name in text_columns if name in header and name not in (columns or ())}

@@ -95,7 +95,10 @@ def part_of_frame(
                 "Leave it out of the columns, or say by label=…, id=…, subject=… or weight=… which column is"
             )
         header = [*(name for name in wanted.others if name in header), *columns]
-    table = table_of(frame, source, header, wanted.others, check=wanted.check, encoding=wanted.encoding, id=wanted.id)
+    table = table_of(
+        frame, source, header, wanted.others, check=wanted.check, encoding=wanted.encoding, id=wanted.id,
+        drop=wanted.drop,
+    )  # fmt: skip
     others = {name: np.asarray(cells) for name, cells in table.others.items()}
     if wanted.weight is not None:
         others[wanted.weight] = weights_in(table, wanted.weight)
@@ -105,13 +108,14 @@ def part_of_frame(
 def table_of(
     frame: Any, source: str, header: Sequence[str], others: Collection[str], columns: Sequence[str] | None = None, *,
     check: Callable[[Sequence[str]], None] | None = None, encoding: Encoding | None = None, id: str | None = None,
+    drop: Sequence[str] = (),
 ) -> Table:  # fmt: skip
     """Inputs, and the columns called `others` as far as they are there. See `maxrr.data.csv_file.parsed`."""
     how = encoding or Encoding()
     try:
         if check:
             check(header)
-        inputs = [header[place] for place in places_of(header, others, columns)]
+        inputs = [header[place] for place in places_of(header, [*others, *drop], columns)]
         how.check_columns(inputs)
         found: dict[str, Cells] = {
             name: cells_of(frame, name) for name in others if name in header and name not in (columns or ())

@@ -1,5 +1,6 @@
 """A Parquet file: a table whose columns know their types."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,26 @@ def frame_in(path: Path) -> Any:
     DataError
         It is damaged, or a small file that would fill the memory; or pyarrow is not installed.
     """
+
+    def read(opened: Any) -> Any:
+        whole = opened.metadata.num_rows * opened.metadata.num_columns * CELL
+        if whole > max(SMALL, EXPANSION * path.stat().st_size):
+            raise DataError(
+                f"{path}: would unpack to {whole:,} bytes, many times its size. If it is yours, read it with "
+                "pandas or polars, and use maxrr.data.from_frame"
+            )
+        return opened.read()
+
+    return _opened(path, read)
+
+
+def header_in(path: Path) -> list[str]:
+    """What the columns of a Parquet file are called."""
+    return list(_opened(path, lambda opened: opened.schema_arrow.names))
+
+
+def _opened(path: Path, read: Callable[[Any], Any]) -> Any:
+    """What `read` makes of a Parquet file. Errors get its name."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -37,14 +58,7 @@ def frame_in(path: Path) -> Any:
         raise DataError("reading Parquet files needs pyarrow: pip install 'maxrr[parquet]'") from None
     with open_regular(path) as file:
         try:
-            opened = ParquetFile(file)
-            whole = opened.metadata.num_rows * opened.metadata.num_columns * CELL
-            if whole > max(SMALL, EXPANSION * path.stat().st_size):
-                raise DataError(
-                    f"{path}: would unpack to {whole:,} bytes, many times its size. If it is yours, read it with "
-                    "pandas or polars, and use maxrr.data.from_frame"
-                )
-            return opened.read()
+            return read(ParquetFile(file))
         except (ArrowException, OSError, ValueError) as error:
             if isinstance(error, DataError):
                 raise

@@ -1,5 +1,6 @@
 """`load`: records from a name, a file or a folder."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from maxrr.data import archive, csv_file, images, known, mapped, parquet, places
@@ -19,7 +20,7 @@ def load(
     source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
     weight: str | None = None, encoding: Encoding | None = None, ids_from: IdsFrom | None = None,
     split_by: SplitBy = "subject", meta: str | Path | None = None, whole: bool = False,
-    progress: Progress | None = None,
+    drop: Sequence[str] = (), progress: Progress | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
@@ -72,6 +73,8 @@ def load(
     whole : bool
         Whether all records are for training, also those that would be for testing. Use it for a file of records that
         were set aside.
+    drop : list of str
+        Columns of a CSV or Parquet file that are passed over. All that are neither these nor named above are inputs.
     progress : Progress, optional
         Called as files arrive or images are read.
 
@@ -92,13 +95,15 @@ def load(
     (1420, 377, (1, 8, 8))
     """
     check_split_by(split_by)
-    wanted = Columns(label, id, subject, weight, ids_from, encoding or Encoding())
+    wanted = Columns(label, id, subject, weight, ids_from, encoding or Encoding(), tuple(drop))
     if (meta is not None) != (Path(source).suffix == ".npy" and not Path(source).is_dir()):
         raise DataError(
             f"{source}: is a file of numbers alone: say what its rows are, meta='people.csv' (--meta people.csv)"
             if meta is None
             else f"{source}: meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out"
         )
+    if meta is not None and drop:
+        raise DataError(f"{meta}: only the columns that are named are looked at: leave drop (--drop) out")
     if not is_table(source) and meta is None:
         _check_no_columns(source, wanted)
     if source == "digits" or source in PUBLISHED or Path(source).is_dir():
@@ -134,12 +139,18 @@ def is_table(source: str | Path) -> bool:
     return Path(source).suffix in TABLES and not Path(source).is_dir()
 
 
+def header_of(table: str | Path) -> list[str]:
+    """What the columns of a table are called."""
+    path = Path(table)
+    return csv_file.header_in(path) if path.suffix == ".csv" else parquet.header_in(path)
+
+
 def _check_no_columns(source: str | Path, wanted: Columns) -> None:
     """Refuse names of columns where there are none: they would be passed over."""
     usual = Columns(ids_from=wanted.ids_from)
     given = [
         name
-        for name in ("label", "id", "subject", "weight", "encoding")
+        for name in ("label", "id", "subject", "weight", "encoding", "drop")
         if getattr(wanted, name) != getattr(usual, name)
     ]
     if given:

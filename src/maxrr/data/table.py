@@ -19,7 +19,7 @@ class Columns:
     """Which columns of a table say what, which are the inputs, and how these become numbers.
 
     Ids and subjects that are looked for under their usual names may be missing, the ids only if `ids_from` makes them.
-    All other columns are inputs.
+    Columns to `drop` are passed over. All others are inputs.
     """
 
     label: str | None = "label"
@@ -28,10 +28,11 @@ class Columns:
     weight: str | None = None
     ids_from: IdsFrom | None = None
     encoding: Encoding = field(default_factory=Encoding)
+    drop: tuple[str, ...] = ()
 
     @property
     def others(self) -> list[str]:
-        """The columns that are no inputs."""
+        """The columns that say something of a record and are no inputs."""
         return [name for name in (self.label, self.id, self.subject, self.weight) if name is not None]
 
     def check(self, header: Sequence[str]) -> None:
@@ -42,6 +43,11 @@ class Columns:
                 raise DataError(
                     f"has no column {name!r}: its columns are {named}. Say which is the label, id or subject"
                 )
+        for name in self.drop:
+            if name not in header:
+                raise DataError(f"has no column {name!r} that could be dropped: its columns are {named}")
+            if name in self.others:
+                raise DataError(f"the column {name!r} is the label, id, subject or weight, and cannot be dropped")
         there = self.id is not None and self.id in header
         check_ids_from(there, self.ids_from, f"the column {self.id or 'id'!r}, or another by id=… (--id)")
 
