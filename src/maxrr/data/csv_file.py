@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.labels import as_identifiers
+from maxrr.data.labels import as_identifiers, labels_of_texts
 from maxrr.data.numbers import Cells, not_a_number, number
 from maxrr.data.table import Columns, Table, part_of, places_of, weights_in
 from maxrr.data.train_test import SplitBy, divide, pair
@@ -27,15 +27,18 @@ def read(
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records from a CSV file in UTF-8 with a header.
 
-    Inputs are stored as float32. Labels and ids that are all integers become integers. Blank lines and spaces around a
-    value do not matter.
+    Inputs are stored as float32. Ids that are all integers become integers; of labels see `labels_of_texts`. Blank lines
+    and spaces around a value do not matter.
     """
     table = parsed(path, wanted.others, check=wanted.check, encoding=wanted.encoding, drop=wanted.drop)
     for name, texts in table.others.items():
         if "" in texts:
             raise DataError(f"{path}: {table.where(list(texts).index(''))} has nothing in column {name!r}")
     _check_labels(path, table, wanted.label)
-    others = {name: _identifiers(path, texts, name) for name, texts in table.others.items() if name != wanted.weight}
+    others = {
+        name: _identifiers(path, texts, name, labels=name == wanted.label)
+        for name, texts in table.others.items() if name != wanted.weight
+    }  # fmt: skip
     if wanted.weight is not None:
         others[wanted.weight] = weights_in(table, wanted.weight)
     part = part_of(table, wanted, others)
@@ -173,8 +176,8 @@ def _check_labels(path: Path, table: Table, label: str | None) -> None:
         raise DataError(f"{path}: {table.where(row)}, column {label!r}: {texts[row]!r} is no class")
 
 
-def _identifiers(path: Path, texts: Cells, name: str) -> NDArray[Any]:
+def _identifiers(path: Path, texts: Cells, name: str, *, labels: bool) -> NDArray[Any]:
     try:
-        return as_identifiers(list(texts), f"the values of column {name!r}")
+        return (labels_of_texts if labels else as_identifiers)(list(texts), f"the values of column {name!r}")
     except DataError as error:
         raise DataError(f"{path}: {error}") from None

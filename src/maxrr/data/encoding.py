@@ -6,7 +6,6 @@ change it, and with it every input. What is declared here depends on no record.
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
-from maxrr.data.numbers import Cells, Misfit, numbers_of
+from maxrr.data.numbers import TRUTHS, Cells, Misfit, numbers_of, text_of
 from maxrr.errors import DataError
 from maxrr.files import read_regular
 from maxrr.files.strict_json import parse_json
 
 LARGEST_FILE = 1 << 24  # bytes of a file with an encoding: whatever is larger is another file
-WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+|-?[1-9](\.[0-9]+)?e\+[0-9]+")  # how programs write a float without fraction
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,8 @@ class Categories:
     Parameters
     ----------
     values : sequence of str or int
-        All categories that there are. 1, 1.0, "1" and "1.0" are the same one: which of them a table has depends on the
-        program that wrote it.
+        All categories that there are. 1, 1.0, "1" and "1.0" are the same one, and so are True and "true": which of them
+        a table has depends on the program that wrote it.
     other : bool
         Whether one more input says that a value is none of these. Without it such a value is an error.
     missing : bool
@@ -89,6 +87,7 @@ class Categories:
         """
         places = {text_of(each): place for place, each in enumerate(self.values)}
         other, missing = len(places), len(places) + self.other
+        places |= {each: place for text, place in places.items() for each in TRUTHS.get(text, ()) if each not in places}
         found = np.zeros((len(cells), missing + self.missing))
         for row, cell in enumerate(cells):
             if is_missing(cell):
@@ -327,20 +326,6 @@ class Encoding:
                 raise DataError(f"{where(misfit.row)}, column {name!r}: {misfit}") from None
             found += rule.names(name)
         return tuple(found), np.concatenate(blocks, axis=1)
-
-
-def text_of(cell: Any) -> str:
-    """A category as a text. A whole number has one, however a table writes it.
-
-    A column with missing values makes 1.0 of the number 1, and a file of text then has that.
-
-    >>> [text_of(cell) for cell in (1, 1.0, "1.0", 1e16, "1e+16", "1.5", "007", "v1.0")]
-    ['1', '1', '1', '10000000000000000', '10000000000000000', '1.5', '007', 'v1.0']
-    """
-    text = str(cell)
-    if WHOLE.fullmatch(text) and (number := float(text)).is_integer():
-        return str(int(number))
-    return text
 
 
 def is_finite(given: Any) -> bool:

@@ -10,7 +10,7 @@ from maxrr.data.checks import MissingIdsError, as_array
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
 from maxrr.data.ids import IdsFrom
-from maxrr.data.labels import index_labels
+from maxrr.data.labels import identifiers_of_cells, index_labels
 from maxrr.data.numbers import Cells
 from maxrr.data.table import Columns, Table, part_of, places_of, weights_in
 from maxrr.data.train_test import Part
@@ -99,7 +99,9 @@ def part_of_frame(
         frame, source, header, wanted.others, check=wanted.check, encoding=wanted.encoding, id=wanted.id,
         drop=wanted.drop,
     )  # fmt: skip
-    others = {name: np.asarray(cells) for name, cells in table.others.items()}
+    others = {
+        name: identifiers_of_cells(cells, labels=name == wanted.label) for name, cells in table.others.items()
+    }  # fmt: skip
     if wanted.weight is not None:
         others[wanted.weight] = weights_in(table, wanted.weight)
     return part_of(table, wanted, others), table.columns

@@ -1,11 +1,14 @@
 """Labels and ids as sources write them, turned into class indices and into integers or strings."""
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data.checks import as_array, check_identifiers, some
+from maxrr.data.numbers import TRUTHS, Cells, text_of
 from maxrr.errors import DataError
 
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
@@ -22,6 +25,54 @@ def as_identifiers(texts: list[str], what: str = "ids") -> NDArray[Any]:
     except (ValueError, OverflowError):
         return check_identifiers(texts, what)
     return numbers if list(map(str, numbers.tolist())) == texts else check_identifiers(texts, what)
+
+
+def labels_of_texts(texts: list[str], what: str = "labels") -> NDArray[Any]:
+    """Labels as a file of text has them: whole numbers are integers, also 1.0, and true and false are booleans.
+
+    So they are the labels that the same table has in a frame, where columns have types. 007 stays a text.
+
+    >>> labels_of_texts(["1.0", "0.0"]), labels_of_texts(["true", "false"]), labels_of_texts(["1", "0.5"])
+    (array([1, 0]), array([ True, False]), array(['1', '0.5'], dtype='<U3'))
+    """
+    if texts and all(text in TRUTHS for text in texts):
+        return np.array([text.lower() == "true" for text in texts])
+    whole = as_identifiers([text_of(text) for text in texts], what)
+    return whole if whole.dtype.kind == "i" else as_identifiers(texts, what)
+
+
+def class_name(text: str) -> str:
+    """What `labels_of_texts` calls a class that a file of text calls so.
+
+    >>> class_name("1.0"), class_name("true"), class_name("007")
+    ('1', 'True', '007')
+    """
+    return TRUTHS[text][1] if text in TRUTHS else text_of(text)
+
+
+def identifiers_of_cells(cells: Cells, *, labels: bool = False) -> NDArray[Any]:
+    """Labels or ids of a table whose columns have types, as the same table has them in a file of text.
+
+    Decimals without fraction digits are integers (of labels also 1.00), and days are texts: 2024-12-31. What is neither
+    stays as it is; others look at it.
+    """
+    array = as_array(cells)
+    if array.dtype == np.dtype("datetime64[D]"):
+        array = array.astype(object)
+    if array.dtype.kind != "O" or array.ndim != 1:
+        return array
+    found = np.empty(len(array), dtype=object)
+    found[:] = [_identifier(cell, labels) for cell in array.tolist()]
+    return found
+
+
+def _identifier(cell: Any, label: bool) -> Any:
+    if type(cell) is date:
+        return cell.isoformat()
+    if isinstance(cell, Decimal) and cell.is_finite() and cell == cell.to_integral_value():
+        exponent = cell.as_tuple().exponent
+        return int(cell) if label or (isinstance(exponent, int) and exponent >= 0) else cell
+    return cell
 
 
 def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:

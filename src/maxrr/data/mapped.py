@@ -12,7 +12,7 @@ from maxrr.data.checks import check_inputs
 from maxrr.data.dataset import Dataset
 from maxrr.data.frames import cells_of, names_of
 from maxrr.data.ids import made_ids
-from maxrr.data.labels import as_identifiers
+from maxrr.data.labels import as_identifiers, identifiers_of_cells, labels_of_texts
 from maxrr.data.table import Columns, weights_of
 from maxrr.data.train_test import Part, SplitBy, divide, pair
 from maxrr.errors import DataError
@@ -45,11 +45,10 @@ def read(
 def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
     """What a table says of the records, by the names of its columns."""
     if meta.suffix == ".csv":
-        texts = csv_file.texts_in(meta, wanted.others, wanted.check)
-        found: dict[str, Any] = {
-            name: cells if name == wanted.weight else as_identifiers(list(cells), f"{meta}: the values of {name!r}")
-            for name, cells in texts.items()
-        }
+        found: dict[str, Any] = {}
+        for name, cells in csv_file.texts_in(meta, wanted.others, wanted.check).items():
+            read = labels_of_texts if name == wanted.label else as_identifiers
+            found[name] = cells if name == wanted.weight else read(cells, f"{meta}: the values of {name!r}")
     elif meta.suffix == ".parquet":
         frame = parquet.frame_in(meta)
         header = names_of(frame)
@@ -57,7 +56,10 @@ def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
             wanted.check(header)
         except DataError as error:
             raise type(error)(f"{meta}: {error}") from None
-        found = {name: cells_of(frame, name) for name in wanted.others if name in header}
+        found = {
+            name: identifiers_of_cells(cells_of(frame, name), labels=name == wanted.label)
+            for name in wanted.others if name in header
+        }  # fmt: skip
     else:
         raise DataError(f"{meta}: cannot be read as a table of records: give a .csv or .parquet file")
     if wanted.weight in found:

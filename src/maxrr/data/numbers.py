@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,10 @@ from maxrr.data.checks import is_missing
 
 Cells = Sequence[Any] | NDArray[Any]
 """The values of one column, one per record."""
+
+WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+|-?[1-9](\.[0-9]+)?e\+[0-9]+")  # how programs write a float without fraction
+TRUTHS = {text: each for each in (("true", "True", "TRUE"), ("false", "False", "FALSE")) for text in each}
+"""How programs write booleans, each with its other spellings."""
 
 
 class Misfit(ValueError):  # noqa: N818 (it becomes a DataError once it is known where)
@@ -37,20 +43,36 @@ def numbers_of(cells: Cells) -> NDArray[np.float64]:
 
 def plain(cell: Any) -> float:
     """A number that is one: what could be made into a number, such as a date or a list of one, is not."""
-    if not isinstance(cell, (bool, int, float, np.bool_, np.number)):
+    if not isinstance(cell, (bool, int, float, Decimal, np.bool_, np.number)):
         raise TypeError(f"{type(cell).__name__} is not a number")
     return float(cell)
 
 
 def number(text: str) -> float:
-    """A number as it is written in a table, in plain digits: Python would read 2024_01 as 202401.
+    """A number as it is written in a table, in plain digits: Python would read 2024_01 as 202401. True is 1.
 
-    >>> number("-2.5e3")
-    -2500.0
+    >>> number("-2.5e3"), number("true")
+    (-2500.0, 1.0)
     """
+    if text in TRUTHS:
+        return float(text.lower() == "true")
     if "_" in text or not text.isascii():
         raise ValueError(f"{text!r} is not a number")
     return float(text)
+
+
+def text_of(cell: Any) -> str:
+    """A category or a class as a text. A whole number has one, however a table writes it.
+
+    A column with missing values makes 1.0 of the number 1, and a file of text then has that.
+
+    >>> [text_of(cell) for cell in (1, 1.0, "1.0", 1e16, "1e+16", "1.5", "007", "v1.0")]
+    ['1', '1', '1', '10000000000000000', '10000000000000000', '1.5', '007', 'v1.0']
+    """
+    text = str(cell)
+    if WHOLE.fullmatch(text) and (number := float(text)).is_integer():
+        return str(int(number))
+    return text
 
 
 def not_a_number(cell: Any) -> str:

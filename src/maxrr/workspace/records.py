@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, check_text
 from maxrr.data.fields import described
-from maxrr.data.labels import as_identifiers
+from maxrr.data.labels import as_identifiers, class_name
 from maxrr.errors import DataError
 from maxrr.unlearning.classes import without_name
 from maxrr.unlearning.receipts import Receipt
@@ -139,6 +139,8 @@ class RecordKind:
 
         A file in which every id happens to be an integer is read as one with integers. When the only other one is
         deleted, '7' must not become 7: it would be another record, and one that was forgotten would not be recognised.
+        The other way round, a table with types may have the texts of integers. Classes have the names that the
+        workspace has for them: a workspace may know the class 1 as '1.0', from a file of text.
 
         Parameters
         ----------
@@ -151,10 +153,17 @@ class RecordKind:
             The records themselves, where nothing has to change.
         """
         changes: dict[str, Any] = {}
-        if self.text_ids and records.ids.dtype.kind == "i":
-            changes["ids"] = records.ids.astype(np.str_)
-        if records.subjects is not None and self.text_subjects and records.subjects.dtype.kind == "i":
-            changes["subjects"] = records.subjects.astype(np.str_)
+        ids, subjects = of_kind(records.ids, self.text_ids), of_kind(records.subjects, self.text_subjects)
+        if ids is not records.ids:
+            changes["ids"] = ids
+        if subjects is not records.subjects:
+            changes["subjects"] = subjects
+        known = {class_name(name): name for name in self.class_names}
+        names = tuple(
+            name if name in self.class_names else known.get(class_name(name), name) for name in records.class_names
+        )  # fmt: skip
+        if names != records.class_names and len(set(names)) == len(names):
+            changes["class_names"] = names
         own = records.columns
         if self.columns is not None and own is not None and own != self.columns and set(own) == set(self.columns):
             order = [own.index(name) for name in self.columns]
@@ -227,6 +236,13 @@ class RecordKind:
             raise DataError(f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
         labels = np.array([classes[name] for name in records.class_names])[records.labels]
         return self.conform(replace(records, labels=labels, class_names=self.class_names))
+
+
+def of_kind(ids: NDArray[Any] | None, as_texts: bool | None) -> NDArray[Any] | None:
+    """Ids as texts or as integers; texts that are not all integers stay texts."""
+    if ids is None or as_texts is None or (ids.dtype.kind == "U") == as_texts:
+        return ids
+    return ids.astype(np.str_) if as_texts else as_identifiers(ids.tolist())
 
 
 def ids_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:

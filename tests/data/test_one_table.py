@@ -1,0 +1,97 @@
+"""One table in four forms, a CSV file, a Parquet file, and frames of pandas and polars, is one dataset."""
+
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from maxrr.data import Categories, DataError, Encoding, from_frame, load
+from maxrr.workspace.records import RecordKind
+
+N = 40
+BASE = {
+    "id": [f"r{row}" for row in range(N)],
+    "label": [row % 2 for row in range(N)],
+    "x": [row / 4 for row in range(N)],
+}
+VALUES = {
+    "integers": [row % 12 for row in range(N)],
+    "whole floats": [float(row % 12) for row in range(N)],
+    "booleans": [row % 2 == 0 for row in range(N)],
+    "decimals": [Decimal(row % 12) for row in range(N)],
+    "decimals with digits": [Decimal(f"{row % 12}.00") for row in range(N)],
+    "days": [date(2024, 1, 1 + row % 12) for row in range(N)],
+    "digits with zeros": [f"{row % 12:03}" for row in range(N)],
+}
+DIFFERENT = {
+    "integers": list(range(N)),
+    "decimals": [Decimal(row) for row in range(N)],
+    "days": [date(2024, 1 + row // 20, 1 + row % 20) for row in range(N)],
+    "digits with zeros": [f"{row:03}" for row in range(N)],
+}
+
+
+def forms(columns, folder, **options):
+    """The records of the table in each form. Both libraries write files: they spell booleans differently."""
+    pandas, polars = pd.DataFrame(columns), pl.DataFrame(columns)
+    pandas.to_csv(folder / "pandas.csv", index=False)
+    pandas.to_parquet(folder / "pandas.parquet")
+    polars.write_csv(folder / "polars.csv")
+    polars.write_parquet(folder / "polars.parquet")
+    files = [folder / f"{library}.{form}" for library in ("pandas", "polars") for form in ("csv", "parquet")]
+    found = {path.name: load(path, whole=True, **options)[0] for path in files}
+    return found | {"pandas": from_frame(pandas, **options), "polars": from_frame(polars, **options)}
+
+
+def check_same(found):
+    first = found["polars"]
+    for name, records in found.items():
+        assert records.content_hash() == first.content_hash(), name
+        assert records.class_names == first.class_names, name
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_labels(values, tmp_path):
+    check_same(forms(BASE | {"label": VALUES[values]}, tmp_path))
+
+
+@pytest.mark.parametrize("values", DIFFERENT)
+@pytest.mark.parametrize("column", ["id", "subject"])
+def test_ids_and_subjects(column, values, tmp_path):
+    check_same(forms(BASE | {column: DIFFERENT[values]}, tmp_path))
+
+
+@pytest.mark.parametrize("values", set(VALUES) - {"days"})
+def test_inputs(values, tmp_path):
+    check_same(forms(BASE | {"x": VALUES[values]}, tmp_path))
+
+
+def test_days_are_no_inputs(tmp_path):
+    with pytest.raises(DataError, match="not a number"):
+        forms(BASE | {"x": VALUES["days"]}, tmp_path)
+
+
+@pytest.mark.parametrize("values", set(VALUES))
+def test_categories(values, tmp_path):
+    declared = sorted({str(value) for value in VALUES[values]})
+    check_same(forms(BASE | {"x": VALUES[values]}, tmp_path, encoding=Encoding({"x": Categories(declared)})))
+
+
+def test_a_workspace_has_digits_as_it_knows_them(tmp_path):
+    """A column of texts says that they are texts, and a file of text cannot say so: '7' and 7 are one record here."""
+    found = forms(BASE | {"id": list(map(str, range(N))), "subject": ["7"] * N}, tmp_path)
+    assert found["polars"].ids.dtype.kind == "U"
+    assert found["polars.csv"].ids.dtype.kind == "i"
+    for as_texts in (True, False):
+        kind = RecordKind((1,), np.dtype(np.float32), ("x",), ("0", "1"), text_ids=as_texts, text_subjects=as_texts)
+        check_same({name: kind.conform(records) for name, records in found.items()})
+
+
+def test_a_workspace_knows_its_classes_by_the_names_that_a_file_of_text_gave_them(tmp_path):
+    """As it did before 1.0 was the class 1."""
+    kind = RecordKind((1,), np.dtype(np.float32), ("x",), ("0.0", "1.0"), text_ids=True)
+    for records in forms(BASE, tmp_path).values():
+        assert kind.conform(records).class_names == ("0.0", "1.0")
