@@ -27,8 +27,8 @@ def read(
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records from a CSV file in UTF-8 with a header.
 
-    Inputs are stored as float32. Ids that are all integers become integers; of labels see `labels_of_texts`. Blank lines
-    and spaces around a value do not matter.
+    Inputs are stored as float32. Ids that are all integers become integers; of labels see `labels_of_texts`. Blank
+    lines and spaces around a value do not matter.
     """
     table = parsed(path, wanted.others, check=wanted.check, encoding=wanted.encoding, drop=wanted.drop)
     for name, texts in table.others.items():
