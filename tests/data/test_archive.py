@@ -117,7 +117,7 @@ BAD = {
     "too few ids": ({"X": X, "y": Y, "ids": Y[:3]}, r"ids has shape \(3,\), but X has 20 records"),
     "too few subjects": ({"X": X, "y": Y, "subjects": Y[:3]}, r"subjects has shape \(3,\), but X has 20 records"),
     "labels of two dimensions": ({"X": X, "y": Y[:, None]}, r"y has shape \(20, 1\)"),
-    "labels as fractions": ({"X": X, "y": Y / 2}, "labels must be integers, booleans or strings, and one is 1.5"),
+    "labels as fractions": ({"X": X, "y": Y / 2}, "labels must be integers, booleans or strings, and row 0 has 1.5"),
     "labels of two kinds": (
         SIDES | {"y_test": np.array(["a"] * 6)},
         "integers on one side .* and strings on the",

@@ -152,3 +152,22 @@ def test_a_null_in_a_dictionary_is_missing_wherever_keys_are_taken():
     for check in (check_identifiers, as_classes):
         with pytest.raises(DataError, match="row 2 has None"):
             check(given, "subject ids")
+
+
+@pytest.mark.parametrize("column", ["visit", "person", "ill"])
+def test_a_row_is_counted_as_in_the_file(column, tmp_path):
+    """Not as on the side of training or testing that the record would be on."""
+    for row in range(30):
+        table = COLUMNS | {column: [None if place == row else cell for place, cell in enumerate(COLUMNS[column])]}
+        path = tmp_path / "table.parquet"
+        pl.DataFrame(table).write_parquet(path)
+        with pytest.raises(DataError, match=rf"^{path}: .* row {row} has None"):
+            load(path, **NAMES, encoding=ENCODING)
+
+
+@pytest.mark.parametrize("row", [3, 29])
+def test_a_class_that_is_none_is_named_with_its_row(row, tmp_path):
+    frame = pl.DataFrame(COLUMNS | {"ill": [0.5 if place == row else 1.0 for place in range(30)]})
+    frame.write_parquet(tmp_path / "table.parquet")
+    with pytest.raises(DataError, match=rf"table\.parquet: labels .* row {row} has 0\.5"):
+        load(tmp_path / "table.parquet", **NAMES, encoding=ENCODING)

@@ -32,11 +32,11 @@ def test_integers_booleans_and_strings(given, expected):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([0.5, 1.0], "labels must be integers, booleans or strings, and one is 0.5"),
-        ([np.nan, 1.0], "and one is nan"),
-        (np.array([np.inf, 1.0], dtype=np.float32), "and one is inf"),
-        ([2.0**53, 1.0], "and one is 9"),
-        (np.array([2.0**24, 1.0], dtype=np.float32), "and one is 16777216.0"),
+        ([0.5, 1.0], "labels must be integers, booleans or strings, and row 0 has 0.5"),
+        ([np.nan, 1.0], "and row 0 has nan"),
+        (np.array([np.inf, 1.0], dtype=np.float32), "and row 0 has inf"),
+        ([2.0**53, 1.0], "and row 0 has 9"),
+        (np.array([2.0**24, 1.0], dtype=np.float32), "and row 0 has 16777216.0"),
         (np.array(["a", None], dtype=object), "row 1 has None"),
         (np.array(["a", np.nan], dtype=object), "row 1 has nan"),
         (["a", 1], "not a mixture of int, str"),

@@ -53,7 +53,7 @@ def read(
         Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"), arrays.get(f"weights{side}"))
         for each, own, side in zip(inputs, ids, sides, strict=True)
     ]
-    train, test = divide(parts[0], split_by) if one else parts
+    train, test = divide(parts[0], str(path), split_by) if one else parts
     return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())), whole=whole)
 
 

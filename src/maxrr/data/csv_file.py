@@ -42,7 +42,7 @@ def read(
     if wanted.weight is not None:
         others[wanted.weight] = weights_in(table, wanted.weight)
     part = part_of(table, wanted, others)
-    return pair(*divide(part, split_by), str(path), columns=table.columns, whole=whole)
+    return pair(*divide(part, str(path), split_by), str(path), columns=table.columns, whole=whole)
 
 
 def texts_in(

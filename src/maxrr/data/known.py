@@ -73,4 +73,4 @@ def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
 
     images, labels = load_digits(return_X_y=True)
     inputs = (images / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
-    return pair(*divide(Part(inputs, labels, np.arange(len(labels)))), "digits", whole=whole)
+    return pair(*divide(Part(inputs, labels, np.arange(len(labels))), "digits"), "digits", whole=whole)

@@ -99,7 +99,7 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
         wrong = ~np.isfinite(array) | (array != np.trunc(array)) | (np.abs(array) >= exact)
         if wrong.any():
             raise DataError(
-                f"{what} must be integers, booleans or strings, and one is {array[wrong][0]}: "
+                f"{what} must be integers, booleans or strings, and row {wrong.argmax()} has {array[wrong][0]}: "
                 "name the classes, and leave out records whose class is not known"
             )
         return array.astype(np.int64)

@@ -38,7 +38,7 @@ def read(
     ids = said[wanted.id] if wanted.id in said else made_ids([inputs], wanted.ids_from)[0]
     subjects, weights = (None if name is None else said.get(name) for name in (wanted.subject, wanted.weight))
     part = Part(inputs, said[wanted.label], ids, subjects, weights)
-    sides = (part, part.at(np.zeros(rows, dtype=bool))) if whole else divide(part, split_by)
+    sides = (part, part.at(np.zeros(rows, dtype=bool))) if whole else divide(part, str(meta), split_by)
     return pair(*sides, str(path))
 
 

@@ -20,7 +20,7 @@ def read(
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records from a Parquet file. Inputs are stored as float32."""
     part, columns = part_of_frame(frame_in(path), str(path), wanted)
-    return pair(*divide(part, split_by), str(path), columns=columns, whole=whole)
+    return pair(*divide(part, str(path), split_by), str(path), columns=columns, whole=whole)
 
 
 def frame_in(path: Path) -> Any:

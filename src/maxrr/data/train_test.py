@@ -1,16 +1,16 @@
 """From the records that a source holds to a training and a test dataset that belong together."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import some
+from maxrr.data.checks import check_identifiers, some
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import described
-from maxrr.data.labels import index_labels
+from maxrr.data.labels import as_classes, index_labels
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
@@ -62,8 +62,20 @@ def is_test(ids: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([int.from_bytes(digest[:8], "big") < threshold for digest in digests], dtype=bool)
 
 
-def divide(whole: Part, split_by: SplitBy = "subject") -> tuple[Part, Part]:
-    """Training and test records by `is_test`: one person's records on one side, where the source names people."""
+def divide(whole: Part, source: str, split_by: SplitBy = "subject") -> tuple[Part, Part]:
+    """Training and test records by `is_test`: one person's records on one side, where the source names people.
+
+    Labels and ids are looked at before, while rows are still those of the source: messages name them.
+    """
+    try:
+        whole = replace(
+            whole,
+            labels=as_classes(whole.labels),
+            ids=check_identifiers(whole.ids, "record ids"),
+            subjects=None if whole.subjects is None else check_identifiers(whole.subjects, "subject ids"),
+        )
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from None
     test = is_test(whole.subjects if split_by == "subject" and whole.subjects is not None else whole.ids)
     return whole.at(~test), whole.at(test)
 
