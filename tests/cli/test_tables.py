@@ -130,3 +130,15 @@ def test_a_workspace_keeps_what_is_dropped(shell: Shell, numbered: Path, tmp_pat
     (tmp_path / "more.csv").write_text("id,person_id,label,age\n100,200,ill,3\n101,200,well,0\n")
     shell("add", folder, tmp_path / "more.csv", "--yes")
     shell("refit", folder)
+
+
+def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Path, tmp_path: Path) -> None:
+    from maxrr import serving
+
+    shell("export", fitted, "--serving", tmp_path / "model", "--source", table)
+    served = serving.load(tmp_path / "model")
+    assert served.columns == ("age", "country")
+    answers = shell("predict", fitted, table, "--json").json
+    rows = FRAME.select("country", "age").to_dicts()
+    found = [served.classes[best] for best in served.predict_proba(rows).argmax(axis=1)]
+    assert found == [answer["class"] for answer in answers]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import safetensors.numpy
 
-from maxrr.data import Dataset
+from maxrr.data import Dataset, Encoding
 from maxrr.serving import extracting, folders, onnx
 from maxrr.serving.comparing import compare, probes_of
 from maxrr.serving.computing import Heads
@@ -20,7 +20,7 @@ from maxrr.workspace import Workspace
 
 def export(
     model: MaxRR | Workspace, folder: str | Path, *, form: str | None = None,
-    records: Dataset | Inputs | None = None, training: Dataset | None = None,
+    records: Dataset | Inputs | None = None, training: Dataset | None = None, encoding: Encoding | None = None,
 ) -> Exported:  # fmt: skip
     """Write a fitted model into a folder, for programs that only predict. No record is in it.
 
@@ -42,6 +42,9 @@ def export(
         What to compare model and export on. Without them some are made up.
     training : Dataset, optional
         The raw records that the model was fitted on, for a workspace that `needs_records`.
+    encoding : Encoding, optional
+        How the columns of a table became the inputs that the model was fitted on. The export carries it, so that it can
+        be asked about rows with the table's own columns. A workspace that `maxrr fit` made knows it itself.
 
     Returns
     -------
@@ -58,6 +61,9 @@ def export(
     origin = Origin.of(model, training)
     fitted = origin.fitted
     chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
+    declared = encoding_of(origin.workspace) if encoding is None else encoding.to_json()
+    if declared is not None:
+        folders.check_encoding(declared, fitted.records.columns)
     content, opset = written(fitted, chosen)
     probes, features = probes_of(fitted, records)
 
@@ -69,6 +75,7 @@ def export(
             fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
             None if held.columns is None else list(held.columns), made["network"] if with_network else None,
             made["layers"] if with_network else None, fitted.blueprint.frozen, file, sha256,
+            declared,
         )  # fmt: skip
 
     network = fitted.blueprint.network if chosen == TORCH else None
@@ -79,6 +86,11 @@ def export(
     name = origin.noted("serving", folder) or folders.new_export()
     size = folders.write(folder, chosen, content, lambda file, sha256: facts(file, sha256, name))
     return Exported(Path(folder), size, chosen, opset, fitted.model_hash, name, len(probes), *differences)
+
+
+def encoding_of(workspace: Workspace | None) -> str | None:
+    """How the columns of a table became inputs, as far as a workspace has noted it."""
+    return None if workspace is None else workspace.source.get("encoding")
 
 
 def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:

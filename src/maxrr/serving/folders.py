@@ -9,7 +9,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +36,8 @@ class Facts:
 
     `form` says what computes it, `export` names this copy among all, `workspace` is the token of where it comes from,
     and `requests` counts those that had been carried out there. `dtype` and `shape` are of one record. `network` and
-    `layers` make the extractor again, where PyTorch computes it. `file` has the numbers, and this `sha256`.
+    `layers` make the extractor again, where PyTorch computes it. `file` has the numbers, and this `sha256`. `encoding`
+    says how the columns of a table become inputs, as `maxrr.data.Encoding.to_json` writes it, where that was declared.
     """
 
     form: str
@@ -53,6 +54,7 @@ class Facts:
     frozen: bool
     file: str
     sha256: str
+    encoding: str | None = None
 
     @property
     def kind(self) -> np.dtype[Any]:
@@ -62,7 +64,8 @@ class Facts:
 
     def to_json(self) -> str:
         """The text of `model.json`."""
-        body = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        said = {name: value for name, value in asdict(self).items() if name != "encoding" or value is not None}
+        body = {"format": FORMAT, "version": VERSION, **said}
         return json.dumps({**body, "hash": json_digest(body)}, indent=1, ensure_ascii=False)
 
     @classmethod
@@ -99,6 +102,21 @@ class Facts:
             raise ValueError(f"its records are of no type ({error})") from None
         if unusable:
             raise ValueError("its records would be Python objects")
+        if self.encoding is not None:
+            check_encoding(self.encoding, self.columns)
+
+
+def check_encoding(encoding: str, columns: Sequence[str] | None) -> None:
+    """Refuse an encoding that does not give the columns that the model takes."""
+    from maxrr.data.encoding import Encoding
+
+    declared = Encoding.from_json(encoding)
+    given = [] if columns is None else declared.columns_of(columns)
+    found = [
+        each for name in given for each in (declared.rules[name].names(name) if name in declared.rules else [name])
+    ]
+    if columns is None or list(columns) != found or not declared.rules.keys() <= set(given):
+        raise ValueError(f"the encoding is of other columns than the model takes, {columns!r:.200}")
 
 
 def description_of(kind: np.dtype[Any]) -> str | list[Any]:

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from maxrr.errors import DataError
 from maxrr.serving import folders
@@ -16,6 +16,7 @@ from maxrr.serving.folders import ONNX, TORCH, Facts
 from maxrr.serving.watching import Watch
 
 if TYPE_CHECKING:
+    from maxrr.data import Encoding
     from maxrr.nets import Network
 
 
@@ -32,13 +33,21 @@ class Loaded:
     requests: int
     version: str  # another one is another state
     export: str | None = None
+    encoding: str | None = None
+
+    def declared(self) -> "Encoding":
+        """How the columns of a table become inputs."""
+        from maxrr.data.encoding import Encoding
+
+        return Encoding() if self.encoding is None else Encoding.from_json(self.encoding)
 
     def taken(self, X: Any) -> NDArray[Any]:
         """Records as the model takes them; what it was not fitted for is refused."""
-        named = tuple(getattr(X, "columns", ()))
-        if self.columns is not None and named and named != self.columns:
-            raise DataError(f"the columns are {named!r:.200}, but the model takes {self.columns!r:.200}, in this order")
         if self.kind.names is None:
+            if self.columns is not None and tuple(getattr(X, "columns", ())) != self.columns:
+                from maxrr.serving.rows import are_named, encoded
+
+                X = encoded(X, self.columns, self.declared(), self.kind) if are_named(X) else X
             return np.ascontiguousarray(converted(np.asarray(X), self.kind, self.shape, self.computing.precision))
         from maxrr.data.fields import are_several, described, fields_of, packed
 
@@ -115,13 +124,15 @@ class Served:
             self._watch.check(found.export)
         return found
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: Any) -> Floats:
         """The scores that the heads give records.
 
         Parameters
         ----------
-        X : array
-            Records of the kind that the model was fitted on, one per row.
+        X : array, dict, list of dict, or frame
+            Records of the kind that the model was fitted on, one per row. Of a model of a table with named columns,
+            also rows with these names, in any order: one dictionary, a list of them, or a frame of pandas or polars.
+            Their values are encoded as at the fit, if the export carries the encoding.
 
         Returns
         -------
@@ -140,12 +151,12 @@ class Served:
         found = self._answering()
         return found.computing.scores(found.taken(X))
 
-    def predict(self, X: ArrayLike) -> NDArray[np.str_]:
+    def predict(self, X: Any) -> NDArray[np.str_]:
         """The classes of records.
 
         Parameters
         ----------
-        X : array
+        X : array, dict, list of dict, or frame
             Records, as in `decision_function`.
 
         Returns
@@ -159,12 +170,12 @@ class Served:
         names: NDArray[np.str_] = np.array(found.classes)[best]
         return names
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.
 
         Parameters
         ----------
-        X : array
+        X : array, dict, list of dict, or frame
             Records, as in `decision_function`.
 
         Returns
@@ -216,6 +227,12 @@ class Served:
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the columns of `predict_proba`."""
         return self._loaded.classes
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns that a row needs, where the model is of a table with named ones."""
+        found = self._loaded
+        return None if found.columns is None else tuple(found.declared().columns_of(found.columns))
 
     @property
     def model_hash(self) -> str:
@@ -309,7 +326,7 @@ def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None"
     return Loaded(
         computing, tuple(facts.classes), tuple(facts.shape), facts.kind,
         None if facts.columns is None else tuple(facts.columns), facts.model_hash, facts.requests, facts.export,
-        facts.export,
+        facts.export, facts.encoding,
     )  # fmt: skip
 
 

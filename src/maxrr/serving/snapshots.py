@@ -6,6 +6,7 @@ from pathlib import Path
 from maxrr.data import Dataset
 from maxrr.nets import Network
 from maxrr.serving.computing import Computing, Heads, Plain
+from maxrr.serving.exporting import encoding_of
 from maxrr.serving.extracting import Extracted
 from maxrr.serving.served import Loaded, Served
 from maxrr.workspace import Workspace
@@ -67,4 +68,5 @@ def without_records(workspace: Workspace, training: Dataset | None) -> Loaded:
     return Loaded(
         computing, fitted.head_classes, held.shape, held.dtype,
         held.columns, fitted.model_hash, fitted.requests, f"{workspace.token} {workspace.state}",
+        encoding=encoding_of(workspace),
     )  # fmt: skip
