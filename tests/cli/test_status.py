@@ -37,3 +37,20 @@ def test_a_damaged_file_is_named(shell: Shell, answered: Path) -> None:
     ended = shell("status", answered, code=1)
     assert path.name in ended.err
     assert len(ended.err.splitlines()) == 1
+
+
+def test_ids_by_kind(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    counts = shell("status", answered, "--json").json
+    for kind, ids in kinds(answered).items():
+        found = shell("status", answered, "--list", kind, "--limit", 5000, "--json").json
+        assert found == {"kind": kind, "records": counts[kind], "ids": sorted(ids)}
+        ended = shell("status", answered, "--list", kind)
+        assert ended.out.splitlines() == [str(each) for each in sorted(ids)[:20]]
+        assert f"20 of the {counts[kind]:,} {kind} records" in ended.err
+    listed = tmp_path / "free.txt"
+    listed.write_text(shell("status", answered, "--list", "free", "--limit", 3).out)
+    assert shell("plan", answered, "--ids-file", listed, "--json").json["guarantee"] == "exact-untouched"
+
+
+def test_a_limit_is_of_ids(shell: Shell, digits: Path) -> None:
+    assert "--limit goes with --list" in shell("status", digits, "--limit", 3, code=2).err

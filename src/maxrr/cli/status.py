@@ -4,19 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import BadParameter, Option
 
 from maxrr.cli import show
 from maxrr.cli.options import WAIT, Folder, Json, Wait
+from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Receipt
     from maxrr.workspace import Status
 
+FEW = 20  # ids that are listed if nobody says how many
 COST = {"core": "what the policy says", "influential": "a move of heads", "free": "nothing"}
 
 
-def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
+class Kind(StrEnum):
+    """What forgetting a record would touch."""
+
+    CORE = "core"
+    INFLUENTIAL = "influential"
+    FREE = "free"
+
+
+def status(
+    workspace: Folder,
+    list_: Annotated[
+        Kind | None,
+        Option(
+            "--list",
+            help="Print the ids of the records of one kind instead, one on each line, as --ids-file takes them.",
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, Option(help="With --list: how many ids to print at most, 20 if not given.", min=1)
+    ] = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
     """Show what is in a workspace: its records by kind, the model, and the requests that were carried out.
 
     Every file is checked against its hash on the way: a damaged workspace is an error.
@@ -25,9 +53,15 @@ def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
 
         maxrr status ws/
         maxrr status ws/ --json
+        maxrr status ws/ --list influential --limit 3
     """
     from maxrr.workspace import overview
 
+    if list_ is not None:
+        tell_ids(workspace, list_, FEW if limit is None else limit, wait, json)
+        return
+    if limit is not None:
+        raise BadParameter("--limit goes with --list, which prints ids")
     found = overview(workspace, wait=wait)
     status, receipts = found.status, list(found.receipts)
     if json:
@@ -36,6 +70,19 @@ def status(workspace: Folder, wait: Wait = WAIT, json: Json = False) -> None:
         tell(status)
         tell_requests(status, receipts)
         tell_exports(status)
+
+
+def tell_ids(workspace: Path, kind: Kind, limit: int, wait: float, json: bool) -> None:
+    """The ids of the first records of one kind."""
+    with opened(workspace, wait, read_only=True) as found:
+        ids = found.ids_of(kind.value).tolist()
+    if json:
+        show.json({"kind": kind.value, "records": len(ids), "ids": ids[:limit]})
+        return
+    for each in ids[:limit]:
+        show.say(str(each))
+    if len(ids) > limit:
+        show.warning(f"{limit:,} of the {len(ids):,} {kind} records: --limit {len(ids)} prints all")
 
 
 def entry(receipt: Receipt) -> dict[str, Any]:

@@ -769,6 +769,32 @@ class Workspace:
         if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
 
+    def ids_of(self, kind: str) -> NDArray[Any]:
+        """The ids of the records of one kind, as `status` counts them.
+
+        Parameters
+        ----------
+        kind : {"core", "influential", "free"}
+            The kind. A core record that is influential counts as core.
+
+        Returns
+        -------
+        array
+            The ids, sorted.
+        """
+        with self._lock:  # a request overwrites the ids of what it forgets
+            fitted = self._fitted
+            influential = np.zeros(len(fitted.core), dtype=bool)
+            influential[fitted.heads.support_] = True
+            kinds = {
+                "core": fitted.core,
+                "influential": ~fitted.core & influential,
+                "free": ~(fitted.core | influential),
+            }
+            if kind not in kinds:
+                raise ValueError(f"records are {', '.join(kinds)}, not {kind!r:.40}")
+            return np.sort(fitted.records.ids[kinds[kind] & fitted.records.alive])
+
     def holds(self, ids: ArrayLike) -> NDArray[np.bool_]:
         """Which of some records are here.
 
