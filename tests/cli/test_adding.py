@@ -161,3 +161,19 @@ def test_somebody_forgotten_is_known_and_on_the_receipt(shell: Shell, visits: Pa
     assert "--subject needs --workspace" in shell("receipt", "verify", receipt, "--subject", person, code=2).err
     assert "No record is left about 1 person." in shell("receipt", "show", receipt).out
     assert "the subject id of 1 person of whom no record is left" in shell("status", visits).out
+
+
+@pytest.mark.usefixtures("here")
+def test_sources_that_moved_are_read_as_each_of_them_was(
+    shell: Shell, visits: Path, visits_csv: Path, tmp_path: Path
+) -> None:
+    """Not all of them as the first."""
+    friday, folder = tmp_path / "friday.csv", tmp_path / "elsewhere"
+    friday.write_text("\n".join(["visit,person,diagnosis,age,weight", *lines_of(range(60, 72))]))
+    shell("add", visits, friday, "--label", "diagnosis", "--yes")
+    folder.mkdir()
+    friday.rename(folder / "moved.csv")
+    both = ("--source", visits_csv, "--source", folder / "moved.csv")
+    assert shell("replay", visits, 1, *both, "--json").json["outcome"] == "identical"
+    one = shell("replay", visits, 1, "--source", visits_csv, code=1)
+    assert f"give one --source for each, in this order: {visits_csv}, {friday}" in " ".join(one.err.split())

@@ -31,3 +31,36 @@ def test_embeddings_in_the_shell(tmp_path):
     assert shell("replay", *there, *source, "--json").json["outcome"] == "identical"
     answer = shell("predict", ws, tmp_path / "x.npy", "--json")
     assert answer.code == 0
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Two files of embeddings, each with a table that says what its rows are."""
+    rng = np.random.default_rng(1)
+    for day, first in (("monday", 0), ("tuesday", 100)):
+        topics = np.arange(100) % 2
+        np.save(tmp_path / f"{day}.npy", (rng.normal(size=(100, 4)) + 2 * topics[:, None]).astype(np.float32))
+        lines = [f"{first + number},{'ab'[topic]}" for number, topic in enumerate(topics)]
+        (tmp_path / f"{day}.csv").write_text("\n".join(["id,label", *lines]))
+    Shell()("fit", tmp_path / "monday.npy", "--meta", tmp_path / "monday.csv", "--out", tmp_path / "ws")
+    return tmp_path
+
+
+def test_added_embeddings_have_a_table_of_their_own(days):
+    """That of the fit says nothing of them, though it may have as many rows."""
+    ended = Shell()("add", days / "ws", days / "tuesday.npy", "--yes", code=2)
+    assert "name the table that says what its rows are, --meta FILE" in " ".join(ended.err.split())
+    Shell()("add", days / "ws", days / "tuesday.npy", "--meta", days / "tuesday.csv", "--yes")
+
+
+@pytest.mark.usefixtures("here")
+def test_embeddings_that_moved_with_their_tables(days):
+    shell, ws = Shell(), days / "ws"
+    shell("add", ws, days / "tuesday.npy", "--meta", days / "tuesday.csv", "--yes")
+    (days / "new").mkdir()
+    for day in ("monday", "tuesday"):
+        for suffix in (".npy", ".csv"):
+            (days / f"{day}{suffix}").rename(days / "new" / f"{day}{suffix}")
+    both = [each for day in ("monday", "tuesday") for each in ("--source", days / "new" / f"{day}.npy")]
+    assert shell("replay", ws, 1, *both, "--json").json["outcome"] == "identical"
+    assert "read in different ways" in shell("replay", ws, 1, *both[:2], code=1).err

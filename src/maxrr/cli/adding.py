@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from maxrr.cli.fit import fitted
 from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Meta, Network, Source, Train, Wait, Yes
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import as_json, tell
+from maxrr.cli.run import USAGE, Stop
 from maxrr.cli.unlearn import confirm
 from maxrr.cli.workspaces import (
     check_network,
@@ -47,7 +49,8 @@ def add(
         str,
         Argument(
             metavar="SOURCE",
-            help="The new records, all of them: an .npz or .csv file, a folder of images, or a data set known by name.",
+            help="The new records, all of them: an .npz, .csv or .parquet file, a folder of images, an .npy file with "
+            "--meta, or a data set known by name.",
         ),
     ],
     label: LabelColumn = None,
@@ -78,6 +81,10 @@ def add(
     """
     from maxrr.data import load
 
+    if meta is None and Path(source).suffix == ".npy":
+        raise Stop(
+            USAGE, f"{source} is a file of numbers alone: name the table that says what its rows are, --meta FILE"
+        )
     with told() as outcome:
         with opened(workspace, wait, network=network, read_only=plan) as found:
             check_network(found)

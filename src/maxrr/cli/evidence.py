@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maxrr.cli.run import FAILED, Stop
-from maxrr.cli.workspaces import options_for
+from maxrr.cli.workspaces import lasting_name, options_for
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -55,6 +55,8 @@ def everything_in(workspace: Workspace, source: str, progress: Progress) -> Data
     """All records of a source, whichever side they are on."""
     from maxrr.data import load
 
+    if Path(source).suffix == ".npy" and lasting_name(source) != workspace.source.get("name"):
+        raise Stop(FAILED, f"{source} does not say what its rows are: bring them in an .npz file, with ids and labels")
     records, _ = load(source, **options_for(workspace.source, source), whole=True, progress=progress)
     return records
 

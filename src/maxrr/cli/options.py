@@ -91,7 +91,8 @@ Source = Annotated[
     list[str] | None,
     Option(
         help="Where the raw records are now: a name, file or folder as `fit` takes it; may be repeated, for what was "
-        "added. Give it if they have moved since; they are read only where the work needs them."
+        "added, in the order of `maxrr status`. Give it if they have moved since; they are read only where the "
+        "work needs them."
     ),
 ]
 Network = Annotated[

@@ -171,6 +171,8 @@ def from_bundle(
     from maxrr.unlearning import replay as replay_
     from maxrr.workspace import RecordKind
 
+    if columns["meta"] is not None and len(data) > 1:
+        raise Stop(USAGE, "one --meta is for one .npy file: bring its rows and those that were added in one, in --data")
     handed, file = read(receipt), bundle_in(bundle)
     check_bundled_code(file, network, train)
     with importing_from_here(network, train), show.progress() as progress:

@@ -179,7 +179,7 @@ def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progres
     """
     from maxrr.data import load
 
-    notes = [workspace.source | {"name": name} for name in sources] if sources else known_sources(workspace)
+    notes = moved_sources(workspace, sources) if sources else known_sources(workspace)
     places = [(note["name"], options_for(note, note["name"])) for note in notes]
     (first, options), *others = places
     training, test = load(first, **options, progress=progress)
@@ -188,6 +188,37 @@ def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progres
     test = kind.conform(test)
     seen = test.ids[workspace.holds(test.ids) | workspace.forgotten(test.ids)]  # added from elsewhere
     return kind.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
+
+
+def moved_sources(workspace: Workspace, names: Sequence[str]) -> list[dict[str, str]]:
+    """The sources of a workspace in other places: each read as the one was whose place it takes.
+
+    Where all were read in the same way, there may be fewer or more of them now.
+    """
+    notes = distinct(workspace.sources)
+    if len(names) != len(notes):
+        ways = [{name: value for name, value in note.items() if name != "name"} for note in notes]
+        if any(way != ways[0] for way in ways):
+            places = ", ".join(note.get("name", "one without a name") for note in notes)
+            raise Stop(
+                FAILED,
+                f"the sources of {workspace.folder} were read in different ways: give one --source for each, in this "
+                f"order: {places}",
+            )
+        notes = [workspace.source] * len(names)
+    return [note | {"name": name} | moved_meta(note, name) for note, name in zip(notes, names, strict=True)]
+
+
+def moved_meta(note: Mapping[str, str], name: str) -> dict[str, str]:
+    """The table beside an .npy file, if it has moved along with it."""
+    meta = Path(note.get("meta", ""))
+    beside = Path(name).absolute().parent / meta.name
+    return {"meta": str(beside)} if "meta" in note and not meta.exists() and beside.exists() else {}
+
+
+def distinct(notes: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Each note once."""
+    return [note for number, note in enumerate(notes) if note not in notes[:number]]
 
 
 def known_sources(workspace: Workspace) -> list[dict[str, str]]:
@@ -202,7 +233,7 @@ def known_sources(workspace: Workspace) -> list[dict[str, str]]:
             raise Stop(
                 FAILED, f"the records of {workspace.folder} came from {name}, and nothing is there: use --source"
             )
-    return [note for number, note in enumerate(notes) if note not in notes[:number]]
+    return distinct(notes)
 
 
 def options_for(notes: Mapping[str, str], source: str) -> dict[str, Any]:
