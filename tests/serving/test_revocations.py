@@ -269,3 +269,19 @@ def test_a_list_at_an_address(address, monkeypatch, tmp_path):
         Watch("http://127.0.0.1:1/list", "w", 0.0, 10.0).check("b")
     with pytest.raises(RevocationsUnread):
         Watch("http://[bad", "w", 0.0, 10.0).check("b")
+
+
+def test_an_older_list_is_believed_by_those_alone_who_load_after_it_was_put_back(workspace, published, tmp_path):
+    export(workspace, tmp_path / "model")
+    older = published().read_text()
+    served = load(tmp_path / "model", revocations=published(), refresh=0)
+    forget(workspace)
+    with pytest.raises(Revoked):
+        load(tmp_path / "model", revocations=published())
+    with pytest.raises(Revoked):
+        served.predict(SOME)
+    (tmp_path / "revoked.json").write_text(older)
+    assert len(load(tmp_path / "model", revocations=tmp_path / "revoked.json").predict(SOME)) == len(SOME)
+    assert not served.reload()
+    with pytest.raises(Revoked):
+        served.predict(SOME)

@@ -124,3 +124,23 @@ def test_other_files_beside_the_notes_stay(workspace):
     workspace.unlearn(kinds(workspace.model)[2][:1])
     assert contents(workspace.folder)["exports/mine.json"] == b"mine"
     assert len(workspace.exports()) == 1
+
+
+def test_a_place_is_the_same_however_it_is_written(workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    paths = ["real/model", "link/model", "real/../real/model", "./real/model/", str(tmp_path / "link" / "model")]
+    for path in paths:
+        workspace.record_export("serving", path, workspace.model)
+    found = workspace.exports()
+    assert {each.path for each in found} == {str(tmp_path / "real" / "model")}
+    assert [each.replaced for each in found] == [True] * (len(paths) - 1) + [False]
+
+
+def test_a_link_that_is_exported_to_is_a_place_of_its_own(workspace, tmp_path):
+    """It is replaced, and not the file that it leads to."""
+    (tmp_path / "link.onnx").symlink_to("model.onnx")
+    for name in ("model.onnx", "link.onnx"):
+        workspace.record_export("onnx", tmp_path / name, workspace.model)
+    assert [each.replaced for each in workspace.exports()] == [False, False]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import re
 import secrets
 from collections.abc import Iterable, Sequence
@@ -109,7 +110,14 @@ def state_under(key: bytes, model_hash: str, content_hash: str) -> str:
 
 def new_note(kind: str, path: str, requests: int, of: str) -> Note:
     """A note of an export that is made now."""
-    return Note(secrets.token_hex(16), datetime.now(UTC).isoformat(timespec="microseconds"), kind, path, requests, of)
+    time = datetime.now(UTC).isoformat(timespec="microseconds")
+    return Note(secrets.token_hex(16), time, kind, place_of(path), requests, of)
+
+
+def place_of(path: str) -> str:
+    """The one name of a place, however it was written. The last part stays: what is exported replaces a link there."""
+    folder, name = os.path.split(path)
+    return os.path.realpath(path) if name == ".." else os.path.join(os.path.realpath(folder), name)
 
 
 def notes_in(folder: Path) -> list[Note]:
@@ -124,12 +132,12 @@ def notes_in(folder: Path) -> list[Note]:
 def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
     """The exports, by what the workspace holds `now` and what was forgotten since each was made."""
     last = last_erasure(receipts)
-    latest = {(note.kind, note.path): note.id for note in notes}
+    latest = {(note.kind, os.path.normpath(note.path)): note.id for note in notes}
     return [
         Export(
             note.id, note.time, note.kind, note.path, note.requests,
             out_of_date=note.of != now or last > note.requests, revoked=last > note.requests,
-            replaced=latest[note.kind, note.path] != note.id,
+            replaced=latest[note.kind, os.path.normpath(note.path)] != note.id,
         )
         for note in notes
     ]  # fmt: skip
