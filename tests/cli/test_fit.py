@@ -158,6 +158,14 @@ def small(shape, classes):
 """
 
 
+FOR_TABLES = """
+from torch import nn
+
+def small(shape, classes):
+    return nn.Sequential(nn.Linear(shape[0], 7), nn.Tanh(), nn.Linear(7, classes))
+"""
+
+
 @pytest.mark.long
 def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "networks_of_my_own.py").write_text(NETWORKS)
@@ -177,6 +185,24 @@ def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest
     assert "networks_of_my_own:small makes: name it with --network" in shell(*elsewhere, code=1).err
     assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
     assert shell("status", "ws", "--json").json["requests"] == 1
+
+
+def test_a_network_of_ones_own_may_be_named_by_the_environment(
+    shell: Shell, fitted_visits: Path, visits_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and not with every command."""
+    (tmp_path / "environment_of_my_own.py").write_text(FOR_TABLES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MAXRR_NETWORK", "environment_of_my_own:small")
+    names = ("--label", "state", "--id", "visit", "--subject", "person")
+    shell("fit", visits_csv, *names, "--epochs", 1, "--out", "ws")
+    assert len(shell("predict", "ws", visits_csv, "--json").json) == 60
+    other = shell("predict", fitted_visits, visits_csv, code=1)
+    assert "other layers than the one that was fitted" in " ".join(other.err.split())
+    assert "MAXRR_NETWORK is set" in " ".join(other.err.split())
+    monkeypatch.delenv("MAXRR_NETWORK")
+    assert "name it with --network" in shell("predict", "ws", visits_csv, code=1).err
+    assert "MAXRR_NETWORK" in shell("predict", "--help").out
 
 
 TRAINING = """

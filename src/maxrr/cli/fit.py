@@ -15,6 +15,8 @@ from typer import Argument, Option
 
 from maxrr.cli import show, status
 from maxrr.cli.options import (
+    NETWORK,
+    TRAIN,
     WAIT,
     Copies,
     Drop,
@@ -84,9 +86,10 @@ def fit(
     network: Annotated[
         str | None,
         Option(
+            envvar=NETWORK,
             help="A network of your own, as package.module:function; the function gets the shape of a record and "
             "the number of classes if it takes arguments. If not given, LeNet-5 for images and an MLP for "
-            "tables."
+            "tables.",
         ),
     ] = None,
     C: Annotated[
@@ -157,8 +160,9 @@ def fit(
     train: Annotated[
         str | None,
         Option(
+            envvar=TRAIN,
             help="A training function of your own, as package.module:function, in the place of the options for "
-            "training. It gets a network, the core records, the seed and the device, and returns the network trained."
+            "training. It gets a network, the core records, the seed and the device, and returns the network trained.",
         ),
     ] = None,
     device: Annotated[

@@ -95,18 +95,21 @@ Source = Annotated[
         "work needs them."
     ),
 ]
+NETWORK, TRAIN = "MAXRR_NETWORK", "MAXRR_TRAIN"  # variables of the environment that name code of the user's own
 Network = Annotated[
     str | None,
     Option(
+        envvar=NETWORK,
         help="The network of your own that was fitted, as package.module:function. Give it if you fitted with "
-        "--network: a workspace runs no code but MaxRR's by itself."
+        "--network: a workspace runs no code but MaxRR's by itself.",
     ),
 ]
 Train = Annotated[
     str | None,
     Option(
+        envvar=TRAIN,
         help="The training function of your own that was used, as package.module:function. Give it if you fitted with "
-        "--train: a workspace runs no code but MaxRR's by itself."
+        "--train: a workspace runs no code but MaxRR's by itself.",
     ),
 ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from maxrr.cli import show
-from maxrr.cli.options import IdsFrom
+from maxrr.cli.options import NETWORK, IdsFrom
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
@@ -30,12 +30,18 @@ def opened(
     folder: Path, wait: float, *, network: str | None = None, train: str | None = None, read_only: bool = False
 ) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts."""
-    from maxrr.workspace import Workspace
+    from maxrr.workspace import Workspace, WorkspaceError
 
     with importing_from_here(network, train):
         made = None if network is None else network_of(folder, network)
         way = None if train is None else training_function(train)
-        with Workspace.open(folder, network=made, train=way, read_only=read_only, wait=wait) as workspace:
+        try:
+            workspace = Workspace.open(folder, network=made, train=way, read_only=read_only, wait=wait)
+        except WorkspaceError as error:
+            if network is None or os.environ.get(NETWORK) != network or "network" not in str(error):
+                raise
+            raise WorkspaceError(f"{error} ({NETWORK} is set)") from None
+        with workspace:
             yield workspace
 
 
