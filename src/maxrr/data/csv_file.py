@@ -145,7 +145,7 @@ def _parsed(
             try:
                 values.append(number(cells[place]))
             except ValueError:
-                said = not_a_number(cells[place])
+                said = not_a_number(len(lines), cells[place]).told(header[place])
                 raise DataError(f"line {reader.line_num}, column {header[place]!r}: {said}") from None
     if not lines:
         raise DataError("has a header, but no records")

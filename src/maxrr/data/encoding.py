@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
-from maxrr.data.numbers import TRUTHS, Cells, Misfit, numbers_of, text_of
+from maxrr.data.numbers import FILLED, TRUTHS, Cells, Misfit, numbers_of, text_of
 from maxrr.errors import DataError
 from maxrr.files import read_regular
 from maxrr.files.strict_json import parse_json
 
+MISSING = "Categories([…], missing=True)", '{"categories": […], "missing": true}'
+OTHER = "Categories([…], other=True)", '{"categories": […], "other": true}'
 LARGEST_FILE = 1 << 24  # bytes of a file with an encoding: whatever is larger is another file
 
 
@@ -92,15 +94,16 @@ class Categories:
         for row, cell in enumerate(cells):
             if is_missing(cell):
                 if not self.missing:
-                    raise Misfit(row, 'there is no value: declare "missing": true, which is an input of its own')
+                    raise Misfit(row, "there is no value: declare that this is an input of its own", MISSING)
                 found[row, missing] = 1.0
                 continue
             place = places.get(text_of(cell), other)
             if place == other and not self.other:
                 raise Misfit(
                     row,
-                    f"{text_of(cell)!r:.80} is none of the declared categories: declare it, or declare "
-                    '"other": true, which is one input for all that are not declared',
+                    f"{text_of(cell)!r:.80} is none of the declared categories: declare it, or one input for all that "
+                    "are not declared",
+                    OTHER,
                 )
             found[row, place] = 1.0
         return found
@@ -171,7 +174,7 @@ class Number:
         numbers = numbers_of(cells)
         missing = np.isnan(numbers)
         if missing.any() and self.fill is None:
-            raise Misfit(int(missing.argmax()), 'there is no value: declare what stands for it, such as {"fill": 0.0}')
+            raise Misfit(int(missing.argmax()), "there is no value: declare what stands for it", FILLED)
         filled = np.where(missing, 0.0 if self.fill is None else self.fill, numbers)
         scaled = (filled - self.mean) / self.width
         return np.stack([scaled, missing], axis=1) if self.indicator else scaled[:, None]
@@ -338,7 +341,7 @@ class Encoding:
             try:
                 blocks.append(rule.encode(cells(name)))
             except Misfit as misfit:
-                raise DataError(f"{where(misfit.row)}, column {name!r}: {misfit}") from None
+                raise DataError(f"{where(misfit.row)}, column {name!r}: {misfit.told(name)}") from None
             found += rule.names(name)
         return tuple(found), np.concatenate(blocks, axis=1)
 

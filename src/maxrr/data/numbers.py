@@ -20,12 +20,25 @@ TRUTHS = {text: each for each in (("true", "True", "TRUE"), ("false", "False", "
 """How programs write booleans, each with its other spellings."""
 
 
-class Misfit(ValueError):  # noqa: N818 (it becomes a DataError once it is known where)
-    """A value that has no encoding, in this row."""
+FILLED = "Number(fill=0.0)", '{"fill": 0.0}'  # what to declare where values are missing
 
-    def __init__(self, row: int, words: str) -> None:
+
+class Misfit(ValueError):  # noqa: N818 (it becomes a DataError once it is known where)
+    """A value that has no encoding, in this row. `rule` would give it one: in Python, and in JSON."""
+
+    def __init__(self, row: int, words: str, rule: tuple[str, str] | None = None) -> None:
         super().__init__(words)
-        self.row = row
+        self.row, self.rule = row, rule
+
+    def told(self, column: str) -> str:
+        """What is wrong in a column, and what to declare."""
+        if self.rule is None:
+            return str(self)
+        in_python, in_json = self.rule
+        return (
+            f"{self}: encoding=Encoding({{{column!r}: {in_python}}}) (a file for --encoding has "
+            f"{{{json.dumps(column, ensure_ascii=False)}: {in_json}}})"
+        )
 
 
 def numbers_of(cells: Cells) -> NDArray[np.float64]:
@@ -37,7 +50,7 @@ def numbers_of(cells: Cells) -> NDArray[np.float64]:
         try:
             found[row] = math.nan if is_missing(cell) else number(cell) if isinstance(cell, str) else plain(cell)
         except (TypeError, ValueError):
-            raise Misfit(row, not_a_number(cell)) from None
+            raise not_a_number(row, cell) from None
     return found
 
 
@@ -75,14 +88,16 @@ def text_of(cell: Any) -> str:
     return text
 
 
-def not_a_number(cell: Any) -> str:
+def not_a_number(row: int, cell: Any) -> Misfit:
     """What to do about a value that is no number."""
     if not isinstance(cell, str):
-        return f"a {type(cell).__name__} is not a number: make it one, such as the days since a fixed day for a date"
+        said = f"a {type(cell).__name__} is not a number: make it one, such as the days since a fixed day for a date"
+        return Misfit(row, said)
     if not cell:
-        return "'' is not a number: declare in the encoding what stands for a missing value, such as {\"fill\": 0.0}"
-    return (
+        return Misfit(row, "'' is not a number: declare what stands for a missing value", FILLED)
+    return Misfit(
+        row,
         f"{str(cell)!r:.80} is not a number. If the column says the class, the record or the person, name it as label, "
-        'id or subject; if these are categories, declare them in the encoding: {"categories": ['
-        f"{json.dumps(cell)}, …]}}"
+        "id or subject; if these are categories, declare them",
+        (f"Categories([{str(cell)!r:.80}, …])", f'{{"categories": [{json.dumps(cell, ensure_ascii=False):.80}, …]}}'),
     )
