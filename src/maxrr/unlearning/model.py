@@ -4,7 +4,7 @@ import copy
 import secrets
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -397,8 +397,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array
-            For a Dataset the class names, as strings. For an array the labels that `fit` was given, as in `classes_`;
-            where `fit` was given a Dataset, these are places in its class names.
+            For a Dataset the class names, as strings. For an array the labels that `fit` was given, as in `classes_`.
+            Those of a Dataset are places in its class names: compare such predictions with `test.labels`, or turn them
+            into names with ``np.array(train.class_names)[found]``. `score` takes either.
 
         Raises
         ------
@@ -406,8 +407,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The records have another shape, other columns or another type than those that the model was fitted on.
         """
         fitted = self._fitted  # one state from here to the end, whatever another thread does
-        scores = decisions(fitted, X)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+        best = best_heads(decisions(fitted, X))
         classes = np.array(fitted.head_classes) if isinstance(X, Dataset) else fitted.labels[fitted.codes]
         return np.asarray(classes[best])
 
@@ -443,7 +443,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : Dataset, array, or several
             Records of the kind that the model was fitted on.
         y : array, optional
-            The true class of each record. Needed with an array; a Dataset is compared by its own class names.
+            The true class of each record, as in `classes_` or by its name. Needed with an array; a Dataset is compared
+            by its own class names.
         sample_weight : array, optional
             How much each record counts; all count the same by default.
 
@@ -451,15 +452,19 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         float
             From 0 to 1.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            There is not one label per record, or they are of another kind than the model's classes: names where these
+            are numbers, and none of them is the name of a class; or numbers where these are names.
         """
-        truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else np.asarray(y)
-        found = self.predict(X)
-        if truth.shape != found.shape:
-            raise DataError(f"y has shape {truth.shape}, and there are {len(found)} records: give one label per record")
-        if (truth.dtype.kind in "US") != (found.dtype.kind in "US"):
-            raise DataError(
-                f"y is of {truth.dtype}, and the model's classes of {found.dtype}: give labels as fit was given them"
-            )
+        if isinstance(X, Dataset) and y is not None:
+            raise ValueError("a Dataset has its own labels: leave y out")
+        fitted = self._fitted
+        best = best_heads(decisions(fitted, X))
+        truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else labels_to_score(y, len(best))
+        found = called(fitted, truth, isinstance(X, Dataset))[best]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(found == truth, weights=weights))
 
@@ -944,11 +949,37 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
+def best_heads(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The class with the highest score of each record, by its place among those that have records."""
+    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(np.int64)
+
+
+def labels_to_score(y: Labels | None, records: int) -> NDArray[Any]:
+    """The classes that a caller says records have, one for each."""
+    shape = np.asarray(y).shape
+    if y is None or shape != (records,):
+        raise DataError(f"y has shape {shape}, and there are {records} records: give one label per record")
+    return as_classes(y)
+
+
+def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
+    """The model's classes as the true ones are called: by labels, or by names."""
+    labels, names = np.asarray(fitted.labels[fitted.codes]), np.array(fitted.head_classes)
+    if by_names or (truth.dtype.kind == "U" != labels.dtype.kind and np.isin(truth, names).any()):
+        return names
+    if (truth.dtype.kind == "U") != (labels.dtype.kind == "U"):
+        raise DataError(
+            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {listed(labels.tolist())}: "
+            "give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
+        )
+    return labels
+
+
 def unlabelled(array: NDArray[Any]) -> Dataset:
     """Records of which nothing else is known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
 
 
-def listed(names: tuple[str, ...]) -> str:
+def listed(names: Sequence[Any]) -> str:
     """The first few."""
     return ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")

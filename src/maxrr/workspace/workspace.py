@@ -355,7 +355,8 @@ class Workspace:
         Returns
         -------
         array
-            For a Dataset the class names, for an array the labels.
+            For a Dataset the class names, for an array the labels that `fit` was given: of a Dataset, places in its
+            class names.
         """
         return self._snapshot().predict(X)
 
@@ -408,7 +409,7 @@ class Workspace:
         X : Dataset or array
             Records of the kind that the model was fitted on.
         y : array, optional
-            The true class of each record. Needed with an array.
+            The true class of each record, as a label or by its name. Needed with an array.
         sample_weight : array, optional
             How much each record counts; all count the same by default.
 
