@@ -63,6 +63,7 @@ PUBLIC = {
         "RevocationsUnread",
         "Revoked",
         "Stale",
+        "UnknownRecords",
         "WorkspaceError",
     },
     "maxrr.files": {

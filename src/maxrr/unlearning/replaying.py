@@ -23,6 +23,7 @@ from torch import nn
 from maxrr import notebook
 from maxrr.core import Choice
 from maxrr.data import Dataset
+from maxrr.errors import DataError
 from maxrr.nets import Environment
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
@@ -118,7 +119,8 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     bundle : Bundle
         From `MaxRR.bundle` or `Bundle.load`, of the same model.
     dataset : Dataset
-        The raw records that the model has now, and no others.
+        The raw records that the model was fitted on, and those that were added. Forgotten ones may be among them: they
+        are left out before anything is trained. Others may not.
 
     Returns
     -------
@@ -127,11 +129,15 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
 
     Raises
     ------
+    maxrr.errors.DataError
+        The records are not those of the model: some are missing, or not as they are in the model;
+        `maxrr.errors.UnknownRecords` where some are neither retained nor forgotten by it.
     ValueError
-        The records are not those of the model, the bundle is damaged, its heads are of another canonical form, or
-        their certificates are too wide to show anything.
+        The bundle is damaged, its heads are of another canonical form, or their certificates are too wide to show
+        anything.
     """
     started = time.perf_counter()
+    dataset = bundle.retained(dataset)
     check(bundle, dataset)
     wrong = list(false_from_the_start(receipt, bundle, dataset))
     if wrong:
@@ -190,9 +196,9 @@ def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, 
 def check(bundle: Bundle, dataset: Dataset) -> None:
     """Refuse what cannot be replayed."""
     if dataset.content_hash() != bundle.content_hash:
-        raise ValueError(
-            "the records are not those that the model retains: their content hash is not the model's. Bring "
-            "every retained record, unchanged, and none of the forgotten ones"
+        raise DataError(
+            "the records are not those that the model retains: they have the ids, but their content hash is not the "
+            "model's. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )
     if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
         raise ValueError("the bundle is damaged: its weights do not have the hash that it names")
