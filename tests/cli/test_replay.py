@@ -44,7 +44,10 @@ def test_exit_codes(
     shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
 ) -> None:  # fmt: skip
     monkeypatch.setattr(Workspace, "replay", lambda *_: replayed(result, result))
-    assert f"outcome       {result}" in shell("replay", answered, "1", code=code).out
+    shown = shell("replay", answered, "1", code=code).out
+    assert f"outcome       {result}" in shown
+    assert shown.endswith(f"{replayed(result, result)}\n")
+    assert repr(replayed(result, result)) == f"<Replay: {result}>"
     assert shell("replay", answered, "1", "--json", code=code).json["holds"] is (code == 0)
     monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("not comparable here", result))
     assert "the heads were solved again, from the stored features" in shell("replay", answered, "1", code=5).out

@@ -29,7 +29,6 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.receipt import difference, read
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.status import size
 from maxrr.cli.workspaces import (
     check_network,
     check_outside,
@@ -41,6 +40,7 @@ from maxrr.cli.workspaces import (
     reading,
     training_function,
 )
+from maxrr.plain_text import size
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -240,20 +240,9 @@ def receipt_of(workspace: Workspace, named: str) -> Receipt:
 
 def tell(receipt: Receipt, replayed: Replay) -> None:
     """The outcome for people."""
-    from maxrr.report.words import duration
-    from maxrr.unlearning import Outcome
-
-    said = replayed.outcome if replayed else show.Bad(replayed.outcome)
-    pairs = [("receipt", f"{receipt.number}, {receipt.guarantee}"), ("outcome", said)]
-    pairs.append(("that is", Outcome(replayed.outcome).meaning))
-    pairs.append(("made again", f"{replayed.made_again}: {replayed.comparison}"))
-    if replayed.differs_most:
-        pairs.append(("differs most", f"{replayed.differs_most}, by {replayed.largest_difference:.1e}"))
-    pairs += [("not so", show.Bad(what)) for what in replayed.contradictions]
-    if replayed.not_covered:
-        pairs.append(("not covered", replayed.not_covered))
-    pairs.append(("not compared", "; ".join(replayed.not_compared)))
-    show.facts([*pairs, ("took", duration(replayed.seconds))])
+    bad = {"not so"} if replayed else {"not so", "outcome"}
+    pairs = [(name, show.Bad(said) if name in bad else said) for name, said in replayed.facts]
+    show.facts([("receipt", f"{receipt.number}, {receipt.guarantee}"), *pairs])
 
 
 def bundle(

@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
+from maxrr.unlearning import receipt_text
 
 VERSION = 6  # 4 has conditions, the receipt before, HMACs for all hashes; 5 the same in other words; 6 also `OPTIONAL`
 KNOWN = 4, 5, VERSION  # these can be read, and are written as they were
@@ -123,6 +124,8 @@ def rounded_up(value: float) -> str:
 @dataclass(frozen=True)
 class Receipt:
     """What was done about one request: enough to check it, and nothing that tells who asked.
+
+    `print` shows it in words, as `maxrr receipt show` does.
 
     A model keeps a tombstone of each forgotten record: the HMACs of its id, of the record and of its values. A receipt
     names the record by the first of them alone.
@@ -254,6 +257,22 @@ class Receipt:
         if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it says in words: the heading, what was asked for and done, on which conditions, and what is claimed."""
+        return [receipt_text.heading(self), *receipt_text.in_words(self)]
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        """The hashes on it, each with what it is the hash of."""
+        return receipt_text.states(self)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, plain_text.facts(self.states)])
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.number}: {self.guarantee}, {self.records_before:,} → {self.records_after:,} records>"
 
     def _repr_html_(self) -> str:
         exact = self.guarantee.startswith("exact")

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError
@@ -54,7 +54,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Replay:
-    """What came out of a replay. It is true if and only if the outcome is "identical".
+    """What came out of a replay. It is true if and only if the outcome is "identical". `print` shows it in words.
 
     Attributes
     ----------
@@ -94,6 +94,27 @@ class Replay:
 
     def __bool__(self) -> bool:
         return self.outcome == Outcome.identical
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What it says in words, each fact with its name. Contradictions are those called "not so"."""
+        worst = f"{self.differs_most}, by {self.largest_difference:.1e}"
+        return [
+            ("outcome", self.outcome),
+            ("that is", Outcome(self.outcome).meaning),
+            ("made again", f"{self.made_again}: {self.comparison}"),
+            *([("differs most", worst)] if self.differs_most else []),
+            *(("not so", what) for what in self.contradictions),
+            *([("not covered", self.not_covered)] if self.not_covered else []),
+            ("not compared", "; ".join(self.not_compared)),
+            ("took", plain_text.duration(self.seconds)),
+        ]
+
+    def __str__(self) -> str:
+        return plain_text.facts(self.facts)
+
+    def __repr__(self) -> str:
+        return f"<Replay: {self.outcome}>"
 
     def _repr_html_(self) -> str:
         known = Outcome(self.outcome)
