@@ -25,8 +25,6 @@ from maxrr.svm import LinearSVM
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
 
-GONE_CLASS = "hmac:"  # before what stands among the weights for a class without records
-
 RULES = [getattr(selection, name) for name in DECIDE_EACH]
 
 

@@ -37,11 +37,12 @@ from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
+from maxrr.unlearning.hashes import GONE_CLASS
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.matching import to_predict

@@ -31,6 +31,8 @@ LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of t
 OPTIONAL = (  # fields that a text has only where there is something to say; they come after `version`
     "added",
     "subject_tombstones",
+    "class_weights",
+    "weighted_records",
 )
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
@@ -204,6 +206,11 @@ class Receipt:
         How many records were added, where nothing else was asked for; None on every other receipt.
     subject_tombstones : list of str or None
         HMACs of the subject ids of the people of whom no record is left by this request; None where there are none.
+    class_weights : dict of str to float or None
+        How much the records of a class count in the heads, by the HMAC of its name (`HeadCertificate.class_hmac`);
+        those of others count 1. None where no class has a weight.
+    weighted_records : bool or None
+        True where each record has a weight of its own, which is part of its hash; None where none has.
     """
 
     number: int
@@ -244,6 +251,8 @@ class Receipt:
     version: int = VERSION
     added: int | None = None
     subject_tombstones: list[str] | None = None
+    class_weights: dict[str, float] | None = None
+    weighted_records: bool | None = None
 
     def to_json(self) -> str:
         """The receipt as text.

@@ -22,11 +22,11 @@ from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
-from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.hashes import keyed_hash, model_hash
+from maxrr.unlearning.hashes import GONE_CLASS, keyed_hash, model_hash
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request

@@ -4,7 +4,7 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +78,11 @@ class Status:
         The copies of the model that were made for others, from the first; those that are out of date say so.
     bytes : int
         The size of all files together.
+    class_weight : dict of str to float
+        How much the records of a class count in the heads, where it is not 1: by its name, or by "hmac:" and the HMAC
+        of its name where it has no records any more.
+    weighted_records : bool
+        Whether each record has a weight of its own.
     """
 
     folder: str
@@ -106,6 +111,8 @@ class Status:
     added_sources: list[dict[str, str]]
     exports: list[Export]
     bytes: int
+    class_weight: dict[str, float] = field(default_factory=dict)
+    weighted_records: bool = False
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -117,6 +124,7 @@ class Status:
             ("workspace", f"{self.folder}, {plain_text.size(self.bytes)}"),
             ("records from", "; ".join(each.get("name", "not known") for each in sources)),
             ("classes", ", ".join(self.classes)),
+            *([("weights", weights)] if (weights := self._weights()) else []),
             ("model", f"{self.model_hash[:12]}…"),
             ("exact", self._exactness()),
             *([("added since the fit", self._aged())] if self.added_since_fit else []),
@@ -143,6 +151,14 @@ class Status:
             alone = [] if self.core_left_in_extractor else ["the heads stand on influential records alone"]
             return f"no: {'; '.join(self.conditions or alone)}"
         return depending(self.conditions) if self.conditions else f"{depending([])}: {self.core_depended_on}"
+
+    def _weights(self) -> str:
+        """How much records count in the heads; nothing where all count the same."""
+        said = [f"{name} {weight:g}" for name, weight in self.class_weight.items() if name in self.classes]
+        gone = len(self.class_weight) - len(said)
+        said += [plain_text.count(gone, "class without records", "classes without records")] if gone else []
+        said += ["every record its own"] if self.weighted_records else []
+        return ", ".join(said)
 
     def _aged(self) -> str:
         """How far the core has aged: what the extractor has not seen."""
@@ -334,6 +350,8 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
+        class_weight=dict(facts["blueprint"].get("class_weight", {})),
+        weighted_records=found.rows.layout.weights is not None,
     )  # fmt: skip
 
 
