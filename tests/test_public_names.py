@@ -135,6 +135,7 @@ PUBLIC = {
         "Inputs",
         "Labels",
         "MaxRR",
+        "NotAmongRecordsWarning",
         "Outcome",
         "Plan",
         "Receipt",

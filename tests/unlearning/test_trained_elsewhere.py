@@ -15,10 +15,11 @@ from maxrr.data import DataError
 from maxrr.errors import Refused
 from maxrr.nets import MLP, split
 from maxrr.nets.seeding import all_drawing, begin
-from maxrr.unlearning import Bundle, MaxRR, Outcome, contradictions, replay
+from maxrr.unlearning import Bundle, MaxRR, NotAmongRecordsWarning, Outcome, contradictions, replay
 from maxrr.unlearning.blueprint import numbered
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.receipts import RETRAINED
+from maxrr.workspace import Workspace
 
 
 def network():
@@ -196,9 +197,37 @@ def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
 def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
     """A record that the extractor knows would be forgotten as if it did not."""
     records = table()
-    model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
+    with pytest.warns(NotAmongRecordsWarning, match=rf"3 of the 6 ids .* such as {IDS[0]}:"):
+        model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
     with pytest.raises(DataError, match="nobody could tell whether new records are among them"):
         model.add(records.select(IDS[:3]))
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+def test_where_all_that_it_saw_is_here_others_are_added(as_dataset, here, tmp_path):
+    records = table()
+    later = np.setdiff1d(records.ids, IDS)[:9]
+    seen = records.select(IDS[:6]) if as_dataset else IDS[:6]
+    Workspace.create(tmp_path / "ws", frozen(pretrained_on=seen), records.without(later)).close()
+    with Workspace.open(tmp_path / "ws", network=frozen().network) as model:
+        receipt = model.add(records.select(later))
+        assert receipt.guarantee == "exact-refit"
+        assert model.model_hash_ == frozen(pretrained_on=seen).fit(records).model_hash_
+        assert model.replay(receipt, records).outcome == Outcome.in_part
+        assert model.unlearn(later[:2]).guarantee.startswith("exact")
+        with pytest.raises(Refused):
+            model.unlearn(IDS[:1])
+        twin = replace(records.select(IDS[:1]), ids=[999_999])
+        with pytest.raises(DataError, match="record 999999 has the values of one that the extractor was pretrained on"):
+            model.add(twin)
+
+
+def test_forgotten_records_that_it_saw_are_no_mistake_in_a_later_fit():
+    records, later = table(), IDS[-2:]
+    model = frozen(pretrained_on=IDS[:6]).fit(records.without(later))
+    model.unlearn(IDS[:2], core_policy="keep-extractor")
+    model.refit()
+    assert model.add(records.select(later)).core_left_in_extractor == 2
 
 
 @pytest.mark.parametrize("as_dataset", [False, True])

@@ -116,11 +116,11 @@ class Adopted:
         """Choose the records that the network was trained on, as `Core.choose` does."""
         check_classes(dataset)
         ids = of_one_kind(np.array(self.trained_on), dataset.ids)
-        missing = int((~np.isin(ids, dataset.ids)).sum())
-        if missing:
+        missing = ids[~np.isin(ids, dataset.ids)]
+        if len(missing):
             raise DataError(
-                f"{missing:,} of the {len(ids):,} records that the network was trained on are not among those to fit: "
-                "bring all of them, or train without them"
+                f"{len(missing):,} of the {len(ids):,} records that the network was trained on are not among those to "
+                f"fit, such as {missing[0].item()!r}: bring all of them, or train without them"
             )
         if self.core is None:
             return chosen(
@@ -155,6 +155,16 @@ def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bo
         values = {content.tobytes() for content in value_hashes(before.inputs)}
         seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
     return seen
+
+
+def seen_elsewhere(core: Core, dataset: Dataset) -> NDArray[Any]:
+    """The ids of records that a frozen network was trained on, as its owner says, and that are not among these."""
+    before = core.pretrained_on if isinstance(core, Frozen) else None
+    if before is None:
+        return dataset.ids[:0]
+    if not isinstance(before, Dataset):
+        return np.setdiff1d(of_one_kind(np.array(before), dataset.ids), dataset.ids)
+    return before.ids[~seen_before(dataset, before)]
 
 
 def rule_of(core: Core) -> Core | None:

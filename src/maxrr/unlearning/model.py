@@ -54,7 +54,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
-from maxrr.unlearning.trained_elsewhere import grown, left_in, still_as_seen, to_train_by
+from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -248,6 +248,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The network was trained before, or started in a way of its own, and its weights are drawn anew.
         maxrr.nets.NotRepeatableWarning
             The training function was run twice on a part of the core, and gave two different networks.
+        maxrr.unlearning.NotAmongRecordsWarning
+            Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         maxrr.unlearning.FittedBeforeWarning
             A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
@@ -310,6 +312,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
+        choice = knowing_others(choice, self.core, dataset, before)
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
