@@ -16,9 +16,10 @@ from torch import nn
 from maxrr.core import Choice, Core, FullCore, HashCore, selection
 from maxrr.data import Dataset
 from maxrr.nets import Environment, NoNetwork, embed, split
+from maxrr.nets.naming import with_outputs
 from maxrr.nets.own_training import OwnTraining, Training
 from maxrr.nets.records import chosen_device
-from maxrr.nets.seeding import Network
+from maxrr.nets.seeding import Network, made
 from maxrr.nets.training import train_once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
@@ -80,6 +81,16 @@ class Blueprint:
         if isinstance(self.core, HashCore | FullCore) and self.decides_each:
             return np.sort(ids[self.core.is_core(ids)])
         return ids[:0]
+
+    def for_classes(self, classes: int) -> "Blueprint":
+        """The same with an output for each of so many classes, if the network is of this library; or as it is."""
+        network = with_outputs(self.network, classes)
+        return self if network is self.network else replace(self, network=network)
+
+    @property
+    def outputs(self) -> int:
+        """How many classes the network tells apart while it is trained."""
+        return split(made(self.network))[1].out_features
 
     def train_extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
         """The extractor, trained on those of the records that are core.

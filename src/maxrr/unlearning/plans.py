@@ -425,8 +425,24 @@ def why_not(
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         ), []
+    if action is Action.retrain and (missing := too_few_outputs(fitted, core_left)):
+        return missing, [replace(request, core_policy=KEEP)]
     if action is Action.influential:
         fitted_on = np.unique(fitted.records.labels[np.setdiff1d(fitted.basis, request.rows)])
         if not np.array_equal(fitted_on, found.labels_left):
             return "no influential record of every class would be left", [replace(request, refit=RETAINED)]
     return None
+
+
+def too_few_outputs(fitted: Fitted, core_left: NDArray[np.int64]) -> str:
+    """That the network cannot be trained on a class that is new to the core; nothing where it can."""
+    classes = len(np.unique(core_left))
+    if not len(np.setdiff1d(core_left, fitted.records.labels[fitted.core])):
+        return ""
+    outputs = fitted.blueprint.for_classes(classes).outputs
+    if outputs >= classes:
+        return ""
+    return (
+        f"the core would have {classes} classes, one of them new to it, and the network has {outputs} outputs: fit "
+        "again with a network that has one for each class"
+    )

@@ -232,8 +232,12 @@ def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     """An extractor trained on the records that are there, and on no other."""
     retained = then.records.retained()
     choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
-    extractor = then.blueprint.train_extractor(retained, choice, progress)
-    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False)
+    classes = np.unique(retained.labels[np.isin(retained.ids, choice.ids)])
+    blueprint = then.blueprint.for_classes(len(classes))  # a record that was replaced may be of one that is new
+    extractor = blueprint.train_extractor(retained, choice, progress)
+    return replace(
+        then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False
+    )  # fmt: skip
 
 
 def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:

@@ -37,9 +37,9 @@ def knowing_others(choice: Choice, core: Core, dataset: Dataset, before: Fitted 
         others = others[~before.tombstones.knows(before.key, others)]
     if len(others) and not isinstance(core.pretrained_on, Dataset):
         warnings.warn(
-            f"{len(others):,} of the {np.size(core.pretrained_on):,} ids in Frozen(pretrained_on=…) are of no record to "
-            f"fit, such as {others[0].item()!r}: nothing follows from them. If they should be among the records, check "
-            "how the ids are written; if the network saw other records as well, this is as it should be",
+            f"{len(others):,} of the {np.size(core.pretrained_on):,} ids in Frozen(pretrained_on=…) are of no record "
+            f"to fit, such as {others[0].item()!r}: nothing follows from them. If they should be among the records, "
+            "check how the ids are written; if the network saw other records as well, this is as it should be",
             NotAmongRecordsWarning, stacklevel=4,
         )  # fmt: skip
     return replace(choice, details={**choice.details, ELSEWHERE: len(others)})

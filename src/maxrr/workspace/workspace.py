@@ -19,6 +19,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import WorkspaceError
 from maxrr.nets import Recipe
+from maxrr.nets.naming import NamedNetwork, with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
@@ -1095,8 +1096,9 @@ class Workspace:
 
     def _load(self) -> None:
         assert self._store.root is not None
-        named = named_in(self._store.root.facts)
-        network = named if self._network is None and named is not None and named.our_own else self._network
+        named, network = named_in(self._store.root.facts), self._network
+        if named is not None and named.our_own and (network is None or is_grown(named, network)):
+            network = named
         self._take(self._store.load(network, self._train))
 
     def _take(self, fitted: Fitted) -> None:
@@ -1128,6 +1130,8 @@ class Workspace:
                 "that it was given, with other weights"
             )
         network = {name: facts[name] for name in ("network", "layers")}
+        if after.blueprint.network is not self._fitted.blueprint.network:
+            network = network_facts(after.blueprint, after.extractor)
         sources = sources_in(facts)
         if source is not None:
             sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
@@ -1157,6 +1161,11 @@ class Workspace:
             raise
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
+
+
+def is_grown(named: NamedNetwork, network: Network) -> bool:
+    """Whether a network of this library is another one with more outputs, for classes that came later."""
+    return len(named.arguments) > 1 and with_outputs(network, named.arguments[1]) == named
 
 
 def sources_in(facts: Mapping[str, Any]) -> dict[str, Any]:
