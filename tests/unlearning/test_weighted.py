@@ -210,3 +210,14 @@ def joined(one, other):
     parts = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in (
         "inputs", "labels", "ids", "subjects", "weights")}  # fmt: skip
     return replace(one, **parts)
+
+
+def test_a_weight_out_of_range_is_told_by_the_id_of_its_record():
+    records = weighted()
+    heavy = replace(records, weights=np.where(records.ids == records.ids[7], 1e60, 1.0))
+    named = rf"record {records.ids[7]} counts C · 1e\+60 = 7e\+59 in the heads"
+    with pytest.raises(DataError, match=named):
+        fresh(CORE, records).fit(heavy)
+    model = fresh(CORE, records).fit(replace(records, weights=np.ones(80)).without(records.ids[7]))
+    with pytest.raises(DataError, match=named):
+        model.add(heavy.select(records.ids[7]))

@@ -126,6 +126,7 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
         to_learn(ordered.inputs, records.dtype, records.shape), labels, classes.names, ordered.ids, ordered.subjects,
         columns=records.columns, weights=ordered.weights,
     )  # fmt: skip
+    fitted.blueprint.check_weights(added)
     copies = copies_in(fitted, added, allow_copies)
     nobody = np.empty(0, dtype=np.int64)
     return Request(

@@ -56,6 +56,8 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
 from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
 
+NUMBERS = "biufV"  # kinds of arrays that hold numbers; V where there are several inputs
+
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that can forget: an extractor trained on core records, and one exact SVM head per class on all.
@@ -306,6 +308,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset, again),
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
+        blueprint.check_weights(dataset)
         if not frozen and not trained_before and lost_by_drawing_anew(self.network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         choice = (core or self.core).choose(
@@ -872,12 +875,26 @@ def as_dataset(
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     inputs = packed(X) if are_several(X) else np.asanyarray(X)  # a memory map stays one
+    if inputs.dtype.kind not in NUMBERS and hasattr(X, "columns"):
+        raise DataError(not_of_numbers(X))
     labels, codes = np.unique(as_classes(y), return_inverse=True)
     names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
     whose = None if subjects is None else check_identifiers(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
     columns, own = column_names(X), None if weights is None else np.asarray(weights)
     return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels
+
+
+def not_of_numbers(frame: Any) -> str:
+    """Which column of a frame holds no numbers, and what to do about it."""
+    wrong = (str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS)
+    name = next(wrong, None)
+    which = "the columns are of several kinds" if name is None else f"the column {name!r} is not of numbers"
+    encoding = "" if name is None else f", encoding=Encoding({{{name!r}: Categories([…])}})"
+    return (
+        f"{which}: make a Dataset of the frame, with maxrr.data.from_frame(frame, label=…, id=…{encoding}), and fit "
+        "that. Or leave out what is no input"
+    )
 
 
 def by_name(
