@@ -32,6 +32,7 @@ from maxrr.nets.naming import check_importable
 from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
+from maxrr.nets.training import warm_up
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
@@ -320,6 +321,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
             blueprint = blueprint.watched(records, choice)
+        if not adopted and not frozen:
+            warm_up(self.device)
         clock = [time.perf_counter()]
         extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
