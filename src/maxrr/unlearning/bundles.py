@@ -19,7 +19,7 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import renamed, write_atomically
-from maxrr.nets.naming import NamedNetwork
+from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
@@ -367,6 +367,7 @@ def read(
 ) -> Bundle:  # fmt: skip
     """The bundle that a file holds."""
     named = facts.named_in(said)
+    network = as_recorded(network, named)
     if network is None and named is not None and named.our_own:
         network = named
         network()  # now, rather than in the middle of a replay

@@ -22,13 +22,13 @@ from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
-from maxrr.data.fields import are_several, packed
+from maxrr.data.fields import are_several, packed, shapes
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
-from maxrr.nets.naming import check_importable
+from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
@@ -68,7 +68,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     network : torch.nn.Module or function
-        The network, or a function without arguments that makes it. The heads take the place of its last linear layer.
+        The network, or a function that makes it: without arguments, or, if it needs some, with the shape of a record
+        and the number of classes, as in the shell. The heads take the place of its last linear layer.
         With `Frozen()` it is the extractor itself, and is not trained. The model works on a copy.
     core : MiddleCore, FrequencyCore, HashCore, FullCore or Frozen
         Which records the extractor is trained on. Only these are expensive to forget.
@@ -300,20 +301,21 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
+        network = suited(self.network, shapes(dataset.inputs.dtype, dataset.shape), len(dataset.class_names))
         frozen, trained_before = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
         core = to_train_by(self.core, before)
         adopted = trained_before and core is None
         blueprint = Blueprint(
-            begin(self.network, self.seed) if trained_before else copy.deepcopy(self.network), frozen, self.seed,
+            begin(network, self.seed) if trained_before else copy.deepcopy(network), frozen, self.seed,
             recipe, self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset, again),
+            {} if frozen else given_weights(network), by_name(self.class_weight, labels, dataset, again),
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
         blueprint.check_weights(dataset)
-        if not frozen and not trained_before and lost_by_drawing_anew(self.network):
+        if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         choice = (core or self.core).choose(
-            self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
+            network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
         choice = knowing_others(choice, self.core, dataset, before)
@@ -324,7 +326,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not adopted and not frozen:
             warm_up(self.device)
         clock = [time.perf_counter()]
-        extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
+        extractor = split(made(network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
         left = left_in(extractor, self.core, before)
         choice = replace(choice, ids=still_as_seen(choice.ids, left, key))

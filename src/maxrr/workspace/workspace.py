@@ -19,7 +19,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.nets.naming import NamedNetwork, with_outputs
+from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
@@ -1096,7 +1096,8 @@ class Workspace:
 
     def _load(self) -> None:
         assert self._store.root is not None
-        named, network = named_in(self._store.root.facts), self._network
+        named = named_in(self._store.root.facts)
+        network = as_recorded(self._network, named)
         if named is not None and named.our_own and (network is None or is_grown(named, network)):
             network = named
         self._take(self._store.load(network, self._train))
