@@ -101,8 +101,24 @@ def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
     retained = records.without([*core[:2], *free[:1]])
     extractor = trained_alone(network(), retained, core[2:])
     assert parts_of(model) == parts(extractor, fit_again(extractor, retained), records.class_names)
-    with pytest.raises(DataError, match=r"other records than HashCore.* makes core: 1 are in one"):
+    with pytest.raises(DataError, match=f"makes core: 1 that are core it has not seen, such as {core[0]}"):
         adopted(core[1:], CORE).fit(records)
+    other = np.setdiff1d(records.ids, core)[0]
+    with pytest.raises(DataError, match=f"makes core: 1 that it has seen are not core, such as {other}"):
+        adopted([*core, other], CORE).fit(records)
+
+
+def test_records_that_wait_to_be_core_are_trained_on_by_a_model_that_trains_here():
+    """An adopted network has not seen them: the message says which model can."""
+    records = table()
+    core = np.sort(records.ids[CORE.is_core(records.ids)])
+    model = adopted(core[1:], CORE).fit(records.without(core[:1]))
+    model.add(records.select(core[:1]))
+    with pytest.raises(DataError, match=r"let MaxRR\(network, core, train=…\) train it here, also on records"):
+        model.refit()
+    model.set_params(core=CORE, network=network()).refit()
+    oracle = MaxRR(network(), CORE, train=trainings.by_adamw, C=0.7, seed=SEED, device="cpu").fit(records)
+    assert parts_of(model) == parts_of(oracle)
 
 
 def core_and_rule(by_rule):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
@@ -48,6 +48,8 @@ def entry(receipt: Receipt) -> dict[str, Any]:
 
 def tell(status: Status) -> None:
     """The workspace for people."""
+    from dataclasses import replace
+
     near = replace(status, folder=show.near(status.folder))
     show.facts(near.facts)
     tell_kinds(status)

@@ -128,11 +128,17 @@ class Adopted:
                 depended_on=f"the core is the {len(ids):,} records that the caller named: exact given that core",
             )  # fmt: skip
         choice = self.core.choose(network, dataset, C=C, recipe=recipe, seed=seed)
-        apart = len(np.setxor1d(choice.ids, ids))
-        if apart:
+        unseen, others = np.setdiff1d(choice.ids, ids), np.setdiff1d(ids, choice.ids)
+        if len(unseen) or len(others):
+            found = [
+                f"{len(unseen):,} that are core it has not seen, such as {unseen[0].item()!r}" if len(unseen) else "",
+                f"{len(others):,} that it has seen are not core, such as {others[0].item()!r}" if len(others) else "",
+            ]
             raise DataError(
-                f"the network was trained on other records than {self.core!r} makes core: {apart:,} are in one of the "
-                "two and not in the other. Leave core out, or train on just these"
+                f"the network was trained on other records than {self.core!r} makes core: "
+                f"{' and '.join(filter(None, found))}. Leave core out, so that what it was trained on is the core; or "
+                "train it on just the core and adopt that; or let MaxRR(network, core, train=…) train it here, also on "
+                "records that were added and waited to be core"
             )
         return choice
 

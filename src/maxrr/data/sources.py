@@ -71,7 +71,7 @@ def load(
         its rows, one line per row, in the same order. Other columns are not looked at.
     whole : bool
         Whether all records are for training, also those that would be for testing. Use it for a file of records that
-        were set aside already: those to `MaxRR.add`, and the same ones when they are brought again for a replay.
+        were set aside.
     progress : Progress, optional
         Called as files arrive or images are read.
 

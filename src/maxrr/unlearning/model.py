@@ -93,8 +93,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         module. Or a `maxrr.nets.Recipe`. Leave out `epochs`, `batch_size` and `lr` beside it.
     class_weight : dict, optional
         How much the records of each class count in the heads: positive numbers by class, as `fit` is given the classes
-        (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The numbers are
-        fixed: weights computed from the records, as "balanced" is, would change with every record that is forgotten.
+        (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The extractor is
+        trained without them. The numbers are fixed: weights computed from the records, as "balanced" is, would change
+        with every record that is forgotten.
 
     Examples
     --------
@@ -220,7 +221,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         subjects : array, optional
             One subject id per record, the person whom it is about. Needed for requests by `subjects`.
         sample_weight : array, optional
-            How much each record counts in the heads: positive numbers, all 1 by default. A Dataset has its own.
+            How much each record counts in the heads: positive numbers, all 1 by default. A Dataset has its own. The
+            extractor is trained without them.
         allow_copies : str, optional
             A reason to let in records that have the values of a forgotten record under another id. Without one they are
             refused. Use it where they belong to other people, as may be in a table with few columns. The model keeps

@@ -21,13 +21,13 @@ def in_words(receipt: Receipt) -> list[str]:
     before = f", {receipt.already_forgotten} forgotten before" if receipt.already_forgotten else ""
     asked = (
         f"{count(receipt.requested, 'record')} asked for: {receipt.core} core, {receipt.influential} influential, "
-        f"{receipt.free} free{before}."
+        f"{receipt.free} free{before}. The model had {receipt.records_before:,} and has {receipt.records_after:,}."
     )
-    if receipt.added is not None:
-        asked = f"{count(receipt.added, 'record')} added."
+    if receipt.added is not None:  # the reason begins with how many were added
+        asked = f"The model had {receipt.records_before:,} records and has {receipt.records_after:,}."
     sentences = [
-        f"{asked} The model had {receipt.records_before:,} and has {receipt.records_after:,}.",
-        f"{sentence(receipt.reason)}",
+        asked,
+        sentence(receipt.reason),
         f"The answer is {exactness(receipt)}{why_unconditional(receipt)}.",
         claim(receipt),
     ]
@@ -83,10 +83,10 @@ def exactness(receipt: Receipt) -> str:
 def depending(conditions: list[str]) -> str:
     """On what exactness depends.
 
-    >>> depending([]), depending(["the sun shines"])
-    ('without conditions', 'on 1 condition: the sun shines')
+    >>> depending([]), depending(["the sun shines: it is day"])
+    ('without conditions', 'on 1 condition (the sun shines: it is day)')
     """
-    return f"on {count(len(conditions), 'condition')}: {'; '.join(conditions)}" if conditions else "without conditions"
+    return f"on {count(len(conditions), 'condition')} ({'; '.join(conditions)})" if conditions else "without conditions"
 
 
 def why_unconditional(receipt: Receipt) -> str:
