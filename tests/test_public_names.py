@@ -63,6 +63,7 @@ PUBLIC = {
         "RevocationsUnread",
         "Revoked",
         "Stale",
+        "UnknownRecords",
         "WorkspaceError",
     },
     "maxrr.files": {
@@ -134,6 +135,7 @@ PUBLIC = {
         "Inputs",
         "Labels",
         "MaxRR",
+        "NotAmongRecordsWarning",
         "Outcome",
         "Plan",
         "Receipt",

@@ -10,6 +10,7 @@ ROOMS = (
     "lazily",  # one file
     "errors",  # one file
     "notebook",  # one file
+    "plain_text",  # one file
     "files",
     "progress",
     "parallel",
@@ -27,7 +28,12 @@ ROOMS = (
     "cli",
 )
 DOORS = ("__init__.py", "__main__.py")  # the only files that stand outside every room
-ALONE = {"errors.py": "errors", "lazily.py": "lazily", "notebook.py": "notebook"}  # rooms of one file
+ALONE = {
+    "errors.py": "errors",
+    "lazily.py": "lazily",
+    "notebook.py": "notebook",
+    "plain_text.py": "plain_text",
+}  # rooms of one file
 UNSAFE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve"}  # a file could run code on load
 TERMINAL = {"click", "rich", "typer"}  # the library works without them
 

@@ -14,6 +14,7 @@ __all__ = [
     "RevocationsUnread",
     "Revoked",
     "Stale",
+    "UnknownRecords",
     "WorkspaceError",
 ]
 
@@ -24,6 +25,10 @@ class MaxRRError(Exception):
 
 class DataError(MaxRRError, ValueError):
     """Something is wrong with the data: what, with which record or file. Repair or replace it."""
+
+
+class UnknownRecords(DataError):  # noqa: N818 (an answer, and no fault)
+    """Records beside those of a model that it has not forgotten either. Bring the data that it was fitted on."""
 
 
 class WorkspaceError(MaxRRError, ValueError):

@@ -24,6 +24,8 @@ def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:
     path = answered / "receipts" / "000002.json"
     receipt = Receipt.from_json(path.read_text(encoding="utf-8"))
     shown = shell("receipt", "show", path).out
+    assert shown == f"{receipt}\n"
+    assert len(repr(receipt)) < 100
     assert [
         word for word in ("approximate-refit", receipt.model_after, receipt.commitment_after) if word not in shown
     ] == []

@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
-from maxrr.unlearning import Replay
+from maxrr.unlearning import Bundle, Replay
 from maxrr.workspace import Workspace
 
 
@@ -44,7 +45,10 @@ def test_exit_codes(
     shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
 ) -> None:  # fmt: skip
     monkeypatch.setattr(Workspace, "replay", lambda *_: replayed(result, result))
-    assert f"outcome       {result}" in shell("replay", answered, "1", code=code).out
+    shown = shell("replay", answered, "1", code=code).out
+    assert f"outcome       {result}" in shown
+    assert shown.endswith(f"{replayed(result, result)}\n")
+    assert repr(replayed(result, result)) == f"<Replay: {result}>"
     assert shell("replay", answered, "1", "--json", code=code).json["holds"] is (code == 0)
     monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("not comparable here", result))
     assert "the heads were solved again, from the stored features" in shell("replay", answered, "1", code=5).out
@@ -63,6 +67,16 @@ def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path,
     forged.write_text(json.dumps(json.loads(receipt.read_text()) | {"C": 3.0}))
     shown = shell("replay", "--receipt", forged, "--bundle", bundle, "--data", "digits", code=4).out
     assert "something in it was changed" in shown
+
+
+def test_records_that_the_model_does_not_know_refute_a_receipt(shell: Shell, answered: Path, tmp_path: Path) -> None:
+    """As where somebody has left records out, and no tombstone says that they were forgotten."""
+    bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
+    shell("bundle", answered, bundle)
+    replace(Bundle.load(bundle), tombstones=frozenset()).save(bundle)
+    ended = shell("replay", "--receipt", receipt, "--bundle", bundle, "--data", "digits", code=4)
+    assert "digits: " in ended.err
+    assert "neither retained nor forgotten by the model" in ended.err
 
 
 def test_a_bundle_may_be_a_folder(

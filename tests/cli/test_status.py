@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell, kinds
 
+from maxrr.workspace import overview
+
 
 @pytest.fixture
 def answered(shell: Shell, digits: Path) -> Path:
@@ -25,6 +27,11 @@ def test_status(shell: Shell, answered: Path) -> None:
     shown = shell("status", answered).out
     assert "3 records, or old values of them; 2 requests in all" in shown
     assert "An audit is due" in shown
+    status = overview(answered).status
+    assert len(repr(status)) < 200
+    said = str(status).splitlines()
+    assert [line for line in said[1:-2] if line not in shown.splitlines()] == []  # the first names the folder
+    assert said[-1].startswith("An audit is due")
     assert [line.split()[-1] for line in shown.splitlines() if line.lstrip().startswith(("1 ", "2 "))] == [
         "exact-refit",
         "approximate-refit",

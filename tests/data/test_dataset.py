@@ -192,3 +192,48 @@ def test_columns_that_do_not_fit(columns, message):
 def test_images_have_no_columns():
     with pytest.raises(DataError, match="names of 4 columns"):
         Dataset(np.zeros((1, 1, 2, 2)), [0], ("a",), [1], columns=tuple("abcd"))
+
+
+@drawn
+@given(datasets(), st.data())
+def test_joined_parts_are_the_whole(data, draw):
+    some = draw.draw(st.lists(st.sampled_from(data.ids.tolist()), unique=True))
+    one, other = data.select(some), data.without(some)
+    used = np.unique(other.labels)  # the same classes under other numbers, and only those that have records
+    names = tuple(data.class_names[label] for label in used[::-1])
+    other = replace(other, labels=len(used) - 1 - np.searchsorted(used, other.labels), class_names=names)
+    both = one.join(other)
+    assert both.ids.tolist() == [*one.ids.tolist(), *other.ids.tolist()]
+    assert rows_of(both) == rows_of(data)
+
+
+def joinable(**changes):
+    given = {"inputs": X, "labels": [0, 1, 1], "class_names": ("no", "yes"), "ids": ["a", "b", "c"]} | changes
+    return Dataset(**given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"ids": ["d", "b", "e"]}, "these repeat: 'b'"),
+        ({"ids": [1, 2, 3]}, "record ids are integers on one side"),
+        ({"inputs": X[:, :1]}, r"float64 of shape \(2,\), and those to join are float64 of shape \(1,\)"),
+        ({"inputs": X.astype(np.float32)}, "those to join are float32"),
+        ({"subjects": [1, 2, 3]}, "have subjects on one side alone"),
+        ({"weights": [1, 2, 3]}, "have weights on one side alone"),
+        ({"columns": ("age", "weight")}, "other columns, such as 'height'"),
+        ({"columns": ("height", "age")}, "other columns, in another order"),
+    ],
+)
+def test_records_that_no_model_could_have_together_are_not_joined(changes, said):
+    first = joinable(columns=("age", "height"))
+    with pytest.raises(DataError, match=said):
+        first.join(joinable(**{"ids": ["d", "e", "f"]} | changes))
+
+
+def test_a_large_memory_map_is_joined_block_by_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "BLOCK_BYTES", 32)
+    np.save(tmp_path / "x.npy", X)
+    mapped = joinable(inputs=np.load(tmp_path / "x.npy", mmap_mode="r"))
+    both = mapped.join(joinable(ids=["d", "e", "f"], inputs=X + 9.0))
+    assert np.array_equal(both.inputs, np.concatenate([X, X + 9.0]))

@@ -10,9 +10,9 @@ from tests.nets import problems
 from tests.nets.problems import bytes_of, digits, same_run, table
 from torch import nn
 
-from maxrr.data import Dataset
+from maxrr.data import DataError, Dataset
 from maxrr.nets import MLP, LeNet5, train
-from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.naming import NamedNetwork, name_of, suited
 from maxrr.nets.seeding import begin
 
 HERE = "tests.nets.problems"
@@ -231,6 +231,20 @@ def test_our_own_for_records(maker, shape):
     """By the name alone, as a command line has it."""
     named = stored(NamedNetwork.for_records(f"maxrr.nets:{maker}", shape, 4))
     assert named()(torch.zeros(2, *shape)).shape == (2, 4)
+
+
+def test_functions_that_need_no_arguments_get_none():
+    assert suited(no_arguments, (6,), 3) is no_arguments
+    assert suited(keywords_only, (6,), 3) is keywords_only
+    assert suited(of_records, (6,), 3) == NamedNetwork(f"{__name__}:of_records", ((6,), 3))
+
+
+def test_a_function_with_arguments_needs_a_name():
+    def inside(shape, classes):
+        return of_records(shape, classes)
+
+    with pytest.raises(DataError, match="put it into a module"):
+        suited(inside, (6,), 3)
 
 
 # Training from a name

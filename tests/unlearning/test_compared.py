@@ -23,7 +23,7 @@ FORGERIES = {
     "duplicates_left": 3, "already_forgotten": 1, "records_before": 99, "core_tombstones": [], "heads": [],
     "earlier_tombstones": ["0" * 64],
     "reason": "because", "seconds": 0.0, "commitment_before": "1" * 64, "version": 5,
-    "added": 4, "subject_tombstones": ["0" * 64],
+    "added": 4, "subject_tombstones": ["0" * 64], "class_weights": {"0" * 64: 2.0}, "weighted_records": True,
 }  # fmt: skip
 
 

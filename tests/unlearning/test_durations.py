@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model
 
+from maxrr.nets.training import warm_up
+from maxrr.unlearning import model as model_
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.durations import Durations
 
 counts = st.integers(0, 5000)
@@ -27,6 +30,18 @@ def model():
 
 def test_a_pace_is_seconds_a_piece():
     assert Durations.measured([6.0, 8.0, 9.0], core=3, records=4, heads=2) == Durations(2.0, 2.0, 4.5)
+
+
+def test_what_pytorch_loads_for_the_first_step_of_a_process_is_not_counted(monkeypatch):
+    """It takes seconds, and a plan after a small first fit said that training again takes as long."""
+    order, train = [], Blueprint.train_extractor
+    clock = model_.time.perf_counter
+    monkeypatch.setattr(model_, "warm_up", lambda device: order.append("warm up"))
+    monkeypatch.setattr(Blueprint, "train_extractor", lambda *given: order.append("train") or train(*given))
+    monkeypatch.setattr(model_.time, "perf_counter", lambda: order.append("clock") or clock())
+    fresh(CORES["hash"], table()).fit(table())
+    assert order[order.index("warm up") :][:3] == ["warm up", "clock", "train"]
+    warm_up("cpu")
 
 
 def test_without_a_core_nothing_is_trained():

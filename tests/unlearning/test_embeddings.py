@@ -41,6 +41,7 @@ def test_requests_end_in_the_bytes_of_a_fit_without_the_records(dtype):
     assert model.unlearn(np.setdiff1d(IDS, influential)[:4]).guarantee == "exact-untouched"
     receipt = model.unlearn(influential[:9])
     assert (receipt.guarantee, receipt.bytes_claim) == ("exact-refit", "identical")
+    assert "extractor" not in receipt.reason  # there is none
     left = training.select(np.sort(model._fitted.records.ids[model._fitted.records.alive]))
     assert len(left) == 287
     assert MaxRR.on_features().fit(left).model_hash_ == model.model_hash_

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.unlearning.problems import table, table_model
 
@@ -31,6 +32,13 @@ def test_a_data_frame_names_its_columns():
     with pytest.raises(DataError, match="different strings"):
         as_dataset(Frame(["age", "age"]), [0, 1, 0, 1], None, None)
     assert column_names(SimpleNamespace()) is None
+
+
+def test_a_frame_with_texts_is_sent_to_where_they_are_declared():
+    frame = pd.DataFrame({"age": [31, 45, 52, 60], "country": ["de", "fr", "de", "it"]})
+    with pytest.raises(DataError, match=r"'country' is not of numbers: .*from_frame\(frame.*'country': Categories"):
+        as_dataset(frame, [0, 1, 0, 1], None, None)
+    assert as_dataset(frame[["age"]], [0, 1, 0, 1], None, None)[0].columns == ("age",)
 
 
 @pytest.mark.parametrize(

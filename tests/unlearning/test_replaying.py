@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
+from maxrr.data import DataError
+from maxrr.errors import UnknownRecords
 from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
 from maxrr.unlearning import Outcome, replay, replaying
@@ -205,9 +207,29 @@ def test_other_records_are_refused():
     receipt, bundle, retained = retrained()
     features = retained.inputs.copy()
     features[0, 0] = np.nextafter(features[0, 0], np.float32(9.0))
-    for wrong in (table(), retained.without(retained.ids[:1]), replace(retained, inputs=features)):
-        with pytest.raises(ValueError, match="not those that the model retains"):
-            replay(receipt, bundle, wrong)
+    with pytest.raises(DataError, match="not those that the model retains"):
+        replay(receipt, bundle, replace(retained, inputs=features))
+    with pytest.raises(DataError, match="records that the model retains are not there, such as"):
+        replay(receipt, bundle, retained.without(retained.ids[:1]))
+    stranger = replace(retained.select(retained.ids[:1]), ids=[999_999])
+    with pytest.raises(UnknownRecords, match="neither retained nor forgotten by the model, such as 999999"):
+        replay(receipt, bundle, retained.join(stranger))
+
+
+def test_forgotten_records_are_left_out_before_anything_is_trained(here, monkeypatch):
+    receipt, bundle, retained = retrained()
+    seen, made = [], replaying.make_again
+    monkeypatch.setattr(
+        replaying, "make_again", lambda bundle, dataset, *rest: seen.append(dataset) or made(bundle, dataset, *rest)
+    )
+    assert replay(receipt, bundle, table()).outcome == "identical"
+    assert seen[0].ids.tolist() == np.sort(retained.ids).tolist() != np.sort(table().ids).tolist()
+
+
+def test_classes_are_found_by_name(here):
+    receipt, bundle, retained = retrained()
+    turned = replace(retained, labels=2 - retained.labels, class_names=retained.class_names[::-1])
+    assert replay(receipt, bundle, turned).outcome == "identical"
 
 
 @pytest.mark.parametrize("change", [{"torch_version": "1.0"}, {"threads": 64}, {"device": "other"}, {"machine": "vax"}])

@@ -123,6 +123,25 @@ def test_arrays_are_scored_with_one_label_per_record(wrong):
         model.score(data.inputs, data.labels.astype(str))
 
 
+@pytest.mark.parametrize("kind", [str, object], ids=["strings", "objects"])
+def test_arrays_are_scored_by_names_or_by_places_where_fit_was_given_a_dataset(kind):
+    data, model = table(), table_model()
+    names = np.array(data.class_names)[data.labels].astype(kind)
+    assert model.score(data.inputs, names) == model.score(data.inputs, data.labels) == model.score(data) > 0.5
+
+
+def test_labels_of_another_kind_than_those_of_fit_are_not_scored():
+    data = table()
+    names = np.array(data.class_names)[data.labels]
+    on_names = clone(table_model()).fit(data.inputs, names.astype(object), ids=data.ids)
+    assert on_names.score(data.inputs, names.astype(object)) > 0.5
+    for wrong in (data.labels, data.labels.astype(object)):
+        with pytest.raises(ValueError, match="y has labels such as"):
+            on_names.score(data.inputs, wrong)
+    with pytest.raises(ValueError, match="leave y out"):
+        on_names.score(data, data.labels)
+
+
 def test_a_dataset_is_scored_by_the_names_of_its_classes():
     """Another Dataset may list its classes in another order."""
     data, model = table(), table_model()

@@ -15,10 +15,11 @@ from maxrr.data import DataError
 from maxrr.errors import Refused
 from maxrr.nets import MLP, split
 from maxrr.nets.seeding import all_drawing, begin
-from maxrr.unlearning import Bundle, MaxRR, Outcome, contradictions, replay
+from maxrr.unlearning import Bundle, MaxRR, NotAmongRecordsWarning, Outcome, contradictions, replay
 from maxrr.unlearning.blueprint import numbered
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.receipts import RETRAINED
+from maxrr.workspace import Workspace
 
 
 def network():
@@ -100,8 +101,24 @@ def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
     retained = records.without([*core[:2], *free[:1]])
     extractor = trained_alone(network(), retained, core[2:])
     assert parts_of(model) == parts(extractor, fit_again(extractor, retained), records.class_names)
-    with pytest.raises(DataError, match=r"other records than HashCore.* makes core: 1 are in one"):
+    with pytest.raises(DataError, match=f"makes core: 1 that are core it has not seen, such as {core[0]}"):
         adopted(core[1:], CORE).fit(records)
+    other = np.setdiff1d(records.ids, core)[0]
+    with pytest.raises(DataError, match=f"makes core: 1 that it has seen are not core, such as {other}"):
+        adopted([*core, other], CORE).fit(records)
+
+
+def test_records_that_wait_to_be_core_are_trained_on_by_a_model_that_trains_here():
+    """An adopted network has not seen them: the message says which model can."""
+    records = table()
+    core = np.sort(records.ids[CORE.is_core(records.ids)])
+    model = adopted(core[1:], CORE).fit(records.without(core[:1]))
+    model.add(records.select(core[:1]))
+    with pytest.raises(DataError, match=r"let MaxRR\(network, core, train=…\) train it here, also on records"):
+        model.refit()
+    model.set_params(core=CORE, network=network()).refit()
+    oracle = MaxRR(network(), CORE, train=trainings.by_adamw, C=0.7, seed=SEED, device="cpu").fit(records)
+    assert parts_of(model) == parts_of(oracle)
 
 
 def core_and_rule(by_rule):
@@ -196,9 +213,37 @@ def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
 def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
     """A record that the extractor knows would be forgotten as if it did not."""
     records = table()
-    model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
+    with pytest.warns(NotAmongRecordsWarning, match=rf"3 of the 6 ids .* such as {IDS[0]}:"):
+        model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
     with pytest.raises(DataError, match="nobody could tell whether new records are among them"):
         model.add(records.select(IDS[:3]))
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+def test_where_all_that_it_saw_is_here_others_are_added(as_dataset, here, tmp_path):
+    records = table()
+    later = np.setdiff1d(records.ids, IDS)[:9]
+    seen = records.select(IDS[:6]) if as_dataset else IDS[:6]
+    Workspace.create(tmp_path / "ws", frozen(pretrained_on=seen), records.without(later)).close()
+    with Workspace.open(tmp_path / "ws", network=frozen().network) as model:
+        receipt = model.add(records.select(later))
+        assert receipt.guarantee == "exact-refit"
+        assert model.model_hash_ == frozen(pretrained_on=seen).fit(records).model_hash_
+        assert model.replay(receipt, records).outcome == Outcome.in_part
+        assert model.unlearn(later[:2]).guarantee.startswith("exact")
+        with pytest.raises(Refused):
+            model.unlearn(IDS[:1])
+        twin = replace(records.select(IDS[:1]), ids=[999_999])
+        with pytest.raises(DataError, match="record 999999 has the values of one that the extractor was pretrained on"):
+            model.add(twin)
+
+
+def test_forgotten_records_that_it_saw_are_no_mistake_in_a_later_fit():
+    records, later = table(), IDS[-2:]
+    model = frozen(pretrained_on=IDS[:6]).fit(records.without(later))
+    model.unlearn(IDS[:2], core_policy="keep-extractor")
+    model.refit()
+    assert model.add(records.select(later)).core_left_in_extractor == 2
 
 
 @pytest.mark.parametrize("as_dataset", [False, True])

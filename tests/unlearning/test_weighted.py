@@ -12,7 +12,7 @@ from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.svm import FlatHeadWarning
-from maxrr.unlearning import Bundle, replay
+from maxrr.unlearning import Bundle, Receipt, contradictions, replay
 from maxrr.workspace import Workspace
 
 CORE = HashCore(0.4, key="house")
@@ -75,8 +75,37 @@ def test_a_workspace_keeps_them_and_a_replay_uses_them(tmp_path):
         receipt = workspace.unlearn(influential[:3])
         left = records.without(influential[:3])
         assert workspace.model_hash_ == fresh(CORE, records, class_weight=WEIGHTS).fit(left).model_hash_
+        status = workspace.status()
         workspace.bundle().save(tmp_path / "bundle")
     assert replay(receipt, Bundle.load(tmp_path / "bundle"), left).outcome == "identical"
+    assert (status.class_weight, status.weighted_records) == (WEIGHTS, True)
+    assert "weights         kind 1 7.5, every record its own" in str(status)
+
+
+@pytest.mark.usefixtures("here")
+def test_receipts_say_who_counts_more():
+    records = weighted()
+    model = fresh(CORE, records, class_weight=WEIGHTS).fit(records)
+    receipt = model.unlearn(kinds(model)[1][:1])
+    assert Receipt.from_json(receipt.to_json()) == receipt
+    ((named, weight),) = receipt.class_weights.items()
+    assert (weight, receipt.weighted_records) == (7.5, True)
+    assert named == receipt.heads[1].class_hmac
+    assert "In the heads the records of 1 class have a weight, and every record its own." in receipt.sentences
+    bundle = model.bundle()
+    for false in ({"class_weights": {named: 2.0}}, {"class_weights": None}, {"weighted_records": None}):
+        forged = replace(receipt, **false)
+        replayed = replay(forged, replace(bundle, receipts=(forged.digest,)), records)
+        assert replayed.outcome == "the receipt is false"
+    assert list(contradictions(replace(receipt, class_weights={named: 0.0}))) == [
+        "the weight of a class is no positive number"
+    ]
+
+
+def test_receipts_without_weights_do_not_speak_of_them():
+    model = fresh(CORE, table()).fit(table())
+    said = model.unlearn(kinds(model)[2][:1])
+    assert "weight" not in said.to_json() + str(said)
 
 
 def test_weights_of_an_array():
@@ -91,8 +120,9 @@ def test_a_forgotten_class_leaves_no_name_among_the_weights(tmp_path):
     records = weighted()
     model = fresh(CORE, records, class_weight=WEIGHTS).fit(records)
     gone = records.ids[records.labels == 1]
-    model.unlearn(gone, core_policy="retrain")
+    receipt = model.unlearn(gone, core_policy="retrain")
     (kept,) = model._fitted.blueprint.class_weight
+    assert list(receipt.class_weights) == [kept.removeprefix("hmac:")]
     assert kept.startswith("hmac:")
     assert "kind 1" not in kept
     assert model.model_hash_ == fresh(CORE, records).fit(records.without(gone)).model_hash_
@@ -180,3 +210,14 @@ def joined(one, other):
     parts = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in (
         "inputs", "labels", "ids", "subjects", "weights")}  # fmt: skip
     return replace(one, **parts)
+
+
+def test_a_weight_out_of_range_is_told_by_the_id_of_its_record():
+    records = weighted()
+    heavy = replace(records, weights=np.where(records.ids == records.ids[7], 1e60, 1.0))
+    named = rf"record {records.ids[7]} counts C · 1e\+60 = 7e\+59 in the heads"
+    with pytest.raises(DataError, match=named):
+        fresh(CORE, records).fit(heavy)
+    model = fresh(CORE, records).fit(replace(records, weights=np.ones(80)).without(records.ids[7]))
+    with pytest.raises(DataError, match=named):
+        model.add(heavy.select(records.ids[7]))

@@ -217,7 +217,7 @@ def test_opening_runs_nobodys_code(used, tmp_path, maker):
     folder = copied(used, tmp_path / "workspace")
     network = {"maker": maker, "arguments": [str(tmp_path / "made")]}
     rewritten(folder, lambda body: body["facts"].update(network=network))
-    with Workspace.open(folder) as workspace, pytest.raises(ValueError, match="name it when opening"):
+    with Workspace.open(folder) as workspace, pytest.raises(ValueError, match=r"Workspace\.open\(folder, network=…\)"):
         workspace.predict(np.zeros((1, 5), dtype=np.float32))
     assert not (tmp_path / "made").exists()
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.nets.test_naming import of_records
 from tests.unlearning import trainings
 from tests.unlearning.problems import kinds, table
 from tests.unlearning.test_own_training import model_by
@@ -10,7 +11,8 @@ from tests.unlearning.test_trained_elsewhere import IDS, adopted, frozen
 from maxrr.core import HashCore
 from maxrr.errors import DataError, Refused, WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.unlearning import Outcome
+from maxrr.nets.naming import NamedNetwork
+from maxrr.unlearning import Bundle, MaxRR, Outcome, replay
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.workspace import TrainingMissing, Workspace, overview
 
@@ -22,7 +24,7 @@ def test_the_function_is_given_by_whoever_opens(here, tmp_path):
         core, influential, _ = kinds(workspace.model, records)
         workspace.unlearn(influential[:1])
         assert workspace.predict(records).shape == (len(records),)
-        with pytest.raises(TrainingMissing, match=r"by tests.unlearning.trainings:by_adamw: name that function"):
+        with pytest.raises(TrainingMissing, match=r"by tests.unlearning.trainings:by_adamw: open it with"):
             workspace.check_training()
         with pytest.raises(DataError, match=r"by tests.unlearning.trainings:by_adamw: give that function as train="):
             workspace.unlearn(core[:2], core_policy="retrain", records=records)
@@ -98,3 +100,18 @@ def test_an_adopted_core_by_a_rule_goes_on_by_it(tmp_path):
     Workspace.create(tmp_path / "ws", adopted(core, rule), records).close()
     with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
         assert workspace.model.core == rule
+
+
+@pytest.mark.usefixtures("here")
+def test_a_model_and_the_shell_take_the_same_functions(tmp_path):
+    records = table()
+    named = NamedNetwork("tests.nets.test_naming:of_records", (records.shape, len(records.class_names)))
+    core, settings = HashCore(0.5, key="k"), {"epochs": 2, "device": "cpu"}
+    with Workspace.create(tmp_path / "ws", MaxRR(of_records, core, **settings), records) as workspace:
+        assert workspace.model_hash_ == MaxRR(named, core, **settings).fit(records).model_hash_
+        receipt = workspace.unlearn(records.ids[:2], core_policy="retrain", records=records)
+        workspace.bundle().save(tmp_path / "bundle")
+    bundle = Bundle.load(tmp_path / "bundle", network=of_records)
+    assert replay(receipt, bundle, records).outcome == "identical"
+    with Workspace.open(tmp_path / "ws", network=of_records) as workspace:
+        assert len(workspace.predict(records)) == len(records)

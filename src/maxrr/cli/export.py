@@ -11,8 +11,8 @@ from typer import Argument, BadParameter, Option
 
 from maxrr.cli import show
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.status import size
 from maxrr.cli.workspaces import check_network, check_outside, opened, raw_records
+from maxrr.plain_text import size
 
 
 class Form(StrEnum):

@@ -29,25 +29,13 @@ def present(file: File, json: Json = False) -> None:
 
         maxrr receipt show ws/receipts/000001.json
     """
-    from maxrr.report.receipts import in_words
-
     receipt = read(file)
     if json:
         show.json({name: value for name, value in asdict(receipt).items() if value is not None})
         return
-    show.say(f"Receipt {receipt.number}, {receipt.time}: {receipt.guarantee}")
-    for sentence in in_words(receipt):
+    for sentence in receipt.sentences:
         show.say(sentence)
-    show.facts(
-        [
-            ("model before, under the key", receipt.model_before),
-            ("model after, under the key", receipt.model_after),
-            ("records before, under the key", receipt.commitment_before),
-            ("records after, under the key", receipt.commitment_after),
-            ("hash of the receipt before", receipt.previous or "none"),
-            ("canonical form of the heads", str(receipt.form)),
-        ]
-    )
+    show.facts(receipt.states)
 
 
 def verify(

@@ -30,7 +30,6 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.receipt import difference, read
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.status import size
 from maxrr.cli.workspaces import (
     check_network,
     check_outside,
@@ -42,11 +41,12 @@ from maxrr.cli.workspaces import (
     reading,
     training_function,
 )
+from maxrr.plain_text import size
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets.naming import NamedNetwork
-    from maxrr.unlearning import Bundle, Receipt, Replay
+    from maxrr.unlearning import Receipt, Replay
     from maxrr.workspace import Workspace
 
 BUNDLE = "model.bundle"  # in a folder
@@ -167,6 +167,7 @@ def from_bundle(
 ) -> tuple[Receipt, Replay]:  # fmt: skip
     """The replay by somebody who has the data and a bundle, but no workspace."""
     from maxrr.data import load
+    from maxrr.errors import UnknownRecords
     from maxrr.unlearning import Bundle
     from maxrr.unlearning import replay as replay_
     from maxrr.workspace import RecordKind
@@ -183,9 +184,11 @@ def from_bundle(
         kind = RecordKind(
             first.shape, first.inputs.dtype, first.columns, found.classes, text_ids=found.ids.dtype.kind == "U"
         )
-        records = retained(kind.join(parts), found, " and ".join(data))
         progress("training again in a fresh process", 0, 1)
-        replayed = replay_(handed, found, records)
+        try:
+            replayed = replay_(handed, found, kind.join(parts))
+        except UnknownRecords as error:
+            raise Stop(REFUTED, f"{' and '.join(data)}: {error}") from None
         progress("training again in a fresh process", 1, 1)
     return handed, replayed
 
@@ -215,28 +218,6 @@ def check_bundled_code(bundle: Path, network: str | None, train: str | None) -> 
         raise Stop(FAILED, f"this trains again, by {trainer}: name it with --train")
 
 
-def retained(records: Dataset, bundle: Bundle, source: str) -> Dataset:
-    """The records that the model retains. All others of the source must be ones that it says it has forgotten."""
-    import numpy as np
-
-    others = records.ids[~np.isin(records.ids, bundle.ids)]
-    left_out = int((~bundle.forgotten(others)).sum())
-    if left_out:
-        raise Stop(
-            REFUTED,
-            f"{left_out:,} of the training records in {source} are neither retained nor forgotten by the model: it was "
-            "not fitted on this data, or somebody left them out. Without them the replay would be of other data",
-        )
-    missing = bundle.ids[~np.isin(bundle.ids, records.ids)]
-    if len(missing):
-        raise Stop(
-            FAILED,
-            f"{len(missing):,} of the {len(bundle.ids):,} records that the model retains are not in {source}, such as "
-            f"{missing[0].item()!r}: bring all of them, with the ids that they were fitted under",
-        )
-    return records.select(bundle.ids)
-
-
 def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
     """The network that the user says was fitted, with the arguments that the bundle names."""
     from maxrr.data.fields import shapes
@@ -263,20 +244,9 @@ def receipt_of(workspace: Workspace, named: str) -> Receipt:
 
 def tell(receipt: Receipt, replayed: Replay) -> None:
     """The outcome for people."""
-    from maxrr.report.words import duration
-    from maxrr.unlearning import Outcome
-
-    said = replayed.outcome if replayed else show.Bad(replayed.outcome)
-    pairs = [("receipt", f"{receipt.number}, {receipt.guarantee}"), ("outcome", said)]
-    pairs.append(("that is", Outcome(replayed.outcome).meaning))
-    pairs.append(("made again", f"{replayed.made_again}: {replayed.comparison}"))
-    if replayed.differs_most:
-        pairs.append(("differs most", f"{replayed.differs_most}, by {replayed.largest_difference:.1e}"))
-    pairs += [("not so", show.Bad(what)) for what in replayed.contradictions]
-    if replayed.not_covered:
-        pairs.append(("not covered", replayed.not_covered))
-    pairs.append(("not compared", "; ".join(replayed.not_compared)))
-    show.facts([*pairs, ("took", duration(replayed.seconds))])
+    bad = {"not so"} if replayed else {"not so", "outcome"}
+    pairs = [(name, show.Bad(said) if name in bad else said) for name, said in replayed.facts]
+    show.facts([("receipt", f"{receipt.number}, {receipt.guarantee}"), *pairs])
 
 
 def bundle(

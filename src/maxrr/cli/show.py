@@ -15,6 +15,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from maxrr.plain_text import facts as plain_facts
 from maxrr.progress import Line, Progress
 
 if TYPE_CHECKING:
@@ -138,17 +139,6 @@ def facts(pairs: Sequence[tuple[str, str]]) -> None:
     for name, value in pairs:
         drawn.add_row(Text(name, style="bold"), Text(value, style="bold red" if isinstance(value, Bad) else ""))
     console.print(drawn)
-
-
-def plain_facts(pairs: Sequence[tuple[str, str]]) -> str:
-    """The facts as lines of text.
-
-    >>> print(plain_facts([("records", "12"), ("in", "ws")]))
-    records  12
-    in       ws
-    """
-    width = max(len(name) for name, _ in pairs)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in pairs)
 
 
 @contextmanager

@@ -95,40 +95,13 @@ def entry(receipt: Receipt) -> dict[str, Any]:
 
 def tell(status: Status) -> None:
     """The workspace for people."""
-    from maxrr.report.receipts import depending, left_in_extractor
-    from maxrr.report.words import count
+    from dataclasses import replace
 
-    source = status.source.get("name", "not known")
-    exact = f"{depending([])}: {status.core_depended_on}"
-    if status.bytes_claim == "nothing":
-        alone = [] if status.core_left_in_extractor else ["the heads stand on influential records alone"]
-        exact = f"no: {'; '.join(status.conditions or alone)}"
-    elif status.conditions:
-        exact = depending(status.conditions)
-    gone = count(status.forgotten, "record")
-    requests = count(status.requests, "request")
-    show.facts(
-        [
-            ("workspace", f"{show.near(status.folder)}, {size(status.bytes)}"),
-            ("records from", "; ".join([source, *(each.get("name", "not known") for each in status.added_sources)])),
-            ("classes", ", ".join(status.classes)),
-            ("model", f"{status.model_hash[:12]}…"),
-            ("exact", exact),
-            *([("added since the fit", aged(status))] if status.added_since_fit else []),
-            ("bytes of heads", f"{status.bytes_claim}; {status.decided} of {count(status.heads, 'head')} decided"),
-            ("forgotten", f"{gone}, or old values of them; {requests} in all, additions included"),
-            ("kept of these", status.held_about_forgotten),
-            *(("let in", f"{entry['time'][:10]}: {count(entry['records'], 'record')} with values of forgotten ones: "
-                         f"{entry['reason']}") for entry in status.overrides),
-        ]
-    )  # fmt: skip
+    near = replace(status, folder=show.near(status.folder))
+    show.facts(near.facts)
     tell_kinds(status)
-    if status.core_left_in_extractor:
-        audit = f"maxrr audit {show.near(status.folder)} NUMBER"
-        show.say(
-            f"{left_in_extractor(status.core_left_in_extractor)} `{audit}` attacks the model; asking for the records "
-            "again with --policy retrain rids it of them."
-        )
+    if near.due:
+        show.say(near.due)
 
 
 def tell_kinds(status: Status) -> None:
@@ -163,17 +136,6 @@ def concerned(receipt: Receipt) -> str:
     return f"{receipt.requested:,}" if receipt.added is None else f"+{receipt.added:,}"
 
 
-def aged(status: Status) -> str:
-    """How far the core has aged: what the extractor has not seen."""
-    from maxrr.report.words import count, percent
-
-    late, waiting, command = status.added_since_fit, status.waiting_for_fit, f"maxrr refit {show.near(status.folder)}"
-    said = f"{count(late, 'record')}, {percent(late / status.records, 1)} of all: the extractor has seen none of them"
-    if not waiting:
-        return f"{said}; `{command}` chooses the core anew"
-    return f"{said}; {waiting:,} {'becomes' if waiting == 1 else 'become'} core by `{command}`"
-
-
 def tell_exports(status: Status) -> None:
     """Which copies of the model are out of date, and what to do about them."""
     old = [export for export in status.exports if export.out_of_date and not export.replaced]
@@ -188,12 +150,3 @@ def tell_exports(status: Status) -> None:
         "bring the new ones to where the old ones are used, and then publish the list that `maxrr revocations` makes."
     )
     show.table(("out of date", "kind", "made (UTC)", "knows what was forgotten"), rows, caption=caption)
-
-
-def size(count: int) -> str:
-    """Bytes as people read them.
-
-    >>> size(950), size(1_234_567)
-    ('950 bytes', '1.2 MB')
-    """
-    return f"{count} bytes" if count < 1000 else f"{count / 1e3:.0f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"

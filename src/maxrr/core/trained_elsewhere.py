@@ -116,11 +116,11 @@ class Adopted:
         """Choose the records that the network was trained on, as `Core.choose` does."""
         check_classes(dataset)
         ids = of_one_kind(np.array(self.trained_on), dataset.ids)
-        missing = int((~np.isin(ids, dataset.ids)).sum())
-        if missing:
+        missing = ids[~np.isin(ids, dataset.ids)]
+        if len(missing):
             raise DataError(
-                f"{missing:,} of the {len(ids):,} records that the network was trained on are not among those to fit: "
-                "bring all of them, or train without them"
+                f"{len(missing):,} of the {len(ids):,} records that the network was trained on are not among those to "
+                f"fit, such as {missing[0].item()!r}: bring all of them, or train without them"
             )
         if self.core is None:
             return chosen(
@@ -128,11 +128,17 @@ class Adopted:
                 depended_on=f"the core is the {len(ids):,} records that the caller named: exact given that core",
             )  # fmt: skip
         choice = self.core.choose(network, dataset, C=C, recipe=recipe, seed=seed)
-        apart = len(np.setxor1d(choice.ids, ids))
-        if apart:
+        unseen, others = np.setdiff1d(choice.ids, ids), np.setdiff1d(ids, choice.ids)
+        if len(unseen) or len(others):
+            found = [
+                f"{len(unseen):,} that are core it has not seen, such as {unseen[0].item()!r}" if len(unseen) else "",
+                f"{len(others):,} that it has seen are not core, such as {others[0].item()!r}" if len(others) else "",
+            ]
             raise DataError(
-                f"the network was trained on other records than {self.core!r} makes core: {apart:,} are in one of the "
-                "two and not in the other. Leave core out, or train on just these"
+                f"the network was trained on other records than {self.core!r} makes core: "
+                f"{' and '.join(filter(None, found))}. Leave core out, so that what it was trained on is the core; or "
+                "train it on just the core and adopt that; or let MaxRR(network, core, train=…) train it here, also on "
+                "records that were added and waited to be core"
             )
         return choice
 
@@ -155,6 +161,16 @@ def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bo
         values = {content.tobytes() for content in value_hashes(before.inputs)}
         seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
     return seen
+
+
+def seen_elsewhere(core: Core, dataset: Dataset) -> NDArray[Any]:
+    """The ids of records that a frozen network was trained on, as its owner says, and that are not among these."""
+    before = core.pretrained_on if isinstance(core, Frozen) else None
+    if before is None:
+        return dataset.ids[:0]
+    if not isinstance(before, Dataset):
+        return np.setdiff1d(of_one_kind(np.array(before), dataset.ids), dataset.ids)
+    return before.ids[~seen_before(dataset, before)]
 
 
 def rule_of(core: Core) -> Core | None:

@@ -1,7 +1,7 @@
 """Checks of what a dataset holds, and the messages for what it cannot hold."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,21 @@ LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an
 DTYPES = tuple(
     map(np.dtype, ("uint8", "bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
 )  # fmt: skip
+
+
+class Described(Protocol):
+    """What is asked of two datasets that are to be joined."""
+
+    @property
+    def inputs(self) -> NDArray[Any]: ...
+    @property
+    def ids(self) -> NDArray[Any]: ...
+    @property
+    def subjects(self) -> NDArray[Any] | None: ...
+    @property
+    def columns(self) -> tuple[str, ...] | None: ...
+    @property
+    def weights(self) -> NDArray[np.float64] | None: ...
 
 
 class MissingIdsError(DataError):
@@ -176,6 +191,28 @@ def check_unique(ids: NDArray[Any]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if len(values) < len(ids):
         raise DataError(f"record ids must be unique, but these repeat: {some(values[counts > 1])}")
+
+
+def check_same_kind(ours: Described, other: Described) -> None:
+    """Refuse to join records that no model could have together."""
+    kinds = [fields.described(each.inputs.dtype, each.inputs.shape[1:]) for each in (ours, other)]
+    if kinds[0] != kinds[1]:
+        raise DataError(f"the records are {kinds[0]}, and those to join are {kinds[1]}: bring both as one kind")
+    if ours.columns is not None and other.columns is not None and ours.columns != other.columns:
+        name = next(
+            (name for name in (*ours.columns, *other.columns) if (name in ours.columns) != (name in other.columns)), ""
+        )
+        what = f"such as {name!r}" if name else "in another order"
+        raise DataError(f"the records to join have other columns, {what}: bring the same ones in the same order")
+    for what, mine, theirs in (("record ids", ours.ids, other.ids), ("subject ids", ours.subjects, other.subjects)):
+        if mine is not None and theirs is not None and mine.dtype.kind != theirs.dtype.kind:
+            raise DataError(f"{what} are integers on one side, and strings on the other: use one kind")
+    for what, mine, theirs in (
+        ("subjects", ours.subjects, other.subjects),
+        ("weights", ours.weights, other.weights),
+    ):
+        if (mine is None) != (theirs is None):
+            raise DataError(f"the records have {what} on one side alone: give {what} for all, or for none")
 
 
 def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[np.int64]:

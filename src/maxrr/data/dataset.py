@@ -10,7 +10,7 @@ from maxrr import notebook
 from maxrr.data import checks, hashes
 from maxrr.data.fields import described
 from maxrr.data.once import once
-from maxrr.data.scratch import take
+from maxrr.data.scratch import scratch, take
 from maxrr.errors import DataError
 
 CLASSES_SHOWN = 10
@@ -198,6 +198,48 @@ class Dataset:
         kept[self.rows(ids)] = False
         return self._take(np.flatnonzero(kept))
 
+    def join(self, *others: "Dataset") -> "Dataset":
+        """These records, and after them those of other datasets. Classes are the same if they have the same name.
+
+        Parameters
+        ----------
+        *others
+            Datasets of the same kind of records: of one type and shape, with the same columns, and with subjects and
+            weights if these have them.
+
+        Returns
+        -------
+        Dataset
+            All records. Classes that come with others stand after those that are here.
+
+        Raises
+        ------
+        DataError
+            Two records have one id, or the records are not of one kind: join only what one model could have.
+
+        Examples
+        --------
+        >>> cats = Dataset(np.array([[0.5], [1.5]]), [0, 0], ("cat",), ["a", "b"])
+        >>> more = Dataset(np.array([[2.5], [0.7]]), [0, 1], ("ant", "cat"), ["c", "d"])
+        >>> both = cats.join(more)
+        >>> both.class_names, both.labels.tolist()
+        (('cat', 'ant'), [0, 0, 1, 0])
+        """
+        parts = (self, *others)
+        for other in others:
+            checks.check_same_kind(self, other)
+        names = tuple(dict.fromkeys(name for part in parts for name in part.class_names))
+        places = {name: place for place, name in enumerate(names)}
+        labels = [np.array([places[name] for name in part.class_names], np.int64)[part.labels] for part in parts]
+        subjects = [part.subjects for part in parts if part.subjects is not None]
+        weights = [part.weights for part in parts if part.weights is not None]
+        return replace(
+            self, inputs=stacked([part.inputs for part in parts]), labels=np.concatenate(labels), class_names=names,
+            ids=np.concatenate([part.ids for part in parts]), subjects=np.concatenate(subjects) if subjects else None,
+            columns=next((part.columns for part in parts if part.columns is not None), None),
+            weights=np.concatenate(weights) if weights else None,
+        )  # fmt: skip
+
     def in_order(self) -> "Dataset":
         """The same records sorted by id, integers as numbers and strings by code point.
 
@@ -266,3 +308,14 @@ class Dataset:
             self, inputs=take(self.inputs, rows), labels=self.labels[rows], ids=self.ids[rows], subjects=subjects,
             weights=weights,
         )  # fmt: skip
+
+
+def stacked(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+    """The rows of all of them. Large ones are never in memory at once."""
+    found = scratch((sum(map(len, arrays)), *arrays[0].shape[1:]), arrays[0].dtype)
+    start = 0
+    for array in arrays:
+        for row, block in checks.blocks(array):
+            found[start + row : start + row + len(block)] = block
+        start += len(array)
+    return found

@@ -72,11 +72,44 @@ def name_of(network: Network) -> NamedNetwork | None:
         named = NamedNetwork(f"maxrr.nets:{type(network).__name__}", tuple(vars(network)["arguments"]))
         with drawing(0, WEIGHTS):  # leaves the numbers that others draw as they are
             return named if describe(named()) == describe(network) else None
-    maker = f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
+    maker = maker_of(network)
     try:
         return NamedNetwork(maker) if find_maker(maker) is network and not maker.startswith("__main__") else None
     except ValueError:
         return None
+
+
+def suited(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int) -> Network:
+    """A function that needs arguments, with those that `NamedNetwork.for_records` gives it; or the network as it is."""
+    if not needs_arguments(network):
+        return network
+    if name_of(network) is None:
+        raise DataError(
+            f"{maker_of(network)} makes a network for a shape and a number of classes, and is known by its name in "
+            "files: put it into a module, such as my_network.py, and import it from there"
+        )
+    return NamedNetwork.for_records(maker_of(network), shape, classes)
+
+
+def as_recorded(network: Network | None, named: NamedNetwork | None) -> Network | None:
+    """A function that needs arguments with those that a file has recorded for it; or as it is."""
+    if network is None or named is None or not needs_arguments(network) or maker_of(network) != named.maker:
+        return network
+    return named
+
+
+def needs_arguments(network: Network) -> bool:
+    """Whether a function cannot make a network without being told what for."""
+    if isinstance(network, nn.Module | NamedNetwork):
+        return False
+    by_place = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = inspect.signature(network).parameters.values()
+    return any(each.kind in by_place and each.default is each.empty for each in parameters)
+
+
+def maker_of(network: Network) -> str:
+    """Where a function is imported from, as `NamedNetwork` has it."""
+    return f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
 
 
 def with_outputs(network: Network, classes: int) -> Network:

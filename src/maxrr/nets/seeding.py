@@ -17,8 +17,8 @@ from torch import nn
 
 WEIGHTS, SHUFFLES, DRAWS = 0, 1, 2
 
-Network = nn.Module | Callable[[], nn.Module]
-"""A `torch.nn.Module`, or a function without arguments that makes one."""
+Network = nn.Module | Callable[..., nn.Module]
+"""A `torch.nn.Module`, or a function that makes one: without arguments, wherever it is not said otherwise."""
 
 
 def stream(seed: int, *path: int) -> np.random.SeedSequence:

@@ -81,6 +81,13 @@ def train(
     return train_once(network, dataset, seed, recipe, device=device, threads=count, progress=progress)
 
 
+def warm_up(device: str | torch.device | None) -> None:
+    """Let PyTorch load what it needs for the first step of a process: seconds that belong to no training."""
+    weights = torch.zeros(1, device=chosen_device(device), requires_grad=True)
+    weights.sum().backward()
+    Recipe().make_optimiser([weights]).step()
+
+
 def train_once(
     network: Network, dataset: Dataset, seed: int, recipe: Training, *, device: str | torch.device | None,
     threads: int, progress: Progress | None,

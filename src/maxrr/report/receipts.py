@@ -5,93 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from maxrr.report.words import count
-from maxrr.unlearning import Guarantee, Receipt
+from maxrr.unlearning.receipt_text import audit_due, depending, exactness, in_words, left_in_extractor
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditReport
+    from maxrr.unlearning import Receipt
 
-
-def in_words(receipt: Receipt) -> list[str]:
-    """A receipt in sentences."""
-    before = f", {receipt.already_forgotten} forgotten before" if receipt.already_forgotten else ""
-    asked = (
-        f"{count(receipt.requested, 'record')} asked for: {receipt.core} core, {receipt.influential} influential, "
-        f"{receipt.free} free{before}."
-    )
-    if receipt.added is not None:
-        asked = f"{count(receipt.added, 'record')} added."
-    sentences = [
-        f"{asked} The model had {receipt.records_before:,} and has {receipt.records_after:,}.",
-        f"{sentence(receipt.reason)}",
-        f"The answer is {exactness(receipt)}{why_unconditional(receipt)}.",
-        claim(receipt),
-    ]
-    if receipt.subject_tombstones:
-        people = len(receipt.subject_tombstones)
-        sentences.append(f"No record is left about {'1 person' if people == 1 else f'{people:,} people'}.")
-    if receipt.duplicates_left:
-        sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
-    if due := audit_due(receipt):
-        sentences.append(due)
-    return sentences
-
-
-def claim(receipt: Receipt) -> str:
-    """What is claimed of the heads' bytes, or of their decision values."""
-    decided = sum(head.decided for head in receipt.heads)
-    solved = f"{decided} of {count(len(receipt.heads), 'head')} decided"
-    if receipt.bytes_claim == "identical":
-        return (
-            f"Bytes claimed: identical ({solved}). Any decided run on the retained records, with the same extractor, "
-            "ends in these bytes."
-        )
-    if receipt.bytes_claim == "nothing":
-        return f"No bytes are claimed ({solved})."
-    if receipt.bytes_claim.startswith("retrained"):
-        return (
-            f"The extractor was {receipt.bytes_claim}, by the operator's own function, and the heads are exact on it "
-            f"({solved}). Bytes are claimed when a replay has shown them."
-        )
-    return (
-        f"Decision values of the records are {receipt.bytes_claim} of the exact ones ({solved}); no bytes are claimed."
-    )
-
-
-def exactness(receipt: Receipt) -> str:
-    """Whether the answer is exact, and what that depends on."""
-    return f"exact {depending(receipt.conditions)}" if Guarantee(receipt.guarantee).exact else "not exact"
-
-
-def depending(conditions: list[str]) -> str:
-    """On what exactness depends.
-
-    >>> depending([]), depending(["the sun shines"])
-    ('without conditions', 'on 1 condition: the sun shines')
-    """
-    return f"on {count(len(conditions), 'condition')}: {'; '.join(conditions)}" if conditions else "without conditions"
-
-
-def why_unconditional(receipt: Receipt) -> str:
-    return f": {receipt.core_depended_on}" if receipt.unconditional else ""
-
-
-def audit_due(receipt: Receipt) -> str:
-    """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
-    if receipt.core_left_in_extractor:
-        return left_in_extractor(receipt.core_left_in_extractor)
-    if not Guarantee(receipt.guarantee).exact:
-        return "An audit is due: the model is not the one that training without the records gives."
-    return ""
-
-
-def left_in_extractor(records: int) -> str:
-    """What is due where the extractor was trained on forgotten core records."""
-    return f"An audit is due: the extractor keeps what it learned from {count(records, 'forgotten core record')}."
-
-
-def sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+__all__ = ["audit_due", "date", "depending", "exactness", "in_words", "left_in_extractor"]
 
 
 def date(dated: Receipt | AuditReport) -> str:

@@ -2,23 +2,9 @@
 
 from math import isfinite
 
-
-def count(number: int, one: str, many: str = "") -> str:
-    """A number of things.
-
-    >>> count(1, "record"), count(1420, "record"), count(2, "body", "bodies")
-    ('1 record', '1,420 records', '2 bodies')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def percent(share: float, decimals: int = 0) -> str:
-    """A share of one.
-
-    >>> percent(0.517), percent(0.95491, 1)
-    ('52 %', '95.5 %')
-    """
-    return f"{100 * share:.{decimals}f} %"
+from maxrr.plain_text import count as count
+from maxrr.plain_text import duration as duration
+from maxrr.plain_text import percent as percent
 
 
 def thousands(number: int) -> str:
@@ -46,18 +32,6 @@ def digits(value: float, number: int = 3) -> str:
     ('−50.1', '0.0012')
     """
     return f"{value:.{number}g}".replace("-", "−")
-
-
-def duration(seconds: float) -> str:
-    """Two digits of it, in a unit that suits.
-
-    >>> duration(0.00496), duration(0.0658), duration(1.612), duration(75.0)
-    ('5.0 ms', '66 ms', '1.6 s', '75 s')
-    """
-    if seconds < 0.9995:
-        thousandths = 1e3 * seconds
-        return f"{thousandths:.1f} ms" if thousandths < 9.95 else f"{thousandths:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
 
 
 def listed(items: list[str]) -> str:

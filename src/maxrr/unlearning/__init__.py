@@ -14,6 +14,7 @@ __all__ = [
     "Inputs",
     "Labels",
     "MaxRR",
+    "NotAmongRecordsWarning",
     "Outcome",
     "Plan",
     "Receipt",
@@ -38,6 +39,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.receipts import HeadCertificate, Receipt
     from maxrr.unlearning.replaying import Replay, replay
     from maxrr.unlearning.requests import Technique
+    from maxrr.unlearning.trained_elsewhere import NotAmongRecordsWarning
 else:  # receipts can be read without PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "actions": ("Action",),
@@ -52,4 +54,5 @@ else:  # receipts can be read without PyTorch
         "receipts": ("HeadCertificate", "Receipt"),
         "replaying": ("Replay", "replay"),
         "requests": ("Technique",),
+        "trained_elsewhere": ("NotAmongRecordsWarning",),
     })  # fmt: skip

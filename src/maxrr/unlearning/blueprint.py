@@ -15,17 +15,18 @@ from torch import nn
 
 from maxrr.core import Choice, Core, FullCore, HashCore, selection
 from maxrr.data import Dataset
+from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, embed, split
+from maxrr.nets.naming import with_outputs
 from maxrr.nets.own_training import OwnTraining, Training
 from maxrr.nets.records import chosen_device
-from maxrr.nets.seeding import Network
+from maxrr.nets.seeding import Network, made
 from maxrr.nets.training import train_once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
+from maxrr.svm.validation import LARGEST_PENALTY, SMALLEST_PENALTY
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
-
-GONE_CLASS = "hmac:"  # before what stands among the weights for a class without records
 
 RULES = [getattr(selection, name) for name in DECIDE_EACH]
 
@@ -83,6 +84,16 @@ class Blueprint:
             return np.sort(ids[self.core.is_core(ids)])
         return ids[:0]
 
+    def for_classes(self, classes: int) -> "Blueprint":
+        """The same with an output for each of so many classes, if the network is of this library; or as it is."""
+        network = with_outputs(self.network, classes)
+        return self if network is self.network else replace(self, network=network)
+
+    @property
+    def outputs(self) -> int:
+        """How many classes the network tells apart while it is trained."""
+        return split(made(self.network))[1].out_features
+
     def train_extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
         """The extractor, trained on those of the records that are core.
 
@@ -122,6 +133,22 @@ class Blueprint:
         with flat_heads.quietly():
             heads = LinearSVM(C=self.C, copy_X=not self.embeddings)
             return heads.fit(features, records.labels, sample_weight=self.weights_of(records))
+
+    def check_weights(self, records: Dataset) -> None:
+        """Refuse records that count more or less than heads can be solved with."""
+        weights = self.weights_of(records)
+        if weights is None:
+            return
+        with np.errstate(over="ignore", under="ignore"):
+            losses = self.C * weights
+        beyond = np.flatnonzero(~((losses >= SMALLEST_PENALTY) & (losses <= LARGEST_PENALTY)))
+        if len(beyond):
+            row = beyond[0]
+            raise DataError(
+                f"record {records.ids[row].item()!r} counts C · {weights[row]:g} = {losses[row]:g} in the heads, by "
+                "its own weight and that of its class: choose weights around 1, so that it is between "
+                f"{SMALLEST_PENALTY:.0e} and {LARGEST_PENALTY:.0e}"
+            )
 
     def weights_of(self, records: Weighed) -> NDArray[np.float64] | None:
         """How much each record counts in the heads: its own weight times that of its class; None where all are 1."""

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maxrr.core import Choice
+from maxrr.data import Dataset
+from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import renamed, write_atomically
-from maxrr.nets.naming import NamedNetwork
+from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
@@ -162,6 +164,48 @@ class Bundle:
             One answer per id.
         """
         return Tombstones(self.tombstones).knows(self.key, ids)
+
+    def retained(self, records: Dataset) -> Dataset:
+        """The records that the model has now, out of those that it was fitted on or were added.
+
+        Parameters
+        ----------
+        records : Dataset
+            All records that the model has. Others must be ones that it says it has forgotten.
+
+        Returns
+        -------
+        Dataset
+            The records without the forgotten ones, with their classes in the order of the model's.
+
+        Raises
+        ------
+        maxrr.errors.UnknownRecords
+            Some records are neither retained nor forgotten by the model.
+        maxrr.errors.DataError
+            Some records that the model retains are not there.
+        """
+        others = records.ids[~np.isin(records.ids, self.ids)]
+        unknown = others[~self.forgotten(others)]
+        if len(unknown):
+            raise UnknownRecords(
+                f"{len(unknown):,} of the records are neither retained nor forgotten by the model, such as "
+                f"{unknown[0].item()!r}: it was not fitted on this data, or somebody left them out. Without them a "
+                "replay would be of other data"
+            )
+        missing = self.ids[~np.isin(self.ids, records.ids)]
+        if len(missing):
+            raise DataError(
+                f"{len(missing):,} of the {len(self.ids):,} records that the model retains are not there, such as "
+                f"{missing[0].item()!r}: bring all of them, with the ids that they were fitted under, and those that "
+                "were added (Dataset.join puts them together)"
+            )
+        kept = records if len(records) == len(self.ids) else records.select(self.ids)
+        used = tuple(kept.class_names[label] for label in np.unique(kept.labels).tolist())
+        if used == self.classes or set(used) != set(self.classes) or kept.content_hash() == self.content_hash:
+            return kept
+        places = np.array([self.classes.index(name) if name in used else -1 for name in kept.class_names])
+        return replace(kept, labels=places[kept.labels], class_names=self.classes)
 
     def save(self, path: str | Path) -> None:
         """Write it to a file that only its owner can read.
@@ -323,6 +367,7 @@ def read(
 ) -> Bundle:  # fmt: skip
     """The bundle that a file holds."""
     named = facts.named_in(said)
+    network = as_recorded(network, named)
     if network is None and named is not None and named.our_own:
         network = named
         network()  # now, rather than in the middle of a replay

@@ -12,7 +12,7 @@ from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
-from maxrr.unlearning.hashes import class_hmac, keyed_hash
+from maxrr.unlearning.hashes import class_hmac, keyed_hash, weights_by_hmac
 from maxrr.unlearning.receipts import KNOWN, NOTHING, OLD_WORDS, HeadCertificate, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
 
@@ -75,9 +75,14 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     people = receipt.subject_tombstones or []
     if len(set(people)) != len(people) or len(people) > forgotten or receipt.subject_tombstones == []:
         yield f"it says of {len(people)} people that no record is left, by {forgotten} forgotten records"
-    hmacs = (*hashes, *named, *people, *(head.class_hmac for head in receipt.heads))
+    weights = receipt.class_weights or {}
+    hmacs = (*hashes, *named, *people, *(head.class_hmac for head in receipt.heads), *weights)
     if not all(HASH.fullmatch(text) for text in hmacs):
         yield "a hash or HMAC is not 64 hexadecimal digits"
+    if receipt.class_weights == {} or receipt.weighted_records is False:
+        yield "it names weights where there are none"
+    if not all(0.0 < weight < math.inf for weight in weights.values()):
+        yield "the weight of a class is no positive number"
     if (receipt.previous != "") != (receipt.number > 1) or (receipt.previous and not HASH.fullmatch(receipt.previous)):
         yield f"receipt {receipt.number} does not name the one before it as it should"
     if receipt.guarantee == Guarantee.untouched and (
@@ -192,6 +197,8 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "seed": blueprint.seed,
         "recipe": blueprint.recipe.facts,
         "C": blueprint.C,
+        "class_weights": weights_by_hmac(bundle.key, blueprint.class_weight),
+        "weighted_records": None if dataset.weights is None else True,
         "environment": asdict(blueprint.environment),
         "core_depended_on": choice.depended_on,
         "core_details": lasting(choice.details),

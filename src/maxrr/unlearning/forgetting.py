@@ -9,7 +9,7 @@ from maxrr.errors import Stale
 from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.unlearning import flat_heads, state
-from maxrr.unlearning.hashes import class_hmac
+from maxrr.unlearning.hashes import class_hmac, weights_by_hmac
 from maxrr.unlearning.plans import Plan, seal
 from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
@@ -92,6 +92,8 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C, environment=asdict(blueprint.environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
         added=plan.added if request.adds else None, subject_tombstones=people or None,
+        class_weights=weights_by_hmac(after.key, after.blueprint.class_weight),
+        weighted_records=None if after.records.weights is None else True,
     )  # fmt: skip
 
 

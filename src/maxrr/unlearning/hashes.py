@@ -12,6 +12,8 @@ from torch import Tensor
 from maxrr.data.hashes import framed, identifier_bytes
 from maxrr.nets.run_store import as_array
 
+GONE_CLASS = "hmac:"  # before what stands among the weights for a class without records
+
 
 def model_hash(
     extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]
@@ -36,3 +38,12 @@ def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:
 def class_hmac(key: bytes, name: str) -> str:
     """The HMAC of the name of a class, which may be that of a person."""
     return keyed_hash(key, b"class", name)
+
+
+def weights_by_hmac(key: bytes, weights: Mapping[str, float]) -> dict[str, float] | None:
+    """Weights of classes by the HMACs of their names, which stand there already for classes without records."""
+    found = {
+        name.removeprefix(GONE_CLASS) if name.startswith(GONE_CLASS) else class_hmac(key, name): weight
+        for name, weight in weights.items()
+    }
+    return dict(sorted(found.items())) or None

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
+from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.classes import with_arriving
@@ -17,6 +18,7 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Techni
 from maxrr.unlearning.returning import copies_in, copies_in_place, in_order_of
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, Forgotten, id_hmac, subject_hmac
+from maxrr.unlearning.trained_elsewhere import ELSEWHERE
 
 
 def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, refit: str) -> Request:
@@ -124,6 +126,7 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
         to_learn(ordered.inputs, records.dtype, records.shape), labels, classes.names, ordered.ids, ordered.subjects,
         columns=records.columns, weights=ordered.weights,
     )  # fmt: skip
+    fitted.blueprint.check_weights(added)
     copies = copies_in(fitted, added, allow_copies)
     nobody = np.empty(0, dtype=np.int64)
     return Request(
@@ -132,16 +135,30 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     )  # fmt: skip
 
 
+def check_not_seen(fitted: Fitted, given: Dataset) -> None:
+    """Refuse new records that a frozen network may have seen, as far as its owner has said what it saw."""
+    if fitted.choice.details.get(ELSEWHERE) != 0:
+        raise DataError(
+            "the extractor was pretrained on records that Frozen(pretrained_on=…) named and that are not in the model, "
+            "which does not keep their list: nobody could tell whether new records are among them. Fit again with all "
+            "records"
+        )
+    known = {content.tobytes() for content in fitted.records.contents[fitted.core]}
+    same = [content.tobytes() in known for content in value_hashes(given.inputs)]
+    if any(same):
+        raise DataError(
+            f"the record {given.ids[same.index(True)].item()!r} has the values of one that the extractor was "
+            "pretrained on: it could not be forgotten exactly. Fit again with all records"
+        )
+
+
 def check_addable(fitted: Fitted, given: Dataset) -> None:
     """Refuse records that are not of the kind that the model has, or that it has."""
     records = fitted.records
     if not len(given):
         raise DataError("there are no records to add")
     if fitted.blueprint.frozen and fitted.blueprint.core is None:
-        raise DataError(
-            "the extractor was pretrained on records that Frozen(pretrained_on=…) named, and the model does not keep "
-            "their list: nobody could tell whether new records are among them. Fit again with all records"
-        )
+        check_not_seen(fitted, given)
     own, known_columns = given.columns, records.columns
     if own is not None and known_columns is not None and set(own) != set(known_columns):
         other = sorted(set(own) ^ set(known_columns))

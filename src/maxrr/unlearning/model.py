@@ -4,7 +4,7 @@ import copy
 import secrets
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -22,26 +22,28 @@ from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
-from maxrr.data.fields import are_several, packed
+from maxrr.data.fields import are_several, packed, shapes
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
 from maxrr.nets.given import given_weights
-from maxrr.nets.naming import check_importable
+from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
+from maxrr.nets.training import warm_up
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
+from maxrr.unlearning.hashes import GONE_CLASS
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.matching import to_predict
@@ -53,7 +55,9 @@ from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
-from maxrr.unlearning.trained_elsewhere import grown, left_in, still_as_seen, to_train_by
+from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
+
+NUMBERS = "biufV"  # kinds of arrays that hold numbers; V where there are several inputs
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -64,7 +68,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     network : torch.nn.Module or function
-        The network, or a function without arguments that makes it. The heads take the place of its last linear layer.
+        The network, or a function that makes it: without arguments, or, if it needs some, with the shape of a record
+        and the number of classes, as in the shell. The heads take the place of its last linear layer.
         With `Frozen()` it is the extractor itself, and is not trained. The model works on a copy.
     core : MiddleCore, FrequencyCore, HashCore, FullCore or Frozen
         Which records the extractor is trained on. Only these are expensive to forget.
@@ -88,8 +93,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         module. Or a `maxrr.nets.Recipe`. Leave out `epochs`, `batch_size` and `lr` beside it.
     class_weight : dict, optional
         How much the records of each class count in the heads: positive numbers by class, as `fit` is given the classes
-        (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The numbers are
-        fixed: weights computed from the records, as "balanced" is, would change with every record that is forgotten.
+        (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The extractor is
+        trained without them. The numbers are fixed: weights computed from the records, as "balanced" is, would change
+        with every record that is forgotten.
 
     Examples
     --------
@@ -215,7 +221,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         subjects : array, optional
             One subject id per record, the person whom it is about. Needed for requests by `subjects`.
         sample_weight : array, optional
-            How much each record counts in the heads: positive numbers, all 1 by default. A Dataset has its own.
+            How much each record counts in the heads: positive numbers, all 1 by default. A Dataset has its own. The
+            extractor is trained without them.
         allow_copies : str, optional
             A reason to let in records that have the values of a forgotten record under another id. Without one they are
             refused. Use it where they belong to other people, as may be in a table with few columns. The model keeps
@@ -247,6 +254,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The network was trained before, or started in a way of its own, and its weights are drawn anew.
         maxrr.nets.NotRepeatableWarning
             The training function was run twice on a part of the core, and gave two different networks.
+        maxrr.unlearning.NotAmongRecordsWarning
+            Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         maxrr.unlearning.FittedBeforeWarning
             A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
@@ -294,27 +303,32 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
+        network = suited(self.network, shapes(dataset.inputs.dtype, dataset.shape), len(dataset.class_names))
         frozen, trained_before = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
         core = to_train_by(self.core, before)
         adopted = trained_before and core is None
         blueprint = Blueprint(
-            begin(self.network, self.seed) if trained_before else copy.deepcopy(self.network), frozen, self.seed,
+            begin(network, self.seed) if trained_before else copy.deepcopy(network), frozen, self.seed,
             recipe, self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if frozen else given_weights(self.network), by_name(self.class_weight, labels, dataset, again),
+            {} if frozen else given_weights(network), by_name(self.class_weight, labels, dataset, again),
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
-        if not frozen and not trained_before and lost_by_drawing_anew(self.network):
+        blueprint.check_weights(dataset)
+        if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         choice = (core or self.core).choose(
-            self.network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
+            network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
             progress=progress,
         )  # fmt: skip
+        choice = knowing_others(choice, self.core, dataset, before)
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
             blueprint = blueprint.watched(records, choice)
+        if not adopted and not frozen:
+            warm_up(self.device)
         clock = [time.perf_counter()]
-        extractor = split(made(self.network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
+        extractor = split(made(network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
         clock.append(time.perf_counter())
         left = left_in(extractor, self.core, before)
         choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
@@ -397,8 +411,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array
-            For a Dataset the class names, as strings. For an array the labels that `fit` was given, as in `classes_`;
-            where `fit` was given a Dataset, these are places in its class names.
+            For a Dataset the class names, as strings. For an array the labels that `fit` was given, as in `classes_`.
+            Those of a Dataset are places in its class names: compare such predictions with `test.labels`, or turn them
+            into names with ``np.array(train.class_names)[found]``. `score` takes either.
 
         Raises
         ------
@@ -406,8 +421,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The records have another shape, other columns or another type than those that the model was fitted on.
         """
         fitted = self._fitted  # one state from here to the end, whatever another thread does
-        scores = decisions(fitted, X)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+        best = best_heads(decisions(fitted, X))
         classes = np.array(fitted.head_classes) if isinstance(X, Dataset) else fitted.labels[fitted.codes]
         return np.asarray(classes[best])
 
@@ -443,7 +457,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : Dataset, array, or several
             Records of the kind that the model was fitted on.
         y : array, optional
-            The true class of each record. Needed with an array; a Dataset is compared by its own class names.
+            The true class of each record, as in `classes_` or by its name. Needed with an array; a Dataset is compared
+            by its own class names.
         sample_weight : array, optional
             How much each record counts; all count the same by default.
 
@@ -451,15 +466,19 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         float
             From 0 to 1.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            There is not one label per record, or they are of another kind than the model's classes: names where these
+            are numbers, and none of them is the name of a class; or numbers where these are names.
         """
-        truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else np.asarray(y)
-        found = self.predict(X)
-        if truth.shape != found.shape:
-            raise DataError(f"y has shape {truth.shape}, and there are {len(found)} records: give one label per record")
-        if (truth.dtype.kind in "US") != (found.dtype.kind in "US"):
-            raise DataError(
-                f"y is of {truth.dtype}, and the model's classes of {found.dtype}: give labels as fit was given them"
-            )
+        if isinstance(X, Dataset) and y is not None:
+            raise ValueError("a Dataset has its own labels: leave y out")
+        fitted = self._fitted
+        best = best_heads(decisions(fitted, X))
+        truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else labels_to_score(y, len(best))
+        found = called(fitted, truth, isinstance(X, Dataset))[best]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(found == truth, weights=weights))
 
@@ -863,12 +882,26 @@ def as_dataset(
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     inputs = packed(X) if are_several(X) else np.asanyarray(X)  # a memory map stays one
+    if inputs.dtype.kind not in NUMBERS and hasattr(X, "columns"):
+        raise DataError(not_of_numbers(X))
     labels, codes = np.unique(as_classes(y), return_inverse=True)
     names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
     whose = None if subjects is None else check_identifiers(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
     columns, own = column_names(X), None if weights is None else np.asarray(weights)
     return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels
+
+
+def not_of_numbers(frame: Any) -> str:
+    """Which column of a frame holds no numbers, and what to do about it."""
+    wrong = (str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS)
+    name = next(wrong, None)
+    which = "the columns are of several kinds" if name is None else f"the column {name!r} is not of numbers"
+    encoding = "" if name is None else f", encoding=Encoding({{{name!r}: Categories([…])}})"
+    return (
+        f"{which}: make a Dataset of the frame, with maxrr.data.from_frame(frame, label=…, id=…{encoding}), and fit "
+        "that. Or leave out what is no input"
+    )
 
 
 def by_name(
@@ -944,11 +977,37 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
+def best_heads(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The class with the highest score of each record, by its place among those that have records."""
+    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(np.int64)
+
+
+def labels_to_score(y: Labels | None, records: int) -> NDArray[Any]:
+    """The classes that a caller says records have, one for each."""
+    shape = np.asarray(y).shape
+    if y is None or shape != (records,):
+        raise DataError(f"y has shape {shape}, and there are {records} records: give one label per record")
+    return as_classes(y)
+
+
+def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
+    """The model's classes as the true ones are called: by labels, or by names."""
+    labels, names = np.asarray(fitted.labels[fitted.codes]), np.array(fitted.head_classes)
+    if by_names or (truth.dtype.kind == "U" != labels.dtype.kind and np.isin(truth, names).any()):
+        return names
+    if (truth.dtype.kind == "U") != (labels.dtype.kind == "U"):
+        raise DataError(
+            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {listed(labels.tolist())}: "
+            "give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
+        )
+    return labels
+
+
 def unlabelled(array: NDArray[Any]) -> Dataset:
     """Records of which nothing else is known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
 
 
-def listed(names: tuple[str, ...]) -> str:
+def listed(names: Sequence[Any]) -> str:
     """The first few."""
     return ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")

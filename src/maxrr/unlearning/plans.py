@@ -293,7 +293,7 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
     elif guarantee is Guarantee.untouched:
         said = "no requested record is core or influential: the model stays as it is, and the records are erased"
     elif guarantee is Guarantee.refit:
-        said = f"{which_shaped(action, found, fitted)}, and the extractor stays as it is"
+        said = which_shaped(action, found, fitted) + extractor_stays(fitted)
     else:
         said = what_stays(action, core, left, found, fitted)
         said += "; that is not the same as training without them, so an audit is due"
@@ -309,10 +309,15 @@ def why_adding(request: Request, fitted: Fitted) -> str:
     said = f"{records:,} {'record is' if records == 1 else 'records are'} added"
     if fitted.on_influential:
         said += ", and the heads stand on influential records alone"
-    said += ": the heads become those that a fit on all records gives, and the extractor stays as it is"
+    said += f": the heads become those that a fit on all records gives{extractor_stays(fitted)}"
     if classes:
         said += f"; it knows no record of {classes} {'class' if classes == 1 else 'classes'} of these"
     return said
+
+
+def extractor_stays(fitted: Fitted) -> str:
+    """That nothing happens to the extractor; nothing where the records are embeddings and there is none."""
+    return "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
 
 
 HEADS = {
@@ -425,8 +430,24 @@ def why_not(
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         ), []
+    if action is Action.retrain and (missing := too_few_outputs(fitted, core_left)):
+        return missing, [replace(request, core_policy=KEEP)]
     if action is Action.influential:
         fitted_on = np.unique(fitted.records.labels[np.setdiff1d(fitted.basis, request.rows)])
         if not np.array_equal(fitted_on, found.labels_left):
             return "no influential record of every class would be left", [replace(request, refit=RETAINED)]
     return None
+
+
+def too_few_outputs(fitted: Fitted, core_left: NDArray[np.int64]) -> str:
+    """That the network cannot be trained on a class that is new to the core; nothing where it can."""
+    classes = len(np.unique(core_left))
+    if not len(np.setdiff1d(core_left, fitted.records.labels[fitted.core])):
+        return ""
+    outputs = fitted.blueprint.for_classes(classes).outputs
+    if outputs >= classes:
+        return ""
+    return (
+        f"the core would have {classes} classes, one of them new to it, and the network has {outputs} outputs: fit "
+        "again with a network that has one for each class"
+    )

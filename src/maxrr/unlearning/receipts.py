@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
+from maxrr.unlearning import receipt_text
 
 VERSION = 6  # 4 has conditions, the receipt before, HMACs for all hashes; 5 the same in other words; 6 also `OPTIONAL`
 KNOWN = 4, 5, VERSION  # these can be read, and are written as they were
@@ -30,6 +31,8 @@ LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of t
 OPTIONAL = (  # fields that a text has only where there is something to say; they come after `version`
     "added",
     "subject_tombstones",
+    "class_weights",
+    "weighted_records",
 )
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
@@ -124,6 +127,8 @@ def rounded_up(value: float) -> str:
 class Receipt:
     """What was done about one request: enough to check it, and nothing that tells who asked.
 
+    `print` shows it in words, as `maxrr receipt show` does.
+
     A model keeps a tombstone of each forgotten record: the HMACs of its id, of the record and of its values. A receipt
     names the record by the first of them alone.
 
@@ -201,6 +206,11 @@ class Receipt:
         How many records were added, where nothing else was asked for; None on every other receipt.
     subject_tombstones : list of str or None
         HMACs of the subject ids of the people of whom no record is left by this request; None where there are none.
+    class_weights : dict of str to float or None
+        How much the records of a class count in the heads, by the HMAC of its name (`HeadCertificate.class_hmac`);
+        those of others count 1. None where no class has a weight.
+    weighted_records : bool or None
+        True where each record has a weight of its own, which is part of its hash; None where none has.
     """
 
     number: int
@@ -241,6 +251,8 @@ class Receipt:
     version: int = VERSION
     added: int | None = None
     subject_tombstones: list[str] | None = None
+    class_weights: dict[str, float] | None = None
+    weighted_records: bool | None = None
 
     def to_json(self) -> str:
         """The receipt as text.
@@ -254,6 +266,22 @@ class Receipt:
         if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it says in words: the heading, what was asked for and done, on which conditions, and what is claimed."""
+        return [receipt_text.heading(self), *receipt_text.in_words(self)]
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        """The hashes on it, each with what it is the hash of."""
+        return receipt_text.states(self)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, plain_text.facts(self.states)])
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.number}: {self.guarantee}, {self.records_before:,} → {self.records_after:,} records>"
 
     def _repr_html_(self) -> str:
         exact = self.guarantee.startswith("exact")

@@ -93,7 +93,10 @@ class HeldRecords:
     def select(self, rows: Ints) -> Dataset:
         """Some of them."""
         if self.inputs is None:
-            raise DataError("this needs the raw records, which are not kept here: say where they come from")
+            raise DataError(
+                "this needs the raw records, which a workspace does not keep: bring them with the request, as in "
+                "workspace.unlearn(ids, records=dataset)"
+            )
         subjects = None if self.subjects is None else self.subjects[rows]
         weights = None if self.weights is None else self.weights[rows]
         return Dataset(

@@ -20,9 +20,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
 from maxrr.core import Choice
 from maxrr.data import Dataset
+from maxrr.errors import DataError
 from maxrr.nets import Environment
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
@@ -53,7 +54,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Replay:
-    """What came out of a replay. It is true if and only if the outcome is "identical".
+    """What came out of a replay. It is true if and only if the outcome is "identical". `print` shows it in words.
 
     Attributes
     ----------
@@ -94,6 +95,27 @@ class Replay:
     def __bool__(self) -> bool:
         return self.outcome == Outcome.identical
 
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What it says in words, each fact with its name. Contradictions are those called "not so"."""
+        worst = f"{self.differs_most}, by {self.largest_difference:.1e}"
+        return [
+            ("outcome", self.outcome),
+            ("that is", Outcome(self.outcome).meaning),
+            ("made again", f"{self.made_again}: {self.comparison}"),
+            *([("differs most", worst)] if self.differs_most else []),
+            *(("not so", what) for what in self.contradictions),
+            *([("not covered", self.not_covered)] if self.not_covered else []),
+            ("not compared", "; ".join(self.not_compared)),
+            ("took", plain_text.duration(self.seconds)),
+        ]
+
+    def __str__(self) -> str:
+        return plain_text.facts(self.facts)
+
+    def __repr__(self) -> str:
+        return f"<Replay: {self.outcome}>"
+
     def _repr_html_(self) -> str:
         known = Outcome(self.outcome)
         return notebook.card(
@@ -118,7 +140,8 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     bundle : Bundle
         From `MaxRR.bundle` or `Bundle.load`, of the same model.
     dataset : Dataset
-        The raw records that the model has now, and no others.
+        The raw records that the model was fitted on, and those that were added. Forgotten ones may be among them: they
+        are left out before anything is trained. Others may not.
 
     Returns
     -------
@@ -127,11 +150,15 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
 
     Raises
     ------
+    maxrr.errors.DataError
+        The records are not those of the model: some are missing, or not as they are in the model;
+        `maxrr.errors.UnknownRecords` where some are neither retained nor forgotten by it.
     ValueError
-        The records are not those of the model, the bundle is damaged, its heads are of another canonical form, or
-        their certificates are too wide to show anything.
+        The bundle is damaged, its heads are of another canonical form, or their certificates are too wide to show
+        anything.
     """
     started = time.perf_counter()
+    dataset = bundle.retained(dataset)
     check(bundle, dataset)
     wrong = list(false_from_the_start(receipt, bundle, dataset))
     if wrong:
@@ -190,9 +217,9 @@ def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, 
 def check(bundle: Bundle, dataset: Dataset) -> None:
     """Refuse what cannot be replayed."""
     if dataset.content_hash() != bundle.content_hash:
-        raise ValueError(
-            "the records are not those that the model retains: their content hash is not the model's. Bring "
-            "every retained record, unchanged, and none of the forgotten ones"
+        raise DataError(
+            "the records are not those that the model retains: they have the ids, but their content hash is not the "
+            "model's. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )
     if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
         raise ValueError("the bundle is damaged: its weights do not have the hash that it names")

@@ -22,11 +22,11 @@ from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
-from maxrr.unlearning.blueprint import GONE_CLASS, Blueprint
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.hashes import keyed_hash, model_hash
+from maxrr.unlearning.hashes import GONE_CLASS, keyed_hash, model_hash
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
@@ -232,8 +232,12 @@ def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     """An extractor trained on the records that are there, and on no other."""
     retained = then.records.retained()
     choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
-    extractor = then.blueprint.train_extractor(retained, choice, progress)
-    return replace(then, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False)
+    classes = np.unique(retained.labels[np.isin(retained.ids, choice.ids)])
+    blueprint = then.blueprint.for_classes(len(classes))  # a record that was replaced may be of one that is new
+    extractor = blueprint.train_extractor(retained, choice, progress)
+    return replace(
+        then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False
+    )  # fmt: skip
 
 
 def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:

@@ -1,5 +1,7 @@
 """What an extractor that was trained elsewhere may still be used for, once records that it saw are gone."""
 
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,13 +9,40 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Adopted, Core, Frozen
+from maxrr.core import Adopted, Choice, Core, Frozen
+from maxrr.core.trained_elsewhere import seen_elsewhere
 from maxrr.data import Dataset
 from maxrr.data.hashes import value_hashes
 from maxrr.nets.naming import with_outputs
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, content_hmac, id_hmac
+
+ELSEWHERE = "elsewhere"  # among the details of a choice: how many records a frozen network saw that are not here
+
+
+class NotAmongRecordsWarning(UserWarning):
+    """Some ids that `Frozen(pretrained_on=…)` names are not those of records that are fitted. Check them."""
+
+
+def knowing_others(choice: Choice, core: Core, dataset: Dataset, before: Fitted | None) -> Choice:
+    """The choice of a frozen network's core, with how many records it saw that are neither here nor forgotten.
+
+    Where there are none, a record with a new id is known to be one that the network did not see.
+    """
+    if not isinstance(core, Frozen) or core.pretrained_on is None:
+        return choice
+    others = seen_elsewhere(core, dataset)
+    if before is not None and len(others):
+        others = others[~before.tombstones.knows(before.key, others)]
+    if len(others) and not isinstance(core.pretrained_on, Dataset):
+        warnings.warn(
+            f"{len(others):,} of the {np.size(core.pretrained_on):,} ids in Frozen(pretrained_on=…) are of no record "
+            f"to fit, such as {others[0].item()!r}: nothing follows from them. If they should be among the records, "
+            "check how the ids are written; if the network saw other records as well, this is as it should be",
+            NotAmongRecordsWarning, stacklevel=4,
+        )  # fmt: skip
+    return replace(choice, details={**choice.details, ELSEWHERE: len(others)})
 
 
 def to_train_by(core: Core, before: Fitted | None) -> Core | None:

@@ -21,7 +21,9 @@ class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)
 
     def __init__(self, maker: str | None) -> None:
         which = "" if maker is None else f", which {maker} makes"
-        super().__init__(f"this needs the network of the workspace{which}: name it when opening")
+        super().__init__(
+            f"this needs the network of the workspace{which}: open it with Workspace.open(folder, network=…)"
+        )
         self.maker = maker
 
 
@@ -36,7 +38,7 @@ class TrainingMissing(WorkspaceError):  # noqa: N818 (what is wanted)
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"this trains again, by {name}: name that function when opening")
+        super().__init__(f"this trains again, by {name}: open it with Workspace.open(folder, train=…)")
         self.name = name
 
 

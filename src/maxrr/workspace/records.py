@@ -195,18 +195,14 @@ class RecordKind:
         found = []
         for part in (first, *others):
             new = np.setdiff1d(part.ids, taken)
+            if not len(new):
+                continue
             kept = part if len(new) == len(part) else part.select(new)
             labels = np.array([place[name] for name in kept.class_names], dtype=np.int64)[kept.labels]
-            found.append(replace(kept, labels=labels, class_names=tuple(names)))
+            inputs = kept.inputs.astype(self.dtype, copy=False)
+            found.append(replace(kept, inputs=inputs, labels=labels, class_names=tuple(names)))
             taken = np.union1d(taken, new)
-        whose = [part.subjects for part in found if part.subjects is not None]
-        weights = [part.weights for part in found if part.weights is not None]
-        return Dataset(
-            np.concatenate([part.inputs.astype(self.dtype, copy=False) for part in found]),
-            np.concatenate([part.labels for part in found]), tuple(names), np.concatenate([part.ids for part in found]),
-            np.concatenate(whose) if len(whose) == len(found) else None, first.name, first.columns,
-            np.concatenate(weights) if len(weights) == len(found) else None,
-        )  # fmt: skip
+        return found[0].join(*found[1:]) if found else first
 
     def with_classes(self, records: Dataset) -> Dataset:
         """`conform`, and give the records the classes of the workspace: a source with few records may have few of them.

@@ -4,15 +4,16 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
 from maxrr.errors import WorkspaceError
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
-from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of
+from maxrr.unlearning.receipt_text import depending, left_in_extractor
+from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of
 from maxrr.workspace.commits import HEADS, NAME, SECRETS, TOMBSTONES, Root, missing
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.exports import Export, judged, notes_in, state_under
@@ -24,7 +25,7 @@ TOMBSTONE = 96  # bytes of a forgotten record
 
 @dataclass(frozen=True)
 class Status:
-    """What is in a workspace.
+    """What is in a workspace. `print` shows it in words.
 
     Attributes
     ----------
@@ -77,6 +78,11 @@ class Status:
         The copies of the model that were made for others, from the first; those that are out of date say so.
     bytes : int
         The size of all files together.
+    class_weight : dict of str to float
+        How much the records of a class count in the heads, where it is not 1: by its name, or by "hmac:" and the HMAC
+        of its name where it has no records any more.
+    weighted_records : bool
+        Whether each record has a weight of its own.
     """
 
     folder: str
@@ -105,6 +111,71 @@ class Status:
     added_sources: list[dict[str, str]]
     exports: list[Export]
     bytes: int
+    class_weight: dict[str, float] = field(default_factory=dict)
+    weighted_records: bool = False
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What is there in words, each fact with its name."""
+        count = plain_text.count
+        sources = (self.source, *self.added_sources)
+        gone, requests = count(self.forgotten, "record"), count(self.requests, "request")
+        return [
+            ("workspace", f"{self.folder}, {plain_text.size(self.bytes)}"),
+            ("records from", "; ".join(each.get("name", "not known") for each in sources)),
+            ("classes", ", ".join(self.classes)),
+            *([("weights", weights)] if (weights := self._weights()) else []),
+            ("model", f"{self.model_hash[:12]}…"),
+            ("exact", self._exactness()),
+            *([("added since the fit", self._aged())] if self.added_since_fit else []),
+            ("bytes of heads", f"{self.bytes_claim}; {self.decided} of {count(self.heads, 'head')} decided"),
+            ("forgotten", f"{gone}, or old values of them; {requests} in all, additions included"),
+            ("kept of these", self.held_about_forgotten),
+            *(("let in", f"{entry['time'][:10]}: {count(entry['records'], 'record')} with values of forgotten ones: "
+                         f"{entry['reason']}") for entry in self.overrides),
+        ]  # fmt: skip
+
+    @property
+    def due(self) -> str:
+        """What is left to do about what the extractor keeps of forgotten records; empty where it keeps nothing."""
+        if not self.core_left_in_extractor:
+            return ""
+        return (
+            f"{left_in_extractor(self.core_left_in_extractor)} `maxrr audit {self.folder} NUMBER` attacks the model; "
+            "asking for the records again with --policy retrain rids it of them."
+        )
+
+    def _exactness(self) -> str:
+        """Whether the model is that of a fit on the retained records, and on what that depends."""
+        if self.bytes_claim == NOTHING:
+            alone = [] if self.core_left_in_extractor else ["the heads stand on influential records alone"]
+            return f"no: {'; '.join(self.conditions or alone)}"
+        return depending(self.conditions) if self.conditions else f"{depending([])}: {self.core_depended_on}"
+
+    def _weights(self) -> str:
+        """How much records count in the heads; nothing where all count the same."""
+        said = [f"{name} {weight:g}" for name, weight in self.class_weight.items() if name in self.classes]
+        gone = len(self.class_weight) - len(said)
+        said += [plain_text.count(gone, "class without records", "classes without records")] if gone else []
+        said += ["every record its own"] if self.weighted_records else []
+        return ", ".join(said)
+
+    def _aged(self) -> str:
+        """How far the core has aged: what the extractor has not seen."""
+        late, waiting, command = self.added_since_fit, self.waiting_for_fit, f"maxrr refit {self.folder}"
+        share = plain_text.percent(late / self.records, 1)
+        said = f"{plain_text.count(late, 'record')}, {share} of all: the extractor has seen none of them"
+        if not waiting:
+            return f"{said}; `{command}` chooses the core anew"
+        return f"{said}; {waiting:,} {'becomes' if waiting == 1 else 'become'} core by `{command}`"
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{getattr(self, kind):,} {kind}" for kind in ("core", "influential", "free"))
+        said = plain_text.facts([*self.facts, ("records", f"{self.records:,}: {kinds}")])
+        return f"{said}\n{self.due}" if self.due else said
+
+    def __repr__(self) -> str:
+        return f"<Status of {self.folder}: {self.records:,} records>"
 
     def _repr_html_(self) -> str:
         return notebook.card(
@@ -279,6 +350,8 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
         model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
+        class_weight=dict(facts["blueprint"].get("class_weight", {})),
+        weighted_records=found.rows.layout.weights is not None,
     )  # fmt: skip
 
 

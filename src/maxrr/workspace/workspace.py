@@ -19,6 +19,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import WorkspaceError
 from maxrr.nets import Recipe
+from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
@@ -355,7 +356,8 @@ class Workspace:
         Returns
         -------
         array
-            For a Dataset the class names, for an array the labels.
+            For a Dataset the class names, for an array the labels that `fit` was given: of a Dataset, places in its
+            class names.
         """
         return self._snapshot().predict(X)
 
@@ -408,7 +410,7 @@ class Workspace:
         X : Dataset or array
             Records of the kind that the model was fitted on.
         y : array, optional
-            The true class of each record. Needed with an array.
+            The true class of each record, as a label or by its name. Needed with an array.
         sample_weight : array, optional
             How much each record counts; all count the same by default.
 
@@ -1121,7 +1123,9 @@ class Workspace:
     def _load(self) -> None:
         assert self._store.root is not None
         named = named_in(self._store.root.facts)
-        network = named if self._network is None and named is not None and named.our_own else self._network
+        network = as_recorded(self._network, named)
+        if named is not None and named.our_own and (network is None or is_grown(named, network)):
+            network = named
         self._take(self._store.load(network, self._train))
 
     def _take(self, fitted: Fitted) -> None:
@@ -1153,6 +1157,8 @@ class Workspace:
                 "that it was given, with other weights"
             )
         network = {name: facts[name] for name in ("network", "layers")}
+        if after.blueprint.network is not self._fitted.blueprint.network:
+            network = network_facts(after.blueprint, after.extractor)
         sources = sources_in(facts)
         if source is not None:
             sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
@@ -1182,6 +1188,11 @@ class Workspace:
             raise
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
+
+
+def is_grown(named: NamedNetwork, network: Network) -> bool:
+    """Whether a network of this library is another one with more outputs, for classes that came later."""
+    return len(named.arguments) > 1 and with_outputs(network, named.arguments[1]) == named
 
 
 def sources_in(facts: Mapping[str, Any]) -> dict[str, Any]:
