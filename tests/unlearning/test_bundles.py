@@ -147,3 +147,25 @@ def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):
             except ValueError:
                 continue
             assert not replayed or path[0] in ("ids", "core", "core_key"), path
+
+
+@pytest.mark.parametrize("forged", [
+    {"late": [-5]}, {"late": "first twice"}, {"late": ["a"]}, {"waiting": "first"},
+    {"late": "first", "waiting": "last"},
+    {"people": {"alice": [0, "2026-11-16"]}}, {"people": {"A" * 64: [0, "2026-11-16"]}},
+], ids=str)  # fmt: skip
+def test_what_was_added_is_part_of_what_there_is(forged, tmp_path, here):
+    """Additions that the model does not have, or twice; and people whose names are no HMACs."""
+    import safetensors.torch
+
+    said, tensors = said_in_bundle()
+    ids = said["ids"]
+    named = {"first": ids[:1], "last": ids[-1:], "first twice": ids[:1] * 2}
+    forged = {name: named[part] if isinstance(part, str) else part for name, part in forged.items()}
+    safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(said | forged)})
+    with pytest.raises(ValueError, match="damaged"):
+        Bundle.load(tmp_path / "b")
+    safetensors.torch.save_file(
+        tensors, tmp_path / "b", {"maxrr": json.dumps(said | {"late": ids[:2], "waiting": ids[1:2]})}
+    )
+    assert Bundle.load(tmp_path / "b").waiting.tolist() == ids[1:2]

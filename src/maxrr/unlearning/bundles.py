@@ -382,7 +382,7 @@ def read(
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
         blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
-    return Bundle(
+    bundle = Bundle(
         blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
@@ -393,6 +393,15 @@ def read(
         network=said["network"], late=ids_of(said.get("late", [])), waiting=ids_of(said.get("waiting", [])),
         people=facts.people_of(said.get("people", {})), adopted=facts.checked_flag(said, "adopted"), **simple,
     )  # fmt: skip
+    check_added(bundle)
+    return bundle
+
+
+def check_added(bundle: Bundle) -> None:
+    """What was added since the fit is part of what the model has, and what waits for the core is part of that."""
+    for name, part, whole in (("late", bundle.late, bundle.ids), ("waiting", bundle.waiting, bundle.late)):
+        if len(part) and (len(np.unique(part)) < len(part) or set(part.tolist()) - set(whole.tolist())):
+            raise ValueError(f"the ids of {name!r} are not among those that they belong to, each once")
 
 
 def ids_of(found: list[Any]) -> NDArray[Any]:

@@ -5,6 +5,7 @@ A network is known by its name. Ours are made again from it; other code is run o
 
 import copy
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -31,6 +32,7 @@ BLUEPRINT = {
     "frozen": bool, "seed": int, "recipe": dict, "C": float, "device": str | None, "threads": int, "environment": dict,
     "given": dict,
 }  # fmt: skip
+HMAC = re.compile(r"[0-9a-f]{64}")
 CHOICE = {"unconditional": bool, "depended_on": str, "details": dict}
 
 
@@ -97,7 +99,10 @@ def certificate_of(facts: Mapping[str, Any]) -> Certificate:
 def people_of(facts: Mapping[str, Any]) -> dict[str, Forgotten]:
     """Whom no record is about any more, as it was stored."""
     found = {person: Forgotten(*then) for person, then in facts.items()}
-    if not all(type(then.number) is int and then.number >= 0 and isinstance(then.time, str) for then in found.values()):
+    known = all(isinstance(person, str) and HMAC.fullmatch(person) for person in found)
+    if not known or not all(
+        type(then.number) is int and then.number >= 0 and isinstance(then.time, str) for then in found.values()
+    ):
         raise ValueError(f"the people forgotten are {facts!r:.80}")
     return found
 
