@@ -9,7 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.svm.problems import assert_equal, make, snapshot
 
-from maxrr.svm import LinearSVM, deciding, newton
+from maxrr.svm import LinearSVM, deciding
+from maxrr.svm.path import Path
 from maxrr.svm.problem import Samples
 
 
@@ -190,9 +191,10 @@ def interrupt(monkeypatch, owner, name, at):
     return calls
 
 
-PLACES = [(newton, "minimise"), (deciding, "decide"), (Samples, "scores")]
+PLACES = [(Path, "follow"), (deciding, "decide"), (Samples, "scores")]
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of a fit that is not interrupted
 @pytest.mark.parametrize("at", [1, 2, 3])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place[1])
 @pytest.mark.parametrize("verb", ["fit", "forget", "insert"])

@@ -13,7 +13,7 @@ from maxrr.parallel import Engine, InProcess, Threads, cores
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
 from maxrr.svm.deciding import TOUCHING, margin_error, with_longest
 from maxrr.svm.penalties import Penalties
-from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.problem import Change, Head, InsideSum, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
 
@@ -21,6 +21,7 @@ Class = TypeVar("Class")
 
 FEW = 100  # requests up to this many samples move margins little, and start from a narrower smoothing
 FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
+WIDE = 256  # features from which on the steps of an update are large enough for threads
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,9 @@ def solve(samples: Samples) -> Solution:
 
 
 def engine_for(samples: Samples) -> Engine:
-    """Where heads are solved from scratch: tensors are left to their own library's threads, or device."""
-    return Threads() if is_numpy(samples.X) and cores() > 1 else InProcess()
+    """Where heads are solved from scratch: tensors in main memory are left to their own library's threads."""
+    several = is_numpy(samples.X) or on_accelerator(samples.X)
+    return Threads() if several and cores() > 1 else InProcess()
 
 
 def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[Head]:
@@ -144,10 +146,10 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             continue
         margins = extend_margins(samples, head)
         if influences(head, samples, margins, changed):
-            trials.append(resume(samples, head, margins, width))
+            trials.append(resume(samples, head, margins, changed, width))
         else:
             ready[positive] = keep_head(head, samples, margins, changed)
-    for head in refine(samples, trials, InProcess()):
+    for head in refine(samples, trials, engine_for(samples) if samples.X.shape[1] >= WIDE else InProcess()):
         if head.certificate.solved:
             ready[head.positive] = head
         else:
@@ -198,13 +200,17 @@ def keep_head(head: Head, samples: Samples, margins: Floats, changed: Ints) -> H
     return replace(head, margins=margins, certificate=with_longest(head.certificate, samples))
 
 
-def resume(samples: Samples, head: Head, margins: Floats, width: float) -> Trial:
+def resume(samples: Samples, head: Head, margins: Floats, changed: Ints, width: float) -> Trial:
     """A trial that starts at a head solved for almost these samples."""
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
+    arrived = changed >= len(head.margins)
+    leaving, arriving = changed[~arrived], changed[arrived]
+    leaving = leaving[alpha[leaving] > 0.0]
+    change = Change(leaving, alpha[leaving], arriving[margins[arriving] < 1.0])
     alpha[~samples.alive] = 0.0
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,
         width=width, reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
-        known=head.known,
+        known=head.known, near=True, moved=change.arriving, change=change,
     )  # fmt: skip

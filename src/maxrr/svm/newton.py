@@ -17,12 +17,14 @@ This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & 
 import math
 from dataclasses import dataclass
 
-from maxrr.svm.arrays import AnyArray, combined, namespace, solve_positive, times, wide
+from maxrr.svm.arrays import AnyArray, combined, is_numpy, namespace, solve_positive, times, wide
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms
 MOST_BAND_ROWS = 16_384  # a part of a larger band gives its curvature well enough
 RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
+ROUGH_RIDGE = 1e-7  # the same for products in float32, of the mean of the diagonal
+WIDE = 256  # features from which on these are worth while: for a direction that an exact line search follows they do
 LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not save Newton steps
 
 
@@ -70,6 +72,7 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
     base, shift = 1.0 - y * b, 0.0
     start = shortfall = base - y * times(X, w)
     steps, strayed, bottom = 0, False, xp.zeros_like(cap)
+    rough = is_numpy(X) and X.shape[1] >= WIDE
     while True:
         # 1. Multipliers and gradient at this point.
         raised = problem.centre + sigma * problem.steepened(shortfall)
@@ -85,7 +88,7 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
         if error <= tolerance * math.sqrt(float(multipliers @ multipliers)) or steps == MOST_STEPS or strayed:
             break
         # 2. Newton's direction. Centring the band separates w from b and keeps the system well conditioned.
-        step_w, step_b = direction(X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b)
+        step_w, step_b = direction(X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b, rough)
         change = y * (times(X, step_w) + step_b)
         # 3. The exact minimiser along it: the function is piecewise quadratic there.
         slope = float(gradient_w @ step_w) + gradient_b * step_b
@@ -94,8 +97,9 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
             offset=float((w - problem.pull) @ step_w) - problem.tilt * step_b,
             curvature=float(step_w @ step_w),
         )  # fmt: skip
-        if size == 0.0:
+        if size == 0.0 and not rough:
             break
+        rough = rough and size > 0.0
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
         shortfall = base - y * (times(X, w) + shift) if steps % 8 == 0 else shortfall - size * change
         strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
@@ -105,9 +109,9 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
 
 def direction(
     X: AnyArray, in_band: AnyArray, n_band: int, sigma: float, share: AnyArray | None, gradient_w: AnyArray,
-    gradient_b: float,
+    gradient_b: float, rough: bool = False,
 ) -> tuple[AnyArray, float]:  # fmt: skip
-    """Newton's direction for curvature I + Σ σᵢ(xᵢ, 1)(xᵢ, 1)ᵀ over the band."""
+    """Newton's direction for curvature I + Σ σᵢ(xᵢ, 1)(xᵢ, 1)ᵀ over the band, which may be computed roughly."""
     xp = namespace(X)
     if n_band == 0:  # no curvature in b: first balance the classes, then shrink w; the line search finds the step
         if gradient_b != 0.0:
@@ -126,13 +130,27 @@ def direction(
     gradient = gradient_w - gradient_b * mean
     dimension = X.shape[1]
     if n_band < dimension:  # the small system (Woodbury): accurate in the directions the band does not see
-        gram = centred @ centred.T
-        inner = solve_positive(gram, 1.0 / sigma + RIDGE * float(xp.linalg.trace(gram)), centred @ gradient)
+        gram = products(centred.T, rough)
+        inner = solve_positive(gram, 1.0 / sigma + ridge(gram, rough), centred @ gradient)
         step_w = centred.T @ inner - gradient
     else:
-        hessian = (sigma * stride) * (centred.T @ centred)
-        step_w = -solve_positive(hessian, 1.0 + RIDGE * float(xp.linalg.trace(hessian)), gradient)
+        hessian = (sigma * stride) * products(centred, rough)
+        step_w = -solve_positive(hessian, 1.0 + ridge(hessian, rough), gradient)
     return step_w, -gradient_b / (sigma * size) - float(mean @ step_w)
+
+
+def products(columns: AnyArray, rough: bool) -> AnyArray:
+    """columnsᵀ · columns, in float32 if that is enough."""
+    if not rough:
+        return columns.T @ columns
+    columns = columns.astype("float32")
+    return (columns.T @ columns).astype("float64")
+
+
+def ridge(matrix: AnyArray, rough: bool) -> float:
+    """What to add to the diagonal of such products."""
+    trace = float(namespace(matrix).linalg.trace(matrix))
+    return ROUGH_RIDGE * trace / len(matrix) if rough else RIDGE * trace
 
 
 def line_search(

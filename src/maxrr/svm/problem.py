@@ -134,6 +134,15 @@ class Head:
         return alpha
 
 
+@dataclass(frozen=True)
+class Change:
+    """Samples that have left or arrived since a head was solved, of those that shape it."""
+
+    leaving: Ints
+    multipliers: Floats  # which these had
+    arriving: Ints
+
+
 @dataclass
 class Trial:
     """One head on its way to a solution: where it is, and what it takes for granted about samples far from there."""
@@ -153,6 +162,10 @@ class Trial:
     rounds: int = 0
     patient: bool = False  # whether to pivot for long: nothing else has helped
     known: InsideSum | None = None  # of samples inside the margin, most of which still are
+    near: bool = False  # whether the solution is so near that a path is tried first
+    # Samples of the working set wherever they are: those that arrived, or crossed the margin.
+    moved: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    change: Change | None = None  # what makes the problem differ from one that was solved here
 
     def hold(self, samples: Samples, held: Floats) -> None:
         """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""

@@ -15,7 +15,9 @@ from maxrr.svm.working_set import REACH, for_each_head
 
 ENOUGH = 4000  # samples for a guess
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
-NARROWEST = 0.1  # the guess is good to about this much of a margin, and more accuracy would be wasted on it
+NARROWEST = 0.1  # the guess is good to about this much of a margin, and more accuracy would be wasted on it,
+COARSER = 3.0  # or to so much more, where there are many features for so few samples:
+MANY_FEATURES = ENOUGH // 16  # more than this
 NARROWING = 5.0
 ACCURACY = 0.02
 
@@ -107,13 +109,14 @@ def solve_roughly(
     w, b, alpha = np.zeros(X.shape[1]), 0.0, centres(np.ones(len(y)), cap, width)
     typical = float(np.mean(cap))
     share = None if even else cap / typical  # what samples stand for alone makes little difference
+    narrowest = NARROWEST * (COARSER if X.shape[1] > MANY_FEATURES else 1.0)
     while True:
         problem = newton.Smoothed(X, y, cap, alpha, typical / (2.0 * width), np.zeros(X.shape[1]), 0.0, share)
         point = newton.minimise(problem, w, b, length, ACCURACY * min(1.0, width), np.inf)
         w, b, alpha = point.w, point.b, point.multipliers
-        if width <= NARROWEST:
+        if width <= narrowest:
             return w, b, 2.0 * width
-        width = max(width / NARROWING, NARROWEST)
+        width = max(width / NARROWING, narrowest)
 
 
 def thin(order: Ints, y: Floats) -> tuple[Ints, Floats]:

@@ -3,7 +3,8 @@
 Each round improves every unfinished head on its *working set*, the samples with margins near 1, taking the others to
 stay where they are; then one product of all samples with all weights shows whether they did. If some crossed, the
 step is shortened to what is best for all samples, and the working set grows; if none did, the smoothing narrows, and
-with it the working set. A head is finished when a partition settled on the working set holds for every sample.
+with it the working set. As soon as few enough multipliers are between their bounds, a path (`path.py`) leads on to a
+clear partition of the working set. A head is finished when that holds for every sample.
 """
 
 from collections.abc import Callable
@@ -14,10 +15,10 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, single_threaded_blas
 from maxrr.svm import newton
-from maxrr.svm.active_set import settle
 from maxrr.svm.arrays import AnyArray, Floats, Ints, like, to_numpy
 from maxrr.svm.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.fallback import solve_surely
+from maxrr.svm.path import Path
 from maxrr.svm.problem import Head, Samples, Trial
 
 T = TypeVar("T")
@@ -33,11 +34,13 @@ NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to mul
 LEVELS_PER_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
+ENOUGH = 2000  # for a path it has up to four times as many, as long as these are no more than this
 NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
 MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 MOST_ROUNDS = 15  # five are usual
-EPSILON = float(np.finfo(np.float64).eps)
+BEYOND = 1.1  # times d + 1: with more multipliers than this between their bounds, a path does not begin
+LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
 
 @dataclass
@@ -88,6 +91,9 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
     """One round on the working set."""
     working = choose_working_set(samples, trial)
     proposal = Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
+    if trial.near and follow(samples, trial, proposal, samples.rows(working), LONG):
+        return proposal
+    trial.near, trial.change, trial.moved = False, None, trial.moved[:0]
     if len(working) <= SMALL * (samples.X.shape[1] + 1):
         work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
@@ -105,26 +111,62 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
 def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
-    bounds, share = samples.bounds[now.working], shares(samples, now.working)
-    largest = max(float(np.max(trial.held)), float(np.max(cap, initial=0.0)))
-    noise = EPSILON * largest * samples.longest(now.working) * (np.count_nonzero(trial.held) + len(y))
+    share = shares(samples, now.working)
     for _ in range(LEVELS_PER_ROUND):
         narrow(samples, trial, now, X, y, now.alpha, cap, share)
-        if now.strayed:
-            break
-        between = (now.alpha > 0.0) & (now.alpha < cap)
-        settled = settle(X, y, samples.penalties.C, bounds, trial.pull, trial.tilt, noise, between, now.alpha >= cap)
-        if settled is not None:
-            near, inside = (trial.held > 0.0) & (trial.held < samples.caps), trial.held == samples.caps
-            near[now.working], inside[now.working], now.alpha = settled.on_margin, settled.inside, settled.multipliers
-            alpha = trial.with_held(now.working, now.alpha)
-            now.w, now.b = settled.w, settled.b
-            now.candidate = propose(samples, trial, near, inside, alpha / samples.penalties.C, settled.b)
-            if now.candidate is not None:
-                now.w, now.b = now.candidate.published.w, now.candidate.published.b
+        if now.strayed or follow(samples, trial, now, X, SHORT):
             break
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
             break
+
+
+def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) -> bool:
+    """Along a path to a partition of the working set that is clear; whether there is a candidate at its end."""
+    count, dimension, y, alpha = len(X), X.shape[1], trial.y[now.working], now.alpha
+    first, last = samples.caps[now.working], samples.caps[now.working]
+    between = np.flatnonzero((alpha > 0.0) & (alpha < first))
+    if len(between) > BEYOND * (dimension + 1):
+        return False
+    # 1. Where the path begins, and what changes on it.
+    if len(between) > dimension + 1:  # those with the least room begin at a bound that is out of place
+        room = np.minimum(alpha, first - alpha)[between]
+        surplus = between[np.argsort(-room)[dimension + 1 :]]
+        first[surplus] = alpha[surplus]
+    if trial.change is not None:
+        first[np.isin(now.working, trial.change.arriving)] = 0.0
+        leaving = trial.change.leaving
+        X, y = np.concatenate([X, samples.rows(leaving)]), np.concatenate([y, trial.y[leaving]])
+        alpha = np.concatenate([alpha, trial.change.multipliers])
+        first, last = np.concatenate([first, samples.caps[leaving]]), np.concatenate([last, np.zeros(len(leaving))])
+    alpha = np.minimum(alpha, first)
+    w, off = trial.pull + (alpha * y) @ X, trial.tilt + float(alpha @ y)
+    # 2. Samples far from the margin, on the side that they should be on, are taken to stay where they are.
+    beyond = 1.0 - y * (X @ w + now.b)
+    settled = (first == last) & (((alpha == 0.0) & (beyond < 0.0)) | ((alpha == first) & (beyond > 0.0)))
+    distance = np.where(settled, np.abs(beyond), 0.0)
+    enough = max(enough_for_path(dimension), int(np.count_nonzero(~settled)))
+    part = np.sort(np.argpartition(distance, enough)[:enough]) if len(y) > enough else np.arange(len(y))
+    found = Path(X[part], y[part], w, now.b, alpha[part], first[part], last[part], off).follow(most + dimension)
+    if found is None:
+        return False
+    # 3. The candidate that follows from it.
+    on_margin, inside = np.zeros(len(y), dtype=bool), alpha > 0.0
+    on_margin[part], inside[part], alpha[part] = found.on_margin, found.inside, found.multipliers
+    near, within = (trial.held > 0.0) & (trial.held < samples.caps), trial.held == samples.caps
+    near[now.working], within[now.working] = on_margin[:count], inside[:count]
+    multipliers = trial.with_held(now.working, alpha[:count])
+    candidate = propose(samples, trial, near, within, multipliers / samples.penalties.C, found.b)
+    if candidate is None:
+        return False
+    now.alpha, now.candidate = alpha[:count], candidate
+    now.w, now.b = candidate.published.w, candidate.published.b
+    return True
+
+
+def enough_for_path(dimension: int) -> int:
+    """How many samples nearest to the margin a path is about."""
+    smallest = SMALLEST * (dimension + 1)
+    return max(smallest, min(4 * smallest, ENOUGH))
 
 
 def shares(samples: Samples, places: Ints) -> Floats | None:
@@ -154,12 +196,13 @@ def narrow(
 def choose_working_set(samples: Samples, trial: Trial) -> Ints:
     """The samples with margins near 1. The trial takes the others to keep the multipliers that they have."""
     distance = np.abs(trial.margins - 1.0)
-    smallest = SMALLEST * (samples.X.shape[1] + 1)
+    smallest = enough_for_path(samples.X.shape[1]) if trial.near else SMALLEST * (samples.X.shape[1] + 1)
     if len(distance) > smallest:
         trial.reach = max(trial.reach, float(np.partition(distance, smallest)[smallest]))
     else:
         trial.reach = np.inf
     near = (distance <= trial.reach) & samples.alive
+    near[trial.moved] = True
     ties = np.flatnonzero(near & (distance <= TIED))
     if len(ties) > max(MANY_TIES, 0.9 * np.count_nonzero(distance <= NEAR_TIED)):
         # Exact ties, not samples on their way: a part of them can balance all. Another part each round, to be fair.
@@ -182,10 +225,15 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
     moved &= np.maximum(np.abs(margins - 1.0), np.abs(trial.margins - 1.0)) > TIED
     crossed = int(np.count_nonzero(others & moved))
     # 1. Is this the solution?
-    if proposal.candidate is not None and not crossed:
-        head = confirm(samples, trial, proposal.candidate, margins)
+    if proposal.candidate is not None:
+        head = None if crossed else confirm(samples, trial, proposal.candidate, margins)
         if head is not None:
             return head
+        if crossed <= samples.X.shape[1]:  # nearly: go on from there
+            trial.w, trial.b, trial.margins, trial.near = proposal.w, proposal.b, margins, True
+            trial.moved = np.flatnonzero(others & moved)
+            trial.alpha = trial.with_held(proposal.working, proposal.alpha)
+            return solve_surely(samples, trial) if trial.rounds >= MOST_ROUNDS else None
     # 2. Go there, or as far as is good for all samples.
     change = np.subtract(margins, trial.margins, out=np.zeros(len(margins)), where=samples.alive)
     step = best_step(samples, trial, proposal, change) if crossed or proposal.strayed else 1.0
@@ -204,7 +252,7 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
         trial.reach = REACH * trial.width
         if proposal.candidate is None:
             trial.width, trial.spread = proposal.width, proposal.spread
-        else:  # the settled partition did not hold, and says nothing about the smoothed problem
+        else:  # the partition did not hold, and says nothing about the smoothed problem
             trial.width, trial.spread = max(trial.width / NARROWING, NARROWEST), np.inf
         head = finish_here(samples, trial)
         if head is not None:
