@@ -19,8 +19,8 @@ from maxrr.svm.working_set import REACH, refine
 
 Class = TypeVar("Class")
 
-FEW = 100  # requests up to this many samples move margins little, and start from a narrower smoothing
-FEW_WIDTH, MANY_WIDTH = 1e-3, 1e-2
+WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path is not tried or does not lead there
+MOST_CHANGED = 4  # samples that leave or arrive: with more than this a path is longer than Newton's way
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 
 
@@ -135,7 +135,6 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     samples = samples.counting()
     known = {head.positive: head for head in solution.heads}
     needed = heads_needed(samples.codes, samples.alive)
-    width = FEW_WIDTH if len(changed) <= FEW else MANY_WIDTH
     ready: dict[int, Head] = {}
     trials: list[Trial] = []
     unknown: list[int] = []
@@ -146,7 +145,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             continue
         margins = extend_margins(samples, head)
         if influences(head, samples, margins, changed):
-            trials.append(resume(samples, head, margins, changed, width))
+            trials.append(resume(samples, head, margins, changed))
         else:
             ready[positive] = keep_head(head, samples, margins, changed)
     for head in refine(samples, trials, engine_for(samples) if samples.X.shape[1] >= WIDE else InProcess()):
@@ -200,7 +199,7 @@ def keep_head(head: Head, samples: Samples, margins: Floats, changed: Ints) -> H
     return replace(head, margins=margins, certificate=with_longest(head.certificate, samples))
 
 
-def resume(samples: Samples, head: Head, margins: Floats, changed: Ints, width: float) -> Trial:
+def resume(samples: Samples, head: Head, margins: Floats, changed: Ints) -> Trial:
     """A trial that starts at a head solved for almost these samples."""
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
@@ -208,9 +207,10 @@ def resume(samples: Samples, head: Head, margins: Floats, changed: Ints, width: 
     leaving, arriving = changed[~arrived], changed[arrived]
     leaving = leaving[alpha[leaving] > 0.0]
     change = Change(leaving, alpha[leaving], arriving[margins[arriving] < 1.0])
+    near = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
     alpha[~samples.alive] = 0.0
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,
-        width=width, reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
-        known=head.known, near=True, moved=change.arriving, change=change,
+        width=WIDTH, reach=REACH * WIDTH, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
+        known=head.known, near=near, moved=change.arriving, change=change if near else None,
     )  # fmt: skip

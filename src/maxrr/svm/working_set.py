@@ -89,11 +89,13 @@ def for_each_head(engine: Engine, work: Callable[[T], R], items: list[T]) -> lis
 
 def improve(samples: Samples, trial: Trial) -> Proposal:
     """One round on the working set."""
-    working = choose_working_set(samples, trial)
-    proposal = Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
-    if trial.near and follow(samples, trial, proposal, samples.rows(working), LONG):
-        return proposal
-    trial.near, trial.change, trial.moved = False, None, trial.moved[:0]
+    if trial.near:
+        proposal = begin(samples, trial)
+        if follow(samples, trial, proposal, samples.rows(proposal.working), LONG):
+            return proposal
+        trial.near, trial.change, trial.moved = False, None, trial.moved[:0]
+    proposal = begin(samples, trial)
+    working = proposal.working
     if len(working) <= SMALL * (samples.X.shape[1] + 1):
         work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
@@ -106,6 +108,12 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
         narrow(samples, trial, proposal, X, trial.y, alpha, cap, share)
         proposal.alpha = proposal.alpha[working]
     return proposal
+
+
+def begin(samples: Samples, trial: Trial) -> Proposal:
+    """The working set, where the trial is."""
+    working = choose_working_set(samples, trial)
+    return Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
 
 
 def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
@@ -197,11 +205,10 @@ def choose_working_set(samples: Samples, trial: Trial) -> Ints:
     """The samples with margins near 1. The trial takes the others to keep the multipliers that they have."""
     distance = np.abs(trial.margins - 1.0)
     smallest = enough_for_path(samples.X.shape[1]) if trial.near else SMALLEST * (samples.X.shape[1] + 1)
-    if len(distance) > smallest:
-        trial.reach = max(trial.reach, float(np.partition(distance, smallest)[smallest]))
-    else:
-        trial.reach = np.inf
-    near = (distance <= trial.reach) & samples.alive
+    reach = float(np.partition(distance, smallest)[smallest]) if len(distance) > smallest else np.inf
+    if not trial.near:
+        trial.reach = reach = max(trial.reach, reach)
+    near = (distance <= reach) & samples.alive
     near[trial.moved] = True
     ties = np.flatnonzero(near & (distance <= TIED))
     if len(ties) > max(MANY_TIES, 0.9 * np.count_nonzero(distance <= NEAR_TIED)):
@@ -219,21 +226,23 @@ def choose_working_set(samples: Samples, trial: Trial) -> Ints:
 def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) -> Head | None:
     """Hold a proposal against all samples: finish the head, or move it and set up the next round."""
     trial.rounds += 1
+    # 1. Is this the solution?
+    if proposal.candidate is not None:
+        wrong = samples.alive & ~proposal.candidate.near & ((margins < 1.0) != proposal.candidate.inside)
+        count = np.count_nonzero(wrong)
+        head = None if count else confirm(samples, trial, proposal.candidate, margins)
+        if head is not None:
+            return head
+        if 0 < count <= samples.X.shape[1] and trial.rounds < MOST_ROUNDS:  # nearly: go on from there
+            trial.w, trial.b, trial.margins = proposal.w, proposal.b, margins
+            trial.near, trial.moved = True, np.flatnonzero(wrong)
+            trial.alpha = trial.with_held(proposal.working, proposal.alpha)
+            return None
     others = samples.alive.copy()
     others[proposal.working] = False
     moved = (margins < 1.0) != (trial.margins < 1.0)
     moved &= np.maximum(np.abs(margins - 1.0), np.abs(trial.margins - 1.0)) > TIED
     crossed = int(np.count_nonzero(others & moved))
-    # 1. Is this the solution?
-    if proposal.candidate is not None:
-        head = None if crossed else confirm(samples, trial, proposal.candidate, margins)
-        if head is not None:
-            return head
-        if crossed <= samples.X.shape[1]:  # nearly: go on from there
-            trial.w, trial.b, trial.margins, trial.near = proposal.w, proposal.b, margins, True
-            trial.moved = np.flatnonzero(others & moved)
-            trial.alpha = trial.with_held(proposal.working, proposal.alpha)
-            return solve_surely(samples, trial) if trial.rounds >= MOST_ROUNDS else None
     # 2. Go there, or as far as is good for all samples.
     change = np.subtract(margins, trial.margins, out=np.zeros(len(margins)), where=samples.alive)
     step = best_step(samples, trial, proposal, change) if crossed or proposal.strayed else 1.0
