@@ -45,9 +45,24 @@ def test_rows_in_all_forms_are_the_encoded_records(folder):
     assert served.predict(ASKED[3]).tolist() == served.predict(RECORDS.inputs[3:4]).tolist()
 
 
-def test_inputs_that_are_encoded_already_are_taken_as_they_are(folder):
+def test_inputs_that_are_encoded_already_come_as_an_array(folder):
     frame = pd.DataFrame(RECORDS.inputs, columns=RECORDS.columns)
-    assert np.array_equal(load(folder).decision_function(frame), load(folder).decision_function(RECORDS.inputs))
+    with pytest.raises(DataError, match="has no column 'country'"):
+        load(folder).predict(frame)
+
+
+def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
+    """A number without an indicator becomes one input of its own name: a raw frame looks like one of inputs."""
+    scaled = Encoding({"visits": Number(mean=5.0, width=5.0)})
+    frame = pd.DataFrame(ROWS)[["id", "label", "visits"]]
+    records = from_frame(frame, encoding=scaled)
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records, source={"encoding": scaled.to_json()}) as ws:
+        export(ws, tmp_path / "model")
+    asked = frame[["visits"]]
+    for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
+        expected = served.decision_function(records.inputs)
+        for given in (asked, pl.DataFrame(asked), asked.to_dict("records"), asked.to_dict("list")):
+            assert np.array_equal(served.decision_function(given), expected)
 
 
 @pytest.mark.parametrize(

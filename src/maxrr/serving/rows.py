@@ -33,6 +33,12 @@ def are_named(given: Any) -> bool:
     return isinstance(given, Mapping) or hasattr(given, "columns")
 
 
+def are_inputs(given: Any, inputs: Sequence[str]) -> bool:
+    """Whether a frame has just these columns, in this order."""
+    columns = getattr(given, "columns", None)
+    return columns is not None and tuple(columns) == tuple(inputs)
+
+
 def encoded(given: Any, inputs: Sequence[str], encoding: Encoding, kind: np.dtype[Any]) -> NDArray[Any]:
     """The inputs of records that come with the names of their columns, in any order."""
     if isinstance(given, (list, tuple, Mapping)):
