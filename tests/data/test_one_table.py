@@ -95,3 +95,12 @@ def test_a_workspace_knows_its_classes_by_the_names_that_a_file_of_text_gave_the
     kind = RecordKind((1,), np.dtype(np.float32), ("x",), ("0.0", "1.0"), text_ids=True)
     for records in forms(BASE, tmp_path).values():
         assert kind.conform(records).class_names == ("0.0", "1.0")
+
+
+def test_whole_numbers_that_no_float_tells_apart_are_two(tmp_path):
+    large = ["9007199254740992.0", "9007199254740993.0"]
+    lines = ["id,label,x", *(f"{row},{large[row % 2]},{row}" for row in range(N))]
+    (tmp_path / "large.csv").write_text("\n".join(lines))
+    assert load(tmp_path / "large.csv", whole=True)[0].class_names == ("9007199254740992", "9007199254740993")
+    for one, other in (large, ["9.007199254740992e+15", "9.007199254740993e+15"]):
+        assert Categories([one, other]).encode([other, one]).tolist() == [[0.0, 1.0], [1.0, 0.0]]

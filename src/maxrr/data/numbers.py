@@ -15,7 +15,8 @@ from maxrr.data.checks import is_missing
 Cells = Sequence[Any] | NDArray[Any]
 """The values of one column, one per record."""
 
-WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0+|-?[1-9](\.[0-9]+)?e\+[0-9]+")  # how programs write a float without fraction
+# How programs write a float without fraction.
+WHOLE, LARGE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+"), re.compile(r"-?[1-9](\.[0-9]+)?e\+[0-9]{1,3}")
 TRUTHS = {text: each for each in (("true", "True", "TRUE"), ("false", "False", "FALSE")) for text in each}
 """How programs write booleans, each with its other spellings."""
 
@@ -83,7 +84,9 @@ def text_of(cell: Any) -> str:
     ['1', '1', '1', '10000000000000000', '10000000000000000', '1.5', '007', 'v1.0']
     """
     text = str(cell)
-    if WHOLE.fullmatch(text) and (number := float(text)).is_integer():
+    if digits := WHOLE.fullmatch(text):  # as texts: beyond 2⁵³, floats do not tell whole numbers apart
+        return "0" if digits[1] == "-0" else digits[1]
+    if LARGE.fullmatch(text) and (number := float(text)).is_integer() and Decimal(str(number)) == Decimal(text):
         return str(int(number))
     return text
 
