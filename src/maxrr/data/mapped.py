@@ -48,7 +48,10 @@ def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
         found: dict[str, Any] = {}
         for name, cells in csv_file.texts_in(meta, wanted.others, wanted.check).items():
             read = labels_of_texts if name == wanted.label else as_identifiers
-            found[name] = cells if name == wanted.weight else read(cells, f"{meta}: the values of {name!r}")
+            try:
+                found[name] = cells if name == wanted.weight else read(cells, f"the values of column {name!r}")
+            except DataError as error:
+                raise DataError(f"{meta}: {error}") from None
     elif meta.suffix == ".parquet":
         frame = parquet.frame_in(meta)
         header = names_of(frame)
