@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import as_array, check_identifiers, some
+from maxrr.data.checks import as_array, check_blanks, check_identifiers, some
 from maxrr.data.numbers import TRUTHS, Cells, number, text_of
 from maxrr.errors import DataError
 
@@ -66,13 +66,14 @@ def class_name(text: str) -> str:
     return TRUTHS[text][1] if text in TRUTHS else text_of(text)
 
 
-def identifiers_of_cells(cells: Cells, *, labels: bool = False) -> NDArray[Any]:
+def identifiers_of_cells(cells: Cells, what: str, *, labels: bool = False) -> NDArray[Any]:
     """Labels or ids of a table whose columns have types, as the same table has them in a file of text.
 
     Decimals without fraction digits are integers (of labels also 1.00), and days are texts: 2024-12-31. What is neither
-    stays as it is; others look at it.
+    stays as it is; others look at it. Texts with blanks around them are a `DataError`.
     """
     array = as_array(cells)
+    check_blanks(array, what)
     if array.dtype == np.dtype("datetime64[D]"):
         array = array.astype(object)
     if array.dtype.kind != "O" or array.ndim != 1:
