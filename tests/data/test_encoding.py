@@ -86,6 +86,12 @@ def test_wrong_declarations(text, words):
         Encoding.from_json(text)
 
 
+@pytest.mark.parametrize("name", ["fill", "mean", "width"])
+def test_constants_that_no_float_holds(name):
+    with pytest.raises(DataError, match=f"{name} must be a finite number"):
+        Number(**{name: 10**400})
+
+
 def test_rules_are_rules():
     with pytest.raises(DataError, match="Categories"):
         Encoding({"x": 0.0})

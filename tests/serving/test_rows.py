@@ -1,6 +1,7 @@
 """A served model of a table takes rows with the table's own columns, encoded as they were for fitting."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,12 @@ def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
         (ASKED[1] | {"visits": [1, 2]}, "all single values, or lists of one length"),
         ({"age": [1.0, 2.0], "visits": [1], "country": ["de", "fr"]}, "all single values, or lists of one length"),
         (ASKED[1] | {"visits": [[1]], "age": [1.0], "country": ["de"]}, "a list is not a number"),
+        ({"age": [1.0, 2.0], "visits": [[1], [2, 3]], "country": ["de", "fr"]}, "a list is not a number"),
+        (ASKED[1] | {"visits": 10**400}, "row 0, column 'visits': inf is not a finite number in float32"),
+        (ASKED[1] | {"age": -(10**400)}, "row 0, column 'age': -inf is not a finite number in float32"),
+        (RECORDS, "the records are a Dataset"),
+        (replace(RECORDS, columns=None), "the records are a Dataset"),
+        ([[1.0], [2.0, 3.0]], "the records have different shapes"),
     ],
 )
 def test_rows_that_no_table_of_the_model_has(folder, given, words):

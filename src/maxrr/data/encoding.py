@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
 from maxrr.data.labels import class_name
-from maxrr.data.numbers import FILLED, Cells, Misfit, numbers_of, text_of
+from maxrr.data.numbers import FILLED, Cells, Misfit, numbers_of, plain, text_of
 from maxrr.errors import DataError
 from maxrr.files import read_regular
 from maxrr.files.strict_json import parse_json
@@ -175,7 +175,8 @@ class Number:
         if missing.any() and self.fill is None:
             raise Misfit(int(missing.argmax()), "there is no value: declare what stands for it", FILLED)
         filled = np.where(missing, 0.0 if self.fill is None else self.fill, numbers)
-        scaled = (filled - self.mean) / self.width
+        with np.errstate(over="ignore"):  # what does not fit is infinite, and refused as an input
+            scaled = (filled - self.mean) / self.width
         return np.stack([scaled, missing], axis=1) if self.indicator else scaled[:, None]
 
 
@@ -355,7 +356,7 @@ def category_of(cell: Any) -> str:
 
 
 def is_finite(given: Any) -> bool:
-    return not isinstance(given, bool) and isinstance(given, (int, float)) and math.isfinite(given)
+    return not isinstance(given, bool) and isinstance(given, (int, float)) and math.isfinite(plain(given))
 
 
 def check_flags(**flags: Any) -> None:

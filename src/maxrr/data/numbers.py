@@ -56,10 +56,16 @@ def numbers_of(cells: Cells) -> NDArray[np.float64]:
 
 
 def plain(cell: Any) -> float:
-    """A number that is one: what could be made into a number, such as a date or a list of one, is not."""
+    """A number that is one: what could be made into a number, such as a date or a list of one, is not.
+
+    An integer that no float can hold is infinite, as its digits in a file of text are.
+    """
     if not isinstance(cell, (bool, int, float, Decimal, np.bool_, np.number)):
         raise TypeError(f"{type(cell).__name__} is not a number")
-    return float(cell)
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
 
 
 def number(text: str) -> float:

@@ -49,16 +49,24 @@ class Loaded:
 
                 if are_named(X) and not (self.encoding is None and are_inputs(X, self.columns)):
                     X = encoded(X, self.columns, self.declared(), self.kind)
-            return np.ascontiguousarray(converted(np.asarray(X), self.kind, self.shape, self.computing.precision))
+            return np.ascontiguousarray(converted(as_array(X), self.kind, self.shape, self.computing.precision))
         from maxrr.data.fields import are_several, described, fields_of, packed
 
-        array = packed(X) if are_several(X) else np.asarray(X)
+        array = packed(X) if are_several(X) else as_array(X)
         if set(array.dtype.names or ()) != set(self.kind.names):
             raise DataError(f"the model takes several inputs, {described(self.kind, ())}: bring a dictionary of these")
         return packed({
             name: converted(array[name], kind, shape, self.computing.precision, f" {name!r}")
             for name, (kind, shape) in fields_of(self.kind).items()
         })  # fmt: skip
+
+
+def as_array(records: Any) -> NDArray[Any]:
+    """What NumPy makes of records."""
+    try:
+        return np.asarray(records)
+    except ValueError:
+        raise DataError("the records have different shapes: bring an array with one row per record") from None
 
 
 def converted(
