@@ -347,7 +347,7 @@ class Encoding:
 
 
 def category_of(cell: Any) -> str:
-    """One text for all ways in which tables write a category.
+    """One text for a category that programs write in several ways.
 
     >>> [category_of(cell) for cell in (1, "1.0", True, "true", " de ")]
     ['1', '1', 'True', 'True', 'de']

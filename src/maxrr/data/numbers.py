@@ -82,12 +82,13 @@ def number(text: str) -> float:
 
 
 def text_of(cell: Any) -> str:
-    """A category or a class as a text. A whole number has one, however a table writes it.
+    """A category or a class as a text. A whole number has one: an integer, a float, and either as Python prints it.
 
-    A column with missing values makes 1.0 of the number 1, and a file of text then has that.
+    A column with missing values makes 1.0 of the number 1, and a file of text then has that. Other spellings, such as
+    1E+16 or 007, are texts of their own.
 
-    >>> [text_of(cell) for cell in (1, 1.0, "1.0", 1e16, "1e+16", "1.5", "007", "v1.0")]
-    ['1', '1', '1', '10000000000000000', '10000000000000000', '1.5', '007', 'v1.0']
+    >>> [text_of(cell) for cell in (1, 1.0, "1.0", 1e16, "1e+16", "1E+16", "1.5", "007", "v1.0")]
+    ['1', '1', '1', '10000000000000000', '10000000000000000', '1E+16', '1.5', '007', 'v1.0']
     """
     text = str(cell)
     if digits := WHOLE.fullmatch(text):  # as texts: beyond 2⁵³, floats do not tell whole numbers apart
