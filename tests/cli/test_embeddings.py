@@ -64,3 +64,15 @@ def test_embeddings_that_moved_with_their_tables(days):
     both = [each for day in ("monday", "tuesday") for each in ("--source", days / "new" / f"{day}.npy")]
     assert shell("replay", ws, 1, *both, "--json").json["outcome"] == "identical"
     assert "read in different ways" in shell("replay", ws, 1, *both[:2], code=1).err
+
+
+def test_a_network_of_the_environment_is_not_put_before_embeddings_in_silence(days, monkeypatch):
+    (days / "before_embeddings.py").write_text("from torch import nn\ndef flat():\n    return nn.Flatten()\n")
+    monkeypatch.chdir(days)
+    monkeypatch.setenv("MAXRR_NETWORK", "before_embeddings:flat")
+    given = ("fit", "tuesday.npy", "--meta", "tuesday.csv", "--out", "new")
+    for core in ((), ("--core", "frozen")):
+        said = " ".join(Shell()(*given, *core, code=2).err.split())
+        assert "MAXRR_NETWORK is set, and embeddings need no network: unset it" in said
+    assert not (days / "new").exists()
+    Shell()(*given, "--core", "frozen", "--network", "before_embeddings:flat")

@@ -240,6 +240,18 @@ def test_a_training_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytes
     assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
 
 
+def test_a_training_that_the_environment_names_is_called_by_its_variable(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAXRR_TRAIN", "training_of_my_own:train")
+    given = ("fit", "digits", "--epochs", 3, "--out", tmp_path / "ws")
+    said = " ".join(shell(*given, code=2).err.split())
+    assert "MAXRR_TRAIN is set, and says how the extractor is trained: leave out the other options" in said
+    said = " ".join(shell(*given, "--train", "training_of_my_own:train", code=2).err.split())
+    assert "--train says how the extractor is trained" in said
+    assert "MAXRR_TRAIN" not in said
+
+
 def test_the_options_for_training(shell: Shell, tmp_path: Path) -> None:
     rich = (
         "--optimiser", "adamw", "--weight-decay", 0.01, "--schedule", "cosine", "--label-smoothing", 0.1,

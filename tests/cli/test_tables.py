@@ -117,7 +117,7 @@ def test_columns_that_became_inputs_are_named(shell: Shell, numbered: Path, tmp_
     for ended in (described, fitted):
         assert "Inputs: '', 'person_id', 'age'." in ended.out
         assert "the column 'person_id' is an input, and looks like an id: name it with --id or --subject" in ended.err
-        assert "the column '' is an input, and looks like a row number: drop it with --drop \"\"" in ended.err
+        assert "the column '' is an input, and looks like a row number: drop it with --drop ''" in ended.err
     assert shell("data", "describe", numbered, "--json").json["columns"] == ["", "person_id", "age"]
 
 

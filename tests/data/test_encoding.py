@@ -86,6 +86,20 @@ def test_wrong_declarations(text, words):
         Encoding.from_json(text)
 
 
+@pytest.mark.parametrize("values", [["true", "True"], [True, "TRUE"], ["1", "1.0"], [1, "1.0"], ["de", "de "]])
+def test_categories_that_tables_write_in_two_ways_are_one(values):
+    with pytest.raises(DataError, match="categories must be different"):
+        Categories(values)
+    one, other = values
+    assert Categories([one]).encode([other]).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("name", ["fill", "mean", "width"])
+def test_constants_that_no_float_holds(name):
+    with pytest.raises(DataError, match=f"{name} must be a finite number"):
+        Number(**{name: 10**400})
+
+
 def test_rules_are_rules():
     with pytest.raises(DataError, match="Categories"):
         Encoding({"x": 0.0})

@@ -95,6 +95,7 @@ def test_chosen_columns_and_no_labels():
     assert records.subjects is None
 
 
+HUGE = np.array([1, -(10**400)], dtype=object)
 SMALL = {"id": ["a", "b"], "label": [0, 1], "x": [1.0, 2.0]}
 BAD = {
     "a text": (
@@ -120,6 +121,8 @@ BAD = {
     "an input that is the id": (SMALL, {"columns": ["x", "id"]}, "'id' cannot be an input: it is the label, id,"),
     "an input that is the class": (SMALL, {"columns": ["label"]}, "'label' cannot be an input"),
     "no weight": (SMALL | {"w": [1.0, None]}, {"weight": "w"}, "record 'b' has the weight nan"),
+    "a number that no float holds": (SMALL | {"x": HUGE}, {}, "column 'x': -inf is not a finite number in float32"),
+    "a weight that no float holds": (SMALL | {"w": HUGE}, {"weight": "w"}, "record 'b' has the weight -inf"),
     "no ids": ({"label": [0, 1], "x": [1.0, 2.0]}, {}, r"reset_index\(\) makes a column of it"),
     "no records": ({"id": [], "label": [], "x": []}, {}, "has no records"),
 }

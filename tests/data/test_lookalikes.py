@@ -1,5 +1,7 @@
 """Columns that became inputs of a table and look like something else."""
 
+import shlex
+
 import numpy as np
 import pytest
 
@@ -17,15 +19,22 @@ def table(name, values):
 @pytest.mark.parametrize(
     ("name", "option"),
     [
-        ("person_id", "--subject"), ("customerId", "--id"), ("ID", "--id"), ("patient id", '--drop "patient id"'),
+        ("person_id", "--subject"), ("customerId", "--id"), ("ID", "--id"), ("patient id", "--drop 'patient id'"),
         ("weight", "--weight"), ("sample_weight", "--weight"), ("fnlwgt", "--weight"), ("index", "--drop index"),
-        ("Unnamed: 0", '--drop "Unnamed: 0"'), ("", '--drop ""'), ("visit_date", "--drop visit_date"),
+        ("Unnamed: 0", "--drop 'Unnamed: 0'"), ("", "--drop ''"), ("visit_date", "--drop visit_date"),
     ],
 )  # fmt: skip
 def test_by_its_name(name, option):
     (said,) = lookalikes([table(name, np.arange(N) % 4)])
     assert said.startswith(f"the column {name!r} is an input, and looks like ")
     assert option in said
+
+
+@pytest.mark.parametrize("name", ["$(touch here) id", "`touch here` id", "'; touch here; ' id", '"; touch here; " id'])
+def test_advice_that_is_pasted_runs_nothing(name):
+    (said,) = lookalikes([table(name, np.arange(N) % 4)])
+    assert shlex.split(said.rpartition("--drop ")[2]) == [name]
+    assert shlex.quote(name) in said  # and no shell expands it
 
 
 @pytest.mark.parametrize("name", ["age", "paid", "humid", "weight_kg", "update", "indexed", "grid", "candidate"])

@@ -73,3 +73,16 @@ def test_a_damaged_file_is_refused(files):
     (files / "x.npy").write_bytes(whole[:-3])
     with pytest.raises(DataError, match="promises"):
         load(files / "x.npy", meta=files / "meta.csv", label="topic")
+
+
+@pytest.mark.parametrize("missing", ["nan", "NaN", "inf", "-inf"])
+def test_a_label_that_is_missing_is_no_class(files, missing):
+    labels = ["1.0", "0.0", missing]
+    (files / "gaps.csv").write_text("\n".join(["id,topic", *(f"{row},{labels[row % 3]}" for row in range(60))]))
+    with pytest.raises(DataError, match=f"gaps.csv: row 2 has '{missing}' among the values of column 'topic'"):
+        load(files / "x.npy", meta=files / "gaps.csv", label="topic")
+
+
+def test_whole_floats_are_integers(files):
+    (files / "whole.csv").write_text("\n".join(["id,topic", *(f"{row},{row % 2}.0" for row in range(60))]))
+    assert load(files / "x.npy", meta=files / "whole.csv", label="topic")[0].class_names == ("0", "1")

@@ -95,3 +95,57 @@ def test_a_workspace_knows_its_classes_by_the_names_that_a_file_of_text_gave_the
     kind = RecordKind((1,), np.dtype(np.float32), ("x",), ("0.0", "1.0"), text_ids=True)
     for records in forms(BASE, tmp_path).values():
         assert kind.conform(records).class_names == ("0.0", "1.0")
+
+
+def test_whole_numbers_that_no_float_tells_apart_are_two(tmp_path):
+    large = ["9007199254740992.0", "9007199254740993.0"]
+    lines = ["id,label,x", *(f"{row},{large[row % 2]},{row}" for row in range(N))]
+    (tmp_path / "large.csv").write_text("\n".join(lines))
+    assert load(tmp_path / "large.csv", whole=True)[0].class_names == ("9007199254740992", "9007199254740993")
+    for one, other in (large, ["9.007199254740992e+15", "9.007199254740993e+15"]):
+        assert Categories([one, other]).encode([other, one]).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("column", ["id", "subject", "label"])
+def test_blanks_around_what_a_record_is_called_are_no_other_name(column, tmp_path):
+    """Without them in a file of text, and refused elsewhere: 'r5' that was forgotten does not come back as 'r5 '."""
+    plain = BASE | {"subject": BASE["id"], "label": ["a", "b"] * (N // 2)}
+    padded = pd.DataFrame(plain | {column: [f"{text} " for text in plain[column]]})
+    pd.DataFrame(plain).to_csv(tmp_path / "plain.csv", index=False)
+    padded.to_csv(tmp_path / "padded.csv", index=False)
+    padded.to_parquet(tmp_path / "padded.parquet")
+    np.save(tmp_path / "x.npy", np.ones((N, 2)))
+    expected, found = (load(tmp_path / f"{name}.csv", whole=True)[0] for name in ("plain", "padded"))
+    assert found.content_hash() == expected.content_hash()
+    said = f"the values of column '{column}' must have no blanks around them, and row 0 has "
+    for frame in (padded, padded.astype("string"), pl.DataFrame(padded), padded.astype({column: "category"})):
+        with pytest.raises(DataError, match=said):
+            from_frame(frame[["id", "subject", "label"]].assign(x=1.0) if isinstance(frame, pd.DataFrame) else frame)
+    with pytest.raises(DataError, match=f"padded.parquet: {said}"):
+        load(tmp_path / "padded.parquet")
+    with pytest.raises(DataError, match=f"padded.parquet: {said}"):
+        load(tmp_path / "x.npy", meta=tmp_path / "padded.parquet")
+
+
+@pytest.mark.parametrize("name", ["ids", "subjects"])
+def test_blanks_around_ids_in_an_archive(name, tmp_path):
+    named = {"ids": np.array(BASE["id"]), "subjects": np.array(BASE["id"])}
+    named[name] = np.array([f" {text}" for text in BASE["id"]])
+    np.savez(tmp_path / "x.npz", X=np.ones((N, 2)), y=BASE["label"], **named)
+    with pytest.raises(DataError, match=f"{name} must have no blanks around them, and row 0 has ' r0'"):
+        load(tmp_path / "x.npz")
+
+
+def test_blanks_around_categories_do_not_matter(tmp_path):
+    columns = BASE | {"x": [("de", "fr ", " it")[row % 3] for row in range(N)]}
+    found = forms(columns, tmp_path, encoding=Encoding({"x": Categories([" de", "fr"], other=True)}))
+    check_same(found)
+    assert found["polars"].inputs[:3].tolist() == np.eye(3).tolist()
+
+
+def test_texts_that_read_like_numbers_or_booleans_are_other_labels_in_a_file_of_text(tmp_path):
+    for texts, in_csv in ((["1.0", "2.0"], ("1", "2")), (["false", "true"], ("False", "True"))):
+        for name, records in forms(BASE | {"label": texts * (N // 2)}, tmp_path).items():
+            assert records.class_names == (in_csv if name.endswith(".csv") else tuple(texts)), name
+            kind = RecordKind((1,), np.dtype(np.float32), ("x",), in_csv, text_ids=True)
+            assert kind.conform(records).class_names == in_csv

@@ -96,7 +96,7 @@ BAD = {
     "too few values": ("label,x,y\na,1\n", "line 2 has 2 values, but the header names 3"),
     "too many values": ("label,x\na,1,2\n", "line 2 has 3 values"),
     "no label": ("label,x\n,1\n", "line 2 has nothing in column 'label'"),
-    "a label that is missing": ("label,x\n1,1\nNaN,1\n0,1\n", "line 3, column 'label': 'NaN' is no class"),
+    "a label that is missing": ("label,x\n1,1\nNaN,1\n0,1\n", "line 3 has 'NaN' among the values of column 'label'"),
     "a NUL in a label": ("label,x\na\0,1\n", "column 'label' must not have the character NUL"),
     "a digit that is none of ours": ("label,x\na,\uff11\n", "is not a number"),
     "no id": ("label,x,id\na,1,\n", "line 2 has nothing in column 'id'"),

@@ -1,6 +1,7 @@
 """A served model of a table takes rows with the table's own columns, encoded as they were for fitting."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -45,9 +46,24 @@ def test_rows_in_all_forms_are_the_encoded_records(folder):
     assert served.predict(ASKED[3]).tolist() == served.predict(RECORDS.inputs[3:4]).tolist()
 
 
-def test_inputs_that_are_encoded_already_are_taken_as_they_are(folder):
+def test_inputs_that_are_encoded_already_come_as_an_array(folder):
     frame = pd.DataFrame(RECORDS.inputs, columns=RECORDS.columns)
-    assert np.array_equal(load(folder).decision_function(frame), load(folder).decision_function(RECORDS.inputs))
+    with pytest.raises(DataError, match="has no column 'country'"):
+        load(folder).predict(frame)
+
+
+def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
+    """A number without an indicator becomes one input of its own name: a raw frame looks like one of inputs."""
+    scaled = Encoding({"visits": Number(mean=5.0, width=5.0)})
+    frame = pd.DataFrame(ROWS)[["id", "label", "visits"]]
+    records = from_frame(frame, encoding=scaled)
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records, source={"encoding": scaled.to_json()}) as ws:
+        export(ws, tmp_path / "model")
+    asked = frame[["visits"]]
+    for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
+        expected = served.decision_function(records.inputs)
+        for given in (asked, pl.DataFrame(asked), asked.to_dict("records"), asked.to_dict("list")):
+            assert np.array_equal(served.decision_function(given), expected)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +78,12 @@ def test_inputs_that_are_encoded_already_are_taken_as_they_are(folder):
         (ASKED[1] | {"visits": [1, 2]}, "all single values, or lists of one length"),
         ({"age": [1.0, 2.0], "visits": [1], "country": ["de", "fr"]}, "all single values, or lists of one length"),
         (ASKED[1] | {"visits": [[1]], "age": [1.0], "country": ["de"]}, "a list is not a number"),
+        ({"age": [1.0, 2.0], "visits": [[1], [2, 3]], "country": ["de", "fr"]}, "a list is not a number"),
+        (ASKED[1] | {"visits": 10**400}, "row 0, column 'visits': inf is not a finite number in float32"),
+        (ASKED[1] | {"age": -(10**400)}, "row 0, column 'age': -inf is not a finite number in float32"),
+        (RECORDS, "the records are a Dataset"),
+        (replace(RECORDS, columns=None), "the records are a Dataset"),
+        ([[1.0], [2.0, 3.0]], "the records have different shapes"),
     ],
 )
 def test_rows_that_no_table_of_the_model_has(folder, given, words):

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument, Context, Option
 
 from maxrr.cli import show, status
 from maxrr.cli.options import (
@@ -46,6 +46,7 @@ UNDONE = "nothing was fitted yet; the same command starts again, and keeps the r
 
 
 def fit(
+    context: Context,
     source: Annotated[
         str,
         Argument(
@@ -226,6 +227,12 @@ def fit(
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
+    if meta is not None and core in (None, FROZEN) and is_from_environment(context, "network"):
+        raise Stop(
+            USAGE,
+            f"{NETWORK} is set, and embeddings need no network: unset it, or, if they are to go through {network}, "
+            "name that with --network",
+        )
     core = core or (HASHED if network is not None or meta is None else FROZEN)
     core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
     recipe = Recipe(
@@ -233,7 +240,8 @@ def fit(
         label_smoothing=label_smoothing, augment=tuple(augment or ()),
     )  # fmt: skip
     if train is not None and recipe != Recipe():
-        raise Stop(USAGE, "--train says how the extractor is trained: leave out the other options for training")
+        who = f"{TRAIN} is set, and" if is_from_environment(context, "train") else "--train"
+        raise Stop(USAGE, f"{who} says how the extractor is trained: leave out the other options for training")
     weights = class_weights(class_weight or [])
     started = perf_counter()
     with told() as outcome:
@@ -273,6 +281,12 @@ def fit(
                 present = workspace.status()
         seconds = perf_counter() - started
         answer(present, len(test), accuracy, seconds, json)
+
+
+def is_from_environment(context: Context, option: str) -> bool:
+    """Whether an option was not given, but a variable of the environment in its place."""
+    found = context.get_parameter_source(option)
+    return found is not None and found.name == "ENVIRONMENT"
 
 
 def class_weights(given: list[str]) -> dict[str, float] | None:

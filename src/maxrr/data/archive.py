@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.arrays import names_in, read_npz
+from maxrr.data.checks import check_blanks
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import packed
 from maxrr.data.ids import check_ids_from, made_ids
@@ -44,6 +45,9 @@ def read(
     except DataError as error:
         raise type(error)(f"{path}: {error}") from None
     arrays = read_npz(path, names)
+    for name in names:
+        if name.startswith(("ids", "subjects")):
+            check_blanks(arrays[name], f"{path}: {name}")
     classes = arrays.get("class_names")
     if classes is not None and (classes.ndim != 1 or classes.dtype.kind not in "UT"):
         raise DataError(f"{path}: class_names must be a list of strings, not {classes.dtype} of shape {classes.shape}")

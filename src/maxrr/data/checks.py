@@ -142,6 +142,14 @@ def check_text(text: str, what: str) -> None:
         )
 
 
+def check_blanks(given: NDArray[Any], what: str) -> None:
+    """Refuse texts with blanks around them: who was forgotten as 'r5' must not come back as 'r5 ' from another file."""
+    texts = given.tolist() if given.dtype.kind in "OUT" else []
+    padded = next((row for row, text in enumerate(texts) if isinstance(text, str) and text != text.strip()), None)
+    if padded is not None:
+        raise DataError(f"{what} must have no blanks around them, and row {padded} has {texts[padded]!r}: strip them")
+
+
 def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
     """The same strings. In an array, a NUL can only be in the middle of one."""
     if array.itemsize > 4 * LONGEST_IDENTIFIER:

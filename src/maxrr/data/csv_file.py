@@ -34,10 +34,8 @@ def read(
     for name, texts in table.others.items():
         if "" in texts:
             raise DataError(f"{path}: {table.where(list(texts).index(''))} has nothing in column {name!r}")
-    _check_labels(path, table, wanted.label)
     others = {
-        name: _identifiers(path, texts, name, labels=name == wanted.label)
-        for name, texts in table.others.items() if name != wanted.weight
+        name: _identifiers(table, name, label=name == wanted.label) for name in table.others if name != wanted.weight
     }  # fmt: skip
     if wanted.weight is not None:
         others[wanted.weight] = weights_in(table, wanted.weight)
@@ -164,20 +162,9 @@ def _parsed(
     return Table(str(path), names, encoded, others, where)
 
 
-def _check_labels(path: Path, table: Table, label: str | None) -> None:
-    """Refuse NaN and infinity among numbers: these are labels that are missing, not another class."""
-    texts = list(table.others[label]) if label is not None else []
+def _identifiers(table: Table, name: str, *, label: bool) -> NDArray[Any]:
+    texts, what = list(table.others[name]), f"the values of column {name!r}"
     try:
-        numbers = np.array([number(text) for text in texts])
-    except ValueError:
-        return
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        raise DataError(f"{path}: {table.where(row)}, column {label!r}: {texts[row]!r} is no class")
-
-
-def _identifiers(path: Path, texts: Cells, name: str, *, labels: bool) -> NDArray[Any]:
-    try:
-        return (labels_of_texts if labels else as_identifiers)(list(texts), f"the values of column {name!r}")
+        return labels_of_texts(texts, what, table.where) if label else as_identifiers(texts, what)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise DataError(f"{table.source}: {error}") from None

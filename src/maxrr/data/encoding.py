@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
-from maxrr.data.numbers import FILLED, TRUTHS, Cells, Misfit, numbers_of, text_of
+from maxrr.data.labels import class_name
+from maxrr.data.numbers import FILLED, Cells, Misfit, numbers_of, plain, text_of
 from maxrr.errors import DataError
 from maxrr.files import read_regular
 from maxrr.files.strict_json import parse_json
@@ -33,7 +34,7 @@ class Categories:
     ----------
     values : sequence of str or int
         All categories that there are. 1, 1.0, "1" and "1.0" are the same one, and so are True and "true": which of them
-        a table has depends on the program that wrote it.
+        a table has depends on the program that wrote it. Blanks around a text do not matter.
     other : bool
         Whether one more input says that a value is none of these. Without it such a value is an error.
     missing : bool
@@ -52,9 +53,8 @@ class Categories:
     def __post_init__(self) -> None:
         if isinstance(self.values, str) or not all(isinstance(each, (str, int)) for each in self.values):
             raise DataError(f"categories are a list of texts or whole numbers, not {self.values!r:.80}")
-        texts = [text_of(each) for each in self.values]
-        if len(set(texts)) < len(texts) or not texts:
-            raise DataError(f"categories must be different, and at least one, not {texts!r:.80}")
+        if len({category_of(each) for each in self.values}) < len(self.values) or not self.values:
+            raise DataError(f"categories must be different, and at least one, not {list(self.values)!r:.80}")
         check_flags(other=self.other, missing=self.missing)
         object.__setattr__(self, "values", tuple(self.values))
 
@@ -87,9 +87,8 @@ class Categories:
         (records, inputs) array of float64
             A single 1 in each row.
         """
-        places = {text_of(each): place for place, each in enumerate(self.values)}
+        places = {category_of(each): place for place, each in enumerate(self.values)}
         other, missing = len(places), len(places) + self.other
-        places |= {each: place for text, place in places.items() for each in TRUTHS.get(text, ()) if each not in places}
         found = np.zeros((len(cells), missing + self.missing))
         for row, cell in enumerate(cells):
             if is_missing(cell):
@@ -97,7 +96,7 @@ class Categories:
                     raise Misfit(row, "there is no value: declare that this is an input of its own", MISSING)
                 found[row, missing] = 1.0
                 continue
-            place = places.get(text_of(cell), other)
+            place = places.get(category_of(cell), other)
             if place == other and not self.other:
                 raise Misfit(
                     row,
@@ -176,7 +175,8 @@ class Number:
         if missing.any() and self.fill is None:
             raise Misfit(int(missing.argmax()), "there is no value: declare what stands for it", FILLED)
         filled = np.where(missing, 0.0 if self.fill is None else self.fill, numbers)
-        scaled = (filled - self.mean) / self.width
+        with np.errstate(over="ignore"):  # what does not fit is infinite, and refused as an input
+            scaled = (filled - self.mean) / self.width
         return np.stack([scaled, missing], axis=1) if self.indicator else scaled[:, None]
 
 
@@ -346,8 +346,17 @@ class Encoding:
         return tuple(found), np.concatenate(blocks, axis=1)
 
 
+def category_of(cell: Any) -> str:
+    """One text for a category that programs write in several ways.
+
+    >>> [category_of(cell) for cell in (1, "1.0", True, "true", " de ")]
+    ['1', '1', 'True', 'True', 'de']
+    """
+    return class_name(str(cell).strip())
+
+
 def is_finite(given: Any) -> bool:
-    return not isinstance(given, bool) and isinstance(given, (int, float)) and math.isfinite(given)
+    return not isinstance(given, bool) and isinstance(given, (int, float)) and math.isfinite(plain(given))
 
 
 def check_flags(**flags: Any) -> None:

@@ -100,7 +100,8 @@ def part_of_frame(
         drop=wanted.drop,
     )  # fmt: skip
     others = {
-        name: identifiers_of_cells(cells, labels=name == wanted.label) for name, cells in table.others.items()
+        name: identifiers_of_cells(cells, f"{source}: the values of column {name!r}", labels=name == wanted.label)
+        for name, cells in table.others.items() if name != wanted.weight
     }  # fmt: skip
     if wanted.weight is not None:
         others[wanted.weight] = weights_in(table, wanted.weight)

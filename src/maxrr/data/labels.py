@@ -1,5 +1,7 @@
 """Labels and ids as sources write them, turned into class indices and into integers or strings."""
 
+import math
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -7,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import as_array, check_identifiers, some
-from maxrr.data.numbers import TRUTHS, Cells, text_of
+from maxrr.data.checks import as_array, check_blanks, check_identifiers, some
+from maxrr.data.numbers import TRUTHS, Cells, number, text_of
 from maxrr.errors import DataError
 
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
@@ -27,18 +29,32 @@ def as_identifiers(texts: list[str], what: str = "ids") -> NDArray[Any]:
     return numbers if list(map(str, numbers.tolist())) == texts else check_identifiers(texts, what)
 
 
-def labels_of_texts(texts: list[str], what: str = "labels") -> NDArray[Any]:
+def labels_of_texts(
+    texts: list[str], what: str = "labels", where: Callable[[int], str] = "row {}".format
+) -> NDArray[Any]:  # fmt: skip
     """Labels as a file of text has them: whole numbers are integers, also 1.0, and true and false are booleans.
 
-    So they are the labels that the same table has in a frame, where columns have types. 007 stays a text.
+    So they are the labels that the same table has in a frame, where columns have types. 007 stays a text. NaN and
+    infinity among numbers are labels that are missing, not another class, and a `DataError`.
 
     >>> labels_of_texts(["1.0", "0.0"]), labels_of_texts(["true", "false"]), labels_of_texts(["1", "0.5"])
     (array([1, 0]), array([ True, False]), array(['1', '0.5'], dtype='<U3'))
     """
     if texts and all(text in TRUTHS for text in texts):
         return np.array([text.lower() == "true" for text in texts])
+    infinite = next((row for row, each in enumerate(_numbers_in(texts)) if not math.isfinite(each)), None)
+    if infinite is not None:
+        raise DataError(f"{where(infinite)} has {texts[infinite]!r} among {what}, which is no class")
     whole = as_identifiers([text_of(text) for text in texts], what)
     return whole if whole.dtype.kind == "i" else as_identifiers(texts, what)
+
+
+def _numbers_in(texts: list[str]) -> list[float]:
+    """The numbers, if all texts are some."""
+    try:
+        return [number(text) for text in texts]
+    except ValueError:
+        return []
 
 
 def class_name(text: str) -> str:
@@ -50,13 +66,14 @@ def class_name(text: str) -> str:
     return TRUTHS[text][1] if text in TRUTHS else text_of(text)
 
 
-def identifiers_of_cells(cells: Cells, *, labels: bool = False) -> NDArray[Any]:
+def identifiers_of_cells(cells: Cells, what: str, *, labels: bool = False) -> NDArray[Any]:
     """Labels or ids of a table whose columns have types, as the same table has them in a file of text.
 
     Decimals without fraction digits are integers (of labels also 1.00), and days are texts: 2024-12-31. What is neither
-    stays as it is; others look at it.
+    stays as it is; others look at it. Texts with blanks around them are a `DataError`.
     """
     array = as_array(cells)
+    check_blanks(array, what)
     if array.dtype == np.dtype("datetime64[D]"):
         array = array.astype(object)
     if array.dtype.kind != "O" or array.ndim != 1:

@@ -1,6 +1,7 @@
 """Inputs of a table that look as if they were something else: an id, a weight, a date, a row number."""
 
 import re
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,17 +43,13 @@ def lookalikes(sides: Sequence[Dataset]) -> list[str]:
         kind, advice = _by_name(name) or (("an id", BY_NAME[1][2]) if different else ("", ""))
         if kind:
             said = f"the column {name!r} is an input, and looks like {kind}"
-            found.append(f"{said}: {advice.format(name=_in_shell(name))}")
+            found.append(f"{said}: {advice.format(name=shlex.quote(name))}")
     return found
 
 
 def _by_name(name: str) -> tuple[str, str] | None:
     plain = CAMEL.sub("_", name).lower().strip()
     return next(((kind, advice) for pattern, kind, advice in BY_NAME if pattern.fullmatch(plain)), None)
-
-
-def _in_shell(name: str) -> str:
-    return name if re.fullmatch(r"[\w.-]+", name) else f'"{name}"'
 
 
 def _distinct(sides: Sequence[Dataset]) -> NDArray[np.bool_]:

@@ -48,7 +48,10 @@ def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
         found: dict[str, Any] = {}
         for name, cells in csv_file.texts_in(meta, wanted.others, wanted.check).items():
             read = labels_of_texts if name == wanted.label else as_identifiers
-            found[name] = cells if name == wanted.weight else read(cells, f"{meta}: the values of {name!r}")
+            try:
+                found[name] = cells if name == wanted.weight else read(cells, f"the values of column {name!r}")
+            except DataError as error:
+                raise DataError(f"{meta}: {error}") from None
     elif meta.suffix == ".parquet":
         frame = parquet.frame_in(meta)
         header = names_of(frame)
@@ -56,10 +59,10 @@ def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
             wanted.check(header)
         except DataError as error:
             raise type(error)(f"{meta}: {error}") from None
-        found = {
-            name: identifiers_of_cells(cells_of(frame, name), labels=name == wanted.label)
-            for name in wanted.others if name in header
-        }  # fmt: skip
+        found = {name: cells_of(frame, name) for name in wanted.others if name in header}
+        for name in found.keys() - {wanted.weight}:
+            what = f"{meta}: the values of column {name!r}"
+            found[name] = identifiers_of_cells(found[name], what, labels=name == wanted.label)
     else:
         raise DataError(f"{meta}: cannot be read as a table of records: give a .csv or .parquet file")
     if wanted.weight in found:

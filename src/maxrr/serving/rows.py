@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
 from maxrr.data.frames import names_of, table_of
 from maxrr.errors import DataError
@@ -33,8 +34,16 @@ def are_named(given: Any) -> bool:
     return isinstance(given, Mapping) or hasattr(given, "columns")
 
 
+def are_inputs(given: Any, inputs: Sequence[str]) -> bool:
+    """Whether a frame has just these columns, in this order."""
+    columns = getattr(given, "columns", None)
+    return columns is not None and tuple(columns) == tuple(inputs)
+
+
 def encoded(given: Any, inputs: Sequence[str], encoding: Encoding, kind: np.dtype[Any]) -> NDArray[Any]:
     """The inputs of records that come with the names of their columns, in any order."""
+    if isinstance(given, Dataset):
+        raise DataError("the records are a Dataset, whose inputs are encoded already: bring these, records.inputs")
     if isinstance(given, (list, tuple, Mapping)):
         rows = of_one_dictionary(given) if isinstance(given, Mapping) else of_dictionaries(given)
         header: Sequence[str] = list(rows.cells)
@@ -46,7 +55,7 @@ def encoded(given: Any, inputs: Sequence[str], encoding: Encoding, kind: np.dtyp
 
 def of_one_dictionary(given: Mapping[str, Any]) -> Rows:
     """One record, if its values are single ones, or a list of values for each column."""
-    single = [name for name, value in given.items() if np.ndim(value) == 0]
+    single = [name for name, value in given.items() if not isinstance(value, (list, tuple)) and np.ndim(value) == 0]
     if len(single) == len(given):
         return of_dictionaries([given])
     counts = {name: len(value) for name, value in given.items() if name not in single}

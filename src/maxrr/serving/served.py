@@ -44,20 +44,29 @@ class Loaded:
     def taken(self, X: Any) -> NDArray[Any]:
         """Records as the model takes them; what it was not fitted for is refused."""
         if self.kind.names is None:
-            if self.columns is not None and tuple(getattr(X, "columns", ())) != self.columns:
-                from maxrr.serving.rows import are_named, encoded
+            if self.columns is not None and not isinstance(X, np.ndarray):
+                from maxrr.serving.rows import are_inputs, are_named, encoded
 
-                X = encoded(X, self.columns, self.declared(), self.kind) if are_named(X) else X
-            return np.ascontiguousarray(converted(np.asarray(X), self.kind, self.shape, self.computing.precision))
+                if are_named(X) and not (self.encoding is None and are_inputs(X, self.columns)):
+                    X = encoded(X, self.columns, self.declared(), self.kind)
+            return np.ascontiguousarray(converted(as_array(X), self.kind, self.shape, self.computing.precision))
         from maxrr.data.fields import are_several, described, fields_of, packed
 
-        array = packed(X) if are_several(X) else np.asarray(X)
+        array = packed(X) if are_several(X) else as_array(X)
         if set(array.dtype.names or ()) != set(self.kind.names):
             raise DataError(f"the model takes several inputs, {described(self.kind, ())}: bring a dictionary of these")
         return packed({
             name: converted(array[name], kind, shape, self.computing.precision, f" {name!r}")
             for name, (kind, shape) in fields_of(self.kind).items()
         })  # fmt: skip
+
+
+def as_array(records: Any) -> NDArray[Any]:
+    """What NumPy makes of records."""
+    try:
+        return np.asarray(records)
+    except ValueError:
+        raise DataError("the records have different shapes: bring an array with one row per record") from None
 
 
 def converted(
@@ -132,7 +141,8 @@ class Served:
         X : array, dict, list of dict, or frame
             Records of the kind that the model was fitted on, one per row. Of a model of a table with named columns,
             also rows with these names, in any order: one dictionary, a list of them, or a frame of pandas or polars.
-            Their values are encoded as at the fit, if the export carries the encoding.
+            Their values are encoded as at the fit, if the export carries the encoding; what is encoded already has to
+            come as an array.
 
         Returns
         -------
