@@ -1,6 +1,7 @@
 """Tables in the shell: Parquet files, declared encodings, weights, and people whose records are for testing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,34 @@ def test_people_of_both_kinds(shell: Shell, fitted: Path) -> None:
     ended = shell("plan", fitted, *both, "--subject", "nobody", code=3)
     assert "no record is about 'nobody'" in ended.err
     assert TESTED[0] not in ended.err
+
+
+def test_nobody_is_called_unknown_while_the_source_is_not_at_hand(shell: Shell, fitted: Path, table: Path) -> None:
+    away = table.rename(table.with_name("away.parquet"))
+    try:
+        for command in (("plan",), ("unlearn", "--yes")):
+            ended = shell(command[0], fitted, "--subject", TESTED[0], *command[1:], code=1)
+            said = " ".join(ended.err.split())
+            assert "no record is about" not in said
+            assert f"about '{TESTED[0]}', and whether records for testing are about them cannot be told" in said
+            assert f"came from {table}, and nothing is there" in said
+        shell("plan", fitted, "--subject", LEARNED[1], "--policy", "retrain")  # of whom all records are learned
+        for command in (("plan",), ("unlearn", "--yes")):
+            moved = shell(command[0], fitted, "--subject", TESTED[0], "--source", away, *command[1:], "--json").json
+            assert moved["test_records"] == 3
+    finally:
+        away.rename(table)
+
+
+def test_somebody_forgotten_before_stops_a_request_for_others(shell: Shell, fitted: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(fitted, tmp_path / "ws"))
+    again, other = LEARNED[2:4]
+    shell("unlearn", folder, "--subject", again, "--policy", "keep-extractor", "--yes")
+    both = ("--subject", again, "--subject", other, "--policy", "keep-extractor", "--yes")
+    said = " ".join(shell("unlearn", folder, *both, code=3).err.split())
+    assert f"'{again}' was forgotten on 20" in said
+    assert "Nothing else of the request is done: leave them out" in said
+    shell("unlearn", folder, "--subject", other, "--policy", "keep-extractor", "--yes")
 
 
 def test_a_person_on_both_sides(shell: Shell, table: Path, tmp_path: Path) -> None:
