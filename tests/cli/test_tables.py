@@ -108,6 +108,29 @@ def test_somebody_forgotten_before_stops_a_request_for_others(shell: Shell, fitt
     shell("unlearn", folder, "--subject", other, "--policy", "keep-extractor", "--yes")
 
 
+def test_people_who_come_in_by_being_added(shell: Shell, fitted: Path, table: Path, tmp_path: Path) -> None:
+    """Those who were forgotten, and those whose other records are for testing."""
+    folder = Path(shutil.copytree(fitted, tmp_path / "ws"))
+    gone, tested = LEARNED[4], TESTED[1]
+    shell("unlearn", folder, "--subject", gone, "--policy", "keep-extractor", "--yes")
+    rows = FRAME.filter(pl.col("person").is_in([gone, tested, LEARNED[5]]))
+    rows.with_columns(visit="w" + pl.col("visit"), age=pl.col("age") + 0.001).write_parquet(tmp_path / "more.parquet")
+    more = (folder, tmp_path / "more.parquet")
+    assert "about 1 person forgotten here before: they come in" in " ".join(shell("add", *more, "--plan").err.split())
+    assert shell("add", *more, "--plan", "--json").json["forgotten_people"] == 1
+    assert "about 1 person forgotten here" in " ".join(shell("add", *more, "--yes").err.split())
+    refitted = shell("refit", folder)
+    said = "records about 1 person were added whose other records are for testing"
+    assert said in " ".join(refitted.err.split())
+    # A fit takes the source that it is given, and nothing else.
+    (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
+    options = (*OPTIONS, "--encoding", tmp_path / "encoding.json", "--skip-forgotten", "--epochs", 1, "--out", folder)
+    again = " ".join(shell("fit", table, *options).err.split())
+    assert "9 records are no longer in the workspace, for fit takes the given source alone" in again
+    assert f"What was added came from {more[1]}" in again
+    assert "no longer" not in shell("fit", table, *options).err
+
+
 def test_a_person_on_both_sides(shell: Shell, table: Path, tmp_path: Path) -> None:
     (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
     Shell()(
