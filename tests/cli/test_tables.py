@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 from tests.cli.shell import Shell
 
+from maxrr import MaxRR
 from maxrr.cli.workspaces import options_for
-from maxrr.data import Encoding
+from maxrr.data import Encoding, load
 from maxrr.data.train_test import is_test
+from maxrr.workspace import Workspace
 
 ROWS = range(90)
 PEOPLE = [f"p{row // 3}" for row in ROWS]
@@ -194,3 +196,23 @@ def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Pa
     rows = FRAME.select("country", "age").to_dicts()
     found = [served.classes[best] for best in served.predict_proba(rows).argmax(axis=1)]
     assert found == [answer["class"] for answer in answers]
+
+
+def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its_table_is_read(
+    shell: Shell, table: Path, tmp_path: Path
+) -> None:
+    """What it can tell, the shell goes by."""
+    how = {"label": "state", "id": "visit", "subject": "person", "weight": "counts"}
+    encoding = Encoding.from_json(json.dumps(DECLARED))
+    records, _ = load(table, **how, encoding=encoding)  # type: ignore[arg-type]
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records) as workspace:
+        workspace.unlearn(records.ids[0])
+    replay = ("replay", tmp_path / "ws", 1, "--source", table)
+    for ended in (shell(*replay, code=1), shell(*replay, "--label", "state", code=2)):
+        said = " ".join(ended.err.split())
+        assert "was made in Python, and not told how its records are read" in said
+        assert "workspace.replay(receipt, records)" in said
+    source = how | {"encoding": encoding.to_json(), "split_by": "subject"}
+    with Workspace.create(tmp_path / "told", MaxRR.on_features(), records, source=source) as workspace:
+        workspace.unlearn(records.ids[0])
+    assert shell("replay", tmp_path / "told", 1, "--source", table, "--json").json["outcome"] == "identical"
