@@ -353,8 +353,8 @@ def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
     names = dict.fromkeys(each.get("name", "a source without a name") for each in workspace.sources[1:])
     return (
         f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} no longer in the workspace, for fit takes the given "
-        f"source alone. What was added came from {', '.join(names)}: bring it again with maxrr add. To fit on "
-        "everything that is here, there is maxrr refit"
+        f"source alone. What was added came from {', '.join(names)}: bring it again with maxrr add, and then "
+        "use maxrr refit, which fits on everything that is here"
     )
 
 
