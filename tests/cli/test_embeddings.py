@@ -51,6 +51,9 @@ def test_added_embeddings_have_a_table_of_their_own(days):
     ended = Shell()("add", days / "ws", days / "tuesday.npy", "--yes", code=2)
     assert "name the table that says what its rows are, --meta FILE" in " ".join(ended.err.split())
     Shell()("add", days / "ws", days / "tuesday.npy", "--meta", days / "tuesday.csv", "--yes")
+    status = Shell()("status", days / "ws").out
+    assert "the heads have them, and there is no extractor" in " ".join(status.split())
+    assert "chooses the core anew" not in status
 
 
 @pytest.mark.usefixtures("here")

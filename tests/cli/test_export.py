@@ -70,3 +70,12 @@ def test_a_folder_with_other_things_is_left_alone(shell: Shell, digits: Path, tm
     assert "thesis.txt" in shell("export", digits, "--serving", tmp_path / "mine", code=1).err
     assert "is in the workspace" in shell("export", digits, "--serving", digits / "model", code=1).err
     assert shell("status", digits, "--json").json["exports"] == []
+
+
+def test_a_copy_of_the_same_numbers_is_not_called_another_model(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    shell("export", digits, "--serving", tmp_path / "model", "--form", "torch")
+    receipt = shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes", "--json").json
+    assert receipt["guarantee"] == "exact-untouched"
+    told = " ".join(shell("status", digits).out.split())
+    assert "are of another state: records were forgotten, added or replaced since" in told
+    assert "though its numbers may be the same" in told

@@ -1,6 +1,7 @@
 """Tables in the shell: Parquet files, declared encodings, weights, and people whose records are for testing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,11 @@ import polars as pl
 import pytest
 from tests.cli.shell import Shell
 
+from maxrr import MaxRR
 from maxrr.cli.workspaces import options_for
-from maxrr.data import Encoding
+from maxrr.data import Encoding, load
 from maxrr.data.train_test import is_test
+from maxrr.workspace import Workspace
 
 ROWS = range(90)
 PEOPLE = [f"p{row // 3}" for row in ROWS]
@@ -79,6 +82,57 @@ def test_people_of_both_kinds(shell: Shell, fitted: Path) -> None:
     assert TESTED[0] not in ended.err
 
 
+def test_nobody_is_called_unknown_while_the_source_is_not_at_hand(shell: Shell, fitted: Path, table: Path) -> None:
+    away = table.rename(table.with_name("away.parquet"))
+    try:
+        for command in (("plan",), ("unlearn", "--yes")):
+            ended = shell(command[0], fitted, "--subject", TESTED[0], *command[1:], code=1)
+            said = " ".join(ended.err.split())
+            assert "no record is about" not in said
+            assert f"about '{TESTED[0]}', and whether records for testing are about them cannot be told" in said
+            assert f"came from {table}, and nothing is there" in said
+        shell("plan", fitted, "--subject", LEARNED[1], "--policy", "retrain")  # of whom all records are learned
+        for command in (("plan",), ("unlearn", "--yes")):
+            moved = shell(command[0], fitted, "--subject", TESTED[0], "--source", away, *command[1:], "--json").json
+            assert moved["test_records"] == 3
+    finally:
+        away.rename(table)
+
+
+def test_somebody_forgotten_before_stops_a_request_for_others(shell: Shell, fitted: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(fitted, tmp_path / "ws"))
+    again, other = LEARNED[2:4]
+    shell("unlearn", folder, "--subject", again, "--policy", "keep-extractor", "--yes")
+    both = ("--subject", again, "--subject", other, "--policy", "keep-extractor", "--yes")
+    said = " ".join(shell("unlearn", folder, *both, code=3).err.split())
+    assert f"'{again}' was forgotten on 20" in said
+    assert "Nothing else of the request is done: leave them out" in said
+    shell("unlearn", folder, "--subject", other, "--policy", "keep-extractor", "--yes")
+
+
+def test_people_who_come_in_by_being_added(shell: Shell, fitted: Path, table: Path, tmp_path: Path) -> None:
+    """Those who were forgotten, and those whose other records are for testing."""
+    folder = Path(shutil.copytree(fitted, tmp_path / "ws"))
+    gone, tested = LEARNED[4], TESTED[1]
+    shell("unlearn", folder, "--subject", gone, "--policy", "keep-extractor", "--yes")
+    rows = FRAME.filter(pl.col("person").is_in([gone, tested, LEARNED[5]]))
+    rows.with_columns(visit="w" + pl.col("visit"), age=pl.col("age") + 0.001).write_parquet(tmp_path / "more.parquet")
+    more = (folder, tmp_path / "more.parquet")
+    assert "about 1 person forgotten here before: they come in" in " ".join(shell("add", *more, "--plan").err.split())
+    assert shell("add", *more, "--plan", "--json").json["forgotten_people"] == 1
+    assert "about 1 person forgotten here" in " ".join(shell("add", *more, "--yes").err.split())
+    refitted = shell("refit", folder)
+    said = "records about 1 person were added whose other records are for testing"
+    assert said in " ".join(refitted.err.split())
+    # A fit takes the source that it is given, and nothing else.
+    (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
+    options = (*OPTIONS, "--encoding", tmp_path / "encoding.json", "--skip-forgotten", "--epochs", 1, "--out", folder)
+    again = " ".join(shell("fit", table, *options).err.split())
+    assert "9 records are no longer in the workspace, for fit takes the given source alone" in again
+    assert f"What was added came from {more[1]}" in again
+    assert "no longer" not in shell("fit", table, *options).err
+
+
 def test_a_person_on_both_sides(shell: Shell, table: Path, tmp_path: Path) -> None:
     (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
     Shell()(
@@ -142,3 +196,23 @@ def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Pa
     rows = FRAME.select("country", "age").to_dicts()
     found = [served.classes[best] for best in served.predict_proba(rows).argmax(axis=1)]
     assert found == [answer["class"] for answer in answers]
+
+
+def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its_table_is_read(
+    shell: Shell, table: Path, tmp_path: Path
+) -> None:
+    """What it can tell, the shell goes by."""
+    how = {"label": "state", "id": "visit", "subject": "person", "weight": "counts"}
+    encoding = Encoding.from_json(json.dumps(DECLARED))
+    records, _ = load(table, **how, encoding=encoding)  # type: ignore[arg-type]
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records) as workspace:
+        workspace.unlearn(records.ids[0])
+    replay = ("replay", tmp_path / "ws", 1, "--source", table)
+    for ended in (shell(*replay, code=1), shell(*replay, "--label", "state", code=2)):
+        said = " ".join(ended.err.split())
+        assert "was made in Python, and not told how its records are read" in said
+        assert "workspace.replay(receipt, records)" in said
+    source = how | {"encoding": encoding.to_json(), "split_by": "subject"}
+    with Workspace.create(tmp_path / "told", MaxRR.on_features(), records, source=source) as workspace:
+        workspace.unlearn(records.ids[0])
+    assert shell("replay", tmp_path / "told", 1, "--source", table, "--json").json["outcome"] == "identical"

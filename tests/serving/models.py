@@ -19,6 +19,11 @@ def own():
     return nn.Sequential(nn.Linear(5, 9), nn.BatchNorm1d(9), nn.Tanh(), nn.Linear(9, 3))
 
 
+def sized(shape, classes):
+    """The same for records of any shape."""
+    return nn.Sequential(nn.Linear(*shape, 9), nn.Tanh(), nn.Linear(9, classes))
+
+
 @functools.cache
 def fitted(name):
     """A model by what is special about it."""

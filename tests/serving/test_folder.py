@@ -13,7 +13,7 @@ import onnx
 import pytest
 import torch
 from sklearn.base import clone
-from tests.serving.models import CORE, fitted, own, some_records
+from tests.serving.models import CORE, fitted, own, sized, some_records
 from tests.several_inputs import Text, texts
 from tests.unlearning.problems import fresh, table
 from tests.workspace.problems import needles
@@ -131,6 +131,16 @@ def test_records_of_a_near_kind_are_taken(exported):
     assert np.array_equal(served.predict_proba(records.astype(np.float64)), served.predict_proba(records))
     assert served.predict([[1.0, 2.0, 3.0, 4.0, 5.0]]).shape == (1,)
     assert served.predict(records[::-2]).tolist() == served.predict(records)[::-2].tolist()
+
+
+def test_a_function_that_needs_arguments_is_given_as_it_was_fitted_with(tmp_path):
+    records = table()
+    model = fresh(CORE, records, sized).fit(records)
+    export(model, tmp_path / "model", form="torch")
+    served = load(tmp_path / "model", network=sized)
+    np.testing.assert_allclose(
+        served.decision_function(records.inputs), model.decision_function(records), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_network_of_ones_own_is_given_where_pytorch_computes_it(exported):

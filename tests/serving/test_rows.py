@@ -12,7 +12,7 @@ from maxrr import MaxRR
 from maxrr.data import Categories, Encoding, Number, from_frame
 from maxrr.errors import DataError
 from maxrr.files.hashes import json_digest
-from maxrr.serving import export, load, snapshot
+from maxrr.serving import export, export_onnx, load, snapshot
 from maxrr.workspace import Workspace
 
 ROWS = [
@@ -107,6 +107,32 @@ def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
     names = np.array(RECORDS.class_names)
     for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
         assert served.predict(ASKED).tolist() == (names[expected] if expected.dtype.kind == "i" else expected).tolist()
+
+
+def test_a_workspace_that_knows_its_encoding_refuses_another(tmp_path):
+    model, source = MaxRR.on_features(), {"encoding": ENCODING.to_json()}
+    other = Encoding(ENCODING.rules | {"age": Number(fill=2.0, indicator=True, width=3.0)})  # of the same columns
+    with Workspace.create(tmp_path / "ws", model, RECORDS, source=source) as workspace:
+        with pytest.raises(ValueError, match="another one than the workspace was fitted with"):
+            export(workspace, tmp_path / "model", encoding=other)
+        export(workspace, tmp_path / "model", encoding=ENCODING)
+
+
+def test_an_export_of_encoded_columns_without_the_encoding_says_so(tmp_path):
+    with pytest.warns(UserWarning, match="has no encoding, and takes inputs such as 'age is missing' as they are"):
+        export(MaxRR.on_features().fit(RECORDS), tmp_path / "model")
+
+
+@pytest.mark.parametrize("given", ["enc.json", {"age": {"fill": 2.0}}])
+def test_an_encoding_that_is_none_is_named(given, tmp_path):
+    with pytest.raises(TypeError, match=r"encoding is a maxrr\.data\.Encoding.* not "):
+        export(MaxRR.on_features().fit(RECORDS), tmp_path / "model", encoding=given)
+
+
+def test_a_path_is_no_model(tmp_path):
+    for way in (export, export_onnx):
+        with pytest.raises(TypeError, match=r"a fitted MaxRR or an open Workspace.*not 'ws'"):
+            way("ws", tmp_path / "model")
 
 
 @pytest.mark.parametrize("other", [{"country": Categories(["de", "es"])}, {"size": Number()}])

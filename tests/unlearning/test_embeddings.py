@@ -57,7 +57,7 @@ def test_a_replay_needs_the_data_and_no_features_in_the_bundle(tmp_path):
     assert len(bundle.features) == 0
     found = replay(receipt, bundle, training.without(IDS[:5]))
     assert (found.outcome, found.made_again) == ("identical", "heads")
-    assert "embeddings that were made elsewhere" in found.not_covered
+    assert "the records were given as features" in found.not_covered
 
 
 @pytest.mark.usefixtures("here")

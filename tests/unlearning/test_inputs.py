@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.unlearning.problems import fresh, pictures, table
 
+from maxrr import MaxRR
 from maxrr.core import HashCore
 
 CORE = HashCore(0.5, key="house")
@@ -28,6 +29,16 @@ def test_pixels_and_floats_are_not_taken_for_each_other():
     with pytest.raises(ValueError, match="floats, which it takes as they are"):
         floats.predict(np.zeros((2, 5), dtype=np.uint8))
     assert floats.predict(table().inputs.astype(np.float64)).shape == (80,)
+
+
+def test_one_record_is_told_from_many():
+    for model, record in ((MaxRR.on_features().fit(table()), table().inputs[0]),
+                          (fresh(CORE, table(), epochs=1).fit(pictures()), pictures().inputs[0])):  # fmt: skip
+        with pytest.raises(
+            ValueError, match=r"this is one record of shape .*: add an axis in front, as in record\[None"
+        ):
+            model.predict(record)
+        assert model.predict(record[None]).shape == (1,)
 
 
 class Frame:

@@ -110,6 +110,10 @@ def test_a_network_that_does_not_take_integers_says_what_to_do():
         fresh(CORE, None, table).fit(inputs["tokens"], labels, ids=ids)
     with pytest.raises(ValueError, match="token ids as int32 or int64"):
         fresh(CORE, None, Seen()).fit(inputs["tokens"].astype(np.float32), labels, ids=ids)
+    small = {"tokens": inputs["tokens"].astype(np.uint8), "mask": inputs["mask"]}
+    for network, given in ((Seen(), small["tokens"]), (Text(), small)):
+        with pytest.raises(ValueError, match=r"uint8 are pixels, .* divided by 255: bring token ids as int32 or int64"):
+            fresh(CORE, None, network).fit(given, labels, ids=ids)
     with pytest.raises(ValueError, match=r"does not take records of mask .* unexpected keyword argument 'words'"):
         fresh(CORE, None, Text()).fit({"words": inputs["tokens"], "mask": inputs["mask"]}, labels, ids=ids)
 

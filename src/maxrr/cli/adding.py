@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -18,6 +18,7 @@ from maxrr.cli.requests import as_json, tell
 from maxrr.cli.run import USAGE, Stop
 from maxrr.cli.unlearn import confirm
 from maxrr.cli.workspaces import (
+    APART,
     check_network,
     check_training,
     lasting_name,
@@ -27,6 +28,10 @@ from maxrr.cli.workspaces import (
     sides,
     word,
 )
+
+if TYPE_CHECKING:
+    from maxrr.data import Dataset
+    from maxrr.workspace import Workspace
 
 UNDONE = "nothing was changed, and no record added"  # what is said to somebody who interrupts
 LabelColumn = Annotated[
@@ -95,9 +100,14 @@ def add(
             notes = found.source | {name: value for name, value in given.items() if value is not None}
             with show.progress() as progress:
                 new, _ = load(source, **options_for(notes, source), whole=True, progress=progress)
-            planned = found.plan_add(found.kind.conform(new), allow_copies=allow_copies)
+            new = found.kind.conform(new)
+            planned = found.plan_add(new, allow_copies=allow_copies)
+            returning = forgotten_people(found, new)
+            if returning:
+                who = "1 person" if returning == 1 else f"{returning:,} people"
+                show.warning(f"among these are new records about {who} forgotten here before: they come in")
             if plan:
-                show.json(as_json(planned)) if json else tell(planned)
+                show.json(as_json(planned) | {"forgotten_people": returning}) if json else tell(planned)
                 return
             confirm(planned, "Add these records?", yes=yes, json=json)
             before, notes["name"] = found.model_hash_, lasting_name(source)
@@ -107,6 +117,27 @@ def add(
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)
+
+
+def forgotten_people(workspace: Workspace, new: Dataset) -> int:
+    """How many people are forgotten, and have records among these that the workspace does not know of."""
+    people = [] if new.subjects is None else set(new.subjects.tolist())
+    return sum(workspace.has_forgotten(person) and not workspace.is_about(person) for person in people)
+
+
+def tell_tested_people(workspace: Workspace, training: Dataset, test: Dataset) -> None:
+    """That records about people on the side of testing were added, where the source has people on one side each."""
+    import numpy as np
+
+    if workspace.source.get("people") != APART or training.subjects is None or test.subjects is None:
+        return
+    both = np.intersect1d(training.subjects[workspace.holds(training.ids)], test.subjects)
+    if len(both):
+        who = "1 person" if len(both) == 1 else f"{len(both):,} people"
+        show.warning(
+            f"records about {who} were added whose other records are for testing: the model learns from them, so that "
+            "the accuracy is not of strangers alone"
+        )
 
 
 def refit(
@@ -134,6 +165,7 @@ def refit(
             started = perf_counter()
             with outcome.work(workspace, UNFITTED, fitted):
                 training, test = sides(found, source, progress)
+                tell_tested_people(found, training, test)
                 found.refit(training, progress=progress)
             outcome.unfinished = found.unfinished
             accuracy = found.score(test) if len(test) else None

@@ -273,9 +273,11 @@ def fit(
                     kind = workspace.kind
                     training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
-                    again = model(workspace.model.core)
+                    again, dropped = model(workspace.model.core), added_and_not_in(training, workspace)
                     with outcome.work(out, UNDONE, fitted):
                         workspace.fit(training, again, allow_copies=allow_copies, source=notes, progress=progress)
+                    if dropped:
+                        show.warning(dropped)
                 outcome.unfinished = workspace.unfinished
                 accuracy = workspace.score(test) if len(test) else None
                 present = workspace.status()
@@ -350,6 +352,24 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
     if len(gone):
         show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")
     return records.without(gone)
+
+
+def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
+    """That records will be gone which are here and not in the new data, where some came from elsewhere by `add`."""
+    import numpy as np
+
+    from maxrr.report.words import count
+
+    held = np.concatenate([workspace.ids_of(str(kind)) for kind in status.Kind])
+    gone = len(np.setdiff1d(held, training.ids))
+    if not gone or len(workspace.sources) == 1:
+        return ""
+    names = dict.fromkeys(each.get("name", "a source without a name") for each in workspace.sources[1:])
+    return (
+        f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} no longer in the workspace, for fit takes the given "
+        f"source alone. What was added came from {', '.join(names)}: bring it again with maxrr add, and then "
+        "use maxrr refit, which fits on everything that is here"
+    )
 
 
 def answer(present: Status, tested: int, accuracy: float | None, seconds: float, json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.cli import show
 from maxrr.cli.requests import Request
-from maxrr.cli.run import Stop
+from maxrr.cli.run import FAILED, Stop, in_words
 from maxrr.cli.workspaces import APART, sides
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ UNKNOWN = (
     "the source is not at hand, so that it is not known whether other records about these people are for testing: "
     "look for them there"
 )
+NOT_TOLD = (
+    "the model has learned from no record about {}, and whether records for testing are about them cannot be told "
+    "without the source"
+)
 
 
 def without_tests(
@@ -31,7 +35,8 @@ def without_tests(
     """The request for what the model learned from, and how many test records are about the same people.
 
     The request is None where all records about them are for testing. The count is None where the source is not at hand;
-    it is looked into only if somebody is unknown to the model, or if people may be on both sides.
+    it is looked into only if somebody is unknown to the model, or if people may be on both sides. Where somebody is
+    unknown and the source is not at hand, nobody can say whether records are about them, and the command ends.
     """
     import numpy as np
 
@@ -39,17 +44,22 @@ def without_tests(
         return request, 0
     wanted = np.unique(request["subjects"])
     learned = np.array([is_known(workspace, subject) for subject in wanted], dtype=bool)
+    gone = ~learned & np.array([workspace.has_forgotten(subject) for subject in wanted.tolist()], dtype=bool)
+    if gone.any():
+        return {"subjects": wanted[learned | gone]}, 0  # which is refused for those who were forgotten
     if learned.all() and workspace.source.get("people") == APART and len(workspace.sources) == 1:
         return request, 0
     try:
         _, test = sides(workspace, sources, progress)
-    except (Stop, ValueError, OSError):
-        return request, None
+    except (Stop, ValueError, OSError) as error:
+        if learned.all():
+            return request, None
+        unknown = ", ".join(map(repr, wanted[~learned][:5].tolist())) + (" …" if (~learned).sum() > 5 else "")
+        raise Stop(FAILED, f"{NOT_TOLD.format(unknown)}: {in_words(error)}. Nothing was done") from None
     people = wanted[:0] if test.subjects is None else test.subjects
-    gone = np.array([workspace.has_forgotten(subject) for subject in wanted.tolist()], dtype=bool)
-    nowhere = ~learned & (gone | ~np.isin(wanted, people))
+    nowhere = ~learned & ~np.isin(wanted, people)
     if nowhere.any():
-        return {"subjects": wanted[nowhere]}, 0  # which is refused for them
+        return {"subjects": wanted[learned | nowhere]}, 0  # which is refused for those who are nowhere
     return {"subjects": wanted[learned]} if learned.any() else None, int(np.isin(people, wanted).sum())
 
 

@@ -28,6 +28,7 @@ from maxrr.cli.options import (
     Wait,
     Weight,
 )
+from maxrr.cli.outcome import present
 from maxrr.cli.receipt import difference, read
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import (
@@ -36,6 +37,7 @@ from maxrr.cli.workspaces import (
     check_training,
     importing_from_here,
     named_network,
+    not_told,
     opened,
     raw_records,
     reading,
@@ -142,6 +144,9 @@ def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | N
         raise Stop(USAGE, f"{workspace} is a file, not a workspace. If it is a bundle, {WITHOUT_WORKSPACE}")
     usual = reading("label", "id", "subject", None, None, None, "subject")
     given = [f"--{name.replace('_', '-')}" for name, value in columns.items() if value != usual[name]]
+    last = present(workspace)
+    if given and last is not None and "label" not in last.source:
+        raise Stop(USAGE, f"{', '.join(given)} cannot be given for a workspace. {not_told(workspace)}")
     if given:
         raise Stop(USAGE, f"a workspace knows itself how its records are read: leave out {', '.join(given)}")
 

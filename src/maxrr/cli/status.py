@@ -146,7 +146,8 @@ def tell_exports(status: Status) -> None:
         for export in old
     ]
     caption = (
-        f"These copies are not the model that is here. Export again (`maxrr export {show.near(status.folder)} …`), "
+        f"These copies are of another state: records were forgotten, added or replaced since, or the model was fitted "
+        f"again, though its numbers may be the same. Export again (`maxrr export {show.near(status.folder)} …`), "
         "bring the new ones to where the old ones are used, and then publish the list that `maxrr revocations` makes."
     )
     show.table(("out of date", "kind", "made (UTC)", "knows what was forgotten"), rows, caption=caption)

@@ -50,6 +50,7 @@ def plan(
     subject: Subjects = None,
     policy: CorePolicy = Policy.REFUSE,
     refit: HeadRefit = Refit.RETAINED,
+    source: Source = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -65,7 +66,7 @@ def plan(
     """
     check_one_kind(ids, ids_file, subject)
     with opened(workspace, wait, read_only=True) as found, show.progress() as progress:
-        request, tested = without_tests(found, request_of(found, ids, ids_file, subject), None, progress)
+        request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
         plan = None if request is None else planned(found, request, policy, refit)
     if plan is None:
         tell_alone(tested, json=json)

@@ -184,16 +184,28 @@ def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progres
     Of what was fitted these are set aside by its source; what was added is for training, all of it.
     """
     from maxrr.data import load
+    from maxrr.errors import DataError
 
     notes = moved_sources(workspace, sources) if sources else known_sources(workspace)
     places = [(note["name"], options_for(note, note["name"])) for note in notes]
     (first, options), *others = places
-    training, test = load(first, **options, progress=progress)
+    try:
+        training, test = load(first, **options, progress=progress)
+    except DataError as error:
+        raise error if "label" in workspace.source else Stop(FAILED, f"{error}. {not_told(workspace.folder)}") from None
     added = [load(name, **options, whole=True, progress=progress)[0] for name, options in others]
     kind = workspace.kind
     test = kind.conform(test)
     seen = test.ids[workspace.holds(test.ids) | workspace.forgotten(test.ids)]  # added from elsewhere
     return kind.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
+
+
+def not_told(folder: Path) -> str:
+    """What to do about a workspace that was not told how its records are read from a table."""
+    return (
+        f"{folder} was made in Python, and not told how its records are read (source=…): do this in Python, too, with "
+        "the records that you bring, as in workspace.replay(receipt, records) and workspace.unlearn(…, records=records)"
+    )
 
 
 def moved_sources(workspace: Workspace, names: Sequence[str]) -> list[dict[str, str]]:

@@ -28,8 +28,8 @@ PRETRAINED = (
     "no part in its training"
 )
 EMBEDDINGS = (
-    "no record is core: the records are embeddings that were made elsewhere, on the word of whoever made them that "
-    "these records had no part in training what made them"
+    "no record is core: the records were given as features, on the word of whoever gave them that these records had no "
+    "part in training whatever made them"
 )
 SEEN = (
     "the core is the records that the extractor was trained on elsewhere, on the word of whoever gave it that no "

@@ -47,10 +47,14 @@ def kind_of(dataset: Dataset) -> str:
 
 def hint(dataset: Dataset, error: Exception) -> str:
     """What may help where a network does not take the records."""
-    if isinstance(error, RuntimeError) and any(part.dtype.kind in "ib" for _, part in parts_of(dataset.inputs)):
-        return ". Integers and booleans reach a network as they are: convert the numbers of a table to float32"
+    kinds = [part.dtype for _, part in parts_of(dataset.inputs)]
     if "indices" in str(error):  # of an embedding
-        return ". Bring token ids as int32 or int64; in an .npz file, by the name of the argument, as in X.tokens"
+        bytes_ = (
+            "Numbers in uint8 are pixels, and reach a network divided by 255: bring" if np.uint8 in kinds else "Bring"
+        )
+        return f". {bytes_} token ids as int32 or int64; in an .npz file, by the name of the argument, as in X.tokens"
+    if isinstance(error, RuntimeError) and any(kind.kind in "ib" for kind in kinds):
+        return ". Integers and booleans reach a network as they are: convert the numbers of a table to float32"
     return ""
 
 

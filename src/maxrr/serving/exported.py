@@ -55,6 +55,11 @@ class Origin:
     @classmethod
     def of(cls, source: MaxRR | Workspace, training: Dataset | None) -> "Origin":
         """The present state. `training` are the raw records, where a workspace needs them for its probabilities."""
+        if not isinstance(source, MaxRR | Workspace):
+            raise TypeError(
+                "what is exported is a fitted MaxRR or an open Workspace, as of Workspace.open('ws'), "
+                f"not {source!r:.60}"
+            )
         workspace = source if isinstance(source, Workspace) else None
         if isinstance(source, Workspace):
             model = source.model if training is None else source.model_with(training)

@@ -1,5 +1,7 @@
 """Write a model into a folder that `load` reads: without a record, and compared with the model before."""
 
+import re
+import warnings
 from pathlib import Path
 
 import safetensors.numpy
@@ -16,6 +18,8 @@ from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.facts import network_facts
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
+
+ENCODED = re.compile("=| is (other|missing)$")  # in what an encoding calls the inputs that it makes of a column
 
 
 def export(
@@ -44,7 +48,8 @@ def export(
         The raw records that the model was fitted on, for a workspace that `needs_records`.
     encoding : Encoding, optional
         How the columns of a table became the inputs that the model was fitted on. The export carries it, so that it can
-        be asked about rows with the table's own columns. A workspace that `maxrr fit` made knows it itself.
+        be asked about rows with the table's own columns. A workspace that `maxrr fit` made knows it itself, and refuses
+        another. Elsewhere it is your word: its columns are compared with those of the model, its numbers with nothing.
 
     Returns
     -------
@@ -61,9 +66,15 @@ def export(
     origin = Origin.of(model, training)
     fitted = origin.fitted
     chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
-    declared = encoding_of(origin.workspace) if encoding is None else encoding.to_json()
+    declared = declared_for(origin.workspace, encoding)
     if declared is not None:
         folders.check_encoding(declared, fitted.records.columns)
+    elif found := [name for name in fitted.records.columns or () if ENCODED.search(name)]:
+        warnings.warn(
+            f"the export has no encoding, and takes inputs such as {found[0]!r} as they are: to be asked with the "
+            "columns of your table, pass encoding=…",
+            stacklevel=2,
+        )
     content, opset = written(fitted, chosen)
     probes, features = probes_of(fitted, records)
 
@@ -86,6 +97,21 @@ def export(
     name = origin.noted("serving", folder) or folders.new_export()
     size = folders.write(folder, chosen, content, lambda file, sha256: facts(file, sha256, name))
     return Exported(Path(folder), size, chosen, opset, fitted.model_hash, name, len(probes), *differences)
+
+
+def declared_for(workspace: Workspace | None, given: Encoding | None) -> str | None:
+    """The encoding that an export carries: if one is given, that of the fit, where a workspace knows it."""
+    noted = encoding_of(workspace)
+    if given is None:
+        return noted
+    if not isinstance(given, Encoding):
+        raise TypeError(
+            f"encoding is a maxrr.data.Encoding, as in Encoding({{'age': Number(fill=0.0)}}) or "
+            f"Encoding.read('encoding.json'), not {given!r:.60}"
+        )
+    if noted is not None and Encoding.from_json(noted) != given:
+        raise ValueError("the encoding is another one than the workspace was fitted with: leave it out, as it is known")
+    return given.to_json()
 
 
 def encoding_of(workspace: Workspace | None) -> str | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.nets import Environment, Recipe
-from maxrr.nets.naming import NamedNetwork
+from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import Network
 from maxrr.serving.computing import HEADS, Floats, Heads
@@ -49,7 +49,8 @@ def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extract
     found = safetensors.torch.load(content)
     heads = Heads.from_arrays({name: found[name].numpy() for name in HEADS if name in found}, len(facts.classes))
     weights = {name.removeprefix(EXTRACTOR): found[name] for name in found if name.startswith(EXTRACTOR)}
-    made = network if network is not None else named(facts.network)
+    given = as_recorded(network, recorded(facts.network))
+    made = named(facts.network) if given is None else given
     blueprint = Blueprint(
         made, facts.frozen, 0, Recipe(), 1.0, "cpu", 1, Environment.here(torch.device("cpu"), 1)
     )  # fmt: skip
@@ -58,9 +59,15 @@ def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extract
 
 def named(network: Mapping[str, Any] | None) -> NamedNetwork:
     """The network that a folder names, if this library defines it."""
+    found = recorded(network)
+    if found is not None and found.our_own:
+        return found
     which = "" if network is None else f", which {network.get('maker')} makes"
-    if network is not None and network.keys() == {"maker", "arguments"} and isinstance(network["maker"], str):
-        found = NamedNetwork(network["maker"], tuple(network["arguments"]))
-        if found.our_own:
-            return found
     raise ValueError(f"the model needs your own network{which}: give it as network=…")
+
+
+def recorded(network: Mapping[str, Any] | None) -> NamedNetwork | None:
+    """The function that a folder names, with what it was called with; nothing of it is run here."""
+    if network is None or network.keys() != {"maker", "arguments"} or not isinstance(network["maker"], str):
+        return None
+    return NamedNetwork(network["maker"], tuple(network["arguments"]))

@@ -50,7 +50,7 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     without = [person for person in people.tolist() if person not in known]
     gone = {person: fitted.people.get(subject_hmac(fitted.key, person)) for person in without}
     said = [
-        f"no record is about {person!r}"
+        f"no record is about {person!r} (records for testing are in no model)"
         if then is None
         else f"{person!r} was forgotten on {then.time[:10]} ({answered(then)})"
         for person, then in gone.items()

@@ -71,6 +71,8 @@ def difference(found: Sequence[str], known: Sequence[str]) -> str:
 def as_fitted(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDArray[Any]:
     """An input of the model's shape and kind. Floats stay as they are, of either length."""
     if part.shape[1:] != shape:
+        if part.shape == shape:
+            raise DataError(f"this is one record{name} of shape {shape}: add an axis in front, as in record[None]")
         raise DataError(f"the records{name} have shape {part.shape[1:]}, but the model was fitted on {shape}")
     if word(part.dtype) != word(kind):
         raise DataError(

@@ -408,10 +408,10 @@ def why_not(
     """Why a request is not carried out, and what could be asked for instead; None if it is carried out."""
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
-        return (
-            f"no record has id {some}: check the ids (records for testing are in no model); nothing else of the "
-            "request is done either"
-        ), []
+        own = "strings" if fitted.records.ids.dtype.kind == "U" else "integers"
+        other = isinstance(request.unknown[0], str) != (own == "strings")
+        check = f"the ids of this model are {own}" if other else "check the ids (records for testing are in no model)"
+        return f"no record has id {some}: {check}; nothing else of the request is done either", []
     if not len(request.rows) and not request.already_forgotten and not request.adds:
         return "the request names no records", []
     names = [fitted.records.class_names[label] for label in found.labels_left]

@@ -83,6 +83,8 @@ class Status:
         of its name where it has no records any more.
     weighted_records : bool
         Whether each record has a weight of its own.
+    embeddings : bool
+        Whether the records are features already, so that there is no extractor.
     """
 
     folder: str
@@ -113,6 +115,7 @@ class Status:
     bytes: int
     class_weight: dict[str, float] = field(default_factory=dict)
     weighted_records: bool = False
+    embeddings: bool = False
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -164,7 +167,10 @@ class Status:
         """How far the core has aged: what the extractor has not seen."""
         late, waiting, command = self.added_since_fit, self.waiting_for_fit, f"maxrr refit {self.folder}"
         share = plain_text.percent(late / self.records, 1)
-        said = f"{plain_text.count(late, 'record')}, {share} of all: the extractor has seen none of them"
+        said = f"{plain_text.count(late, 'record')}, {share} of all"
+        if self.embeddings:
+            return f"{said}: the heads have them, and there is no extractor that would have to see them"
+        said += ": the extractor has seen none of them"
         if not waiting:
             return f"{said}; `{command}` chooses the core anew"
         return f"{said}; {waiting:,} {'becomes' if waiting == 1 else 'become'} core by `{command}`"
@@ -352,6 +358,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
         class_weight=dict(facts["blueprint"].get("class_weight", {})),
         weighted_records=found.rows.layout.weights is not None,
+        embeddings=(facts["network"] or {}).get("maker") == "maxrr.nets:NoNetwork",
     )  # fmt: skip
 
 
