@@ -332,7 +332,7 @@ class Workspace:
             people = {person: gone._replace(number=0) for person, gone in own.people.items()}
             fresh._state = replace(own, receipts=(), people=people)
         known = np.arange(len(records.class_names)) if labels is None else labels
-        fresh._fit(records, known, allow_copies, self._store.ranking(), progress)
+        fresh._fit(records, known, allow_copies, self._store.ranking(), progress, again=labels is not None)
         after = fresh._fitted
         sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
         code = self._network, self._train
