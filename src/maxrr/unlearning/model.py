@@ -358,8 +358,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit again on the records that the model has, those that were added among them.
 
         The core is chosen anew, and the extractor trained on it: records that waited for this become core. What was
-        forgotten stays so, and the receipts stay. A network of this library that is trained here gets an output for
-        each class.
+        forgotten stays so, and the receipts stay. A network that is trained here gets an output for each class, if
+        it is of this library, or made by a function that is given the shape and the number of classes of the records.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             fitted, network = self._fitted, self.network
-            self.network = grown(network, self.core, len(fitted.records.present))
+            self.network = grown(network, self.core, fitted.records)
             try:
                 return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress, again=True)
             except BaseException:

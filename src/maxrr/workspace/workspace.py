@@ -301,7 +301,7 @@ class Workspace:
         """
         with self._writing(), self._at_hand(records) as fitted:
             model = clone(self._model)
-            model.network = grown(model.network, model.core, len(fitted.records.present))
+            model.network = grown(model.network, model.core, fitted.records)
             return self._fit(fitted.records.retained(), fitted.labels, model, None, None, progress)
 
     def _fit(
