@@ -38,7 +38,7 @@ from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.bundles import Bundle, check_added
+from maxrr.unlearning.bundles import Bundle, check_parts
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.outcomes import Outcome
@@ -235,7 +235,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
     stored = 0 if bundle.blueprint.embeddings else len(bundle.fitted_on)
     if len(bundle.features) != stored or not np.isin(bundle.fitted_on, dataset.ids).all():
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
-    check_added(bundle)
+    check_parts(bundle)
     home = (
         type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
     )
