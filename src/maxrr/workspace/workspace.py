@@ -173,7 +173,8 @@ class Workspace:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            The folder is not a workspace, is in use, or a file is not as it was written.
+            The folder is not a workspace, is in use, or a file is not as it was written; or it was fitted with another
+            network than the one given, or without a training function.
 
         Warns
         -----
@@ -187,6 +188,8 @@ class Workspace:
         try:
             workspace._store.open()
             workspace._load()
+            if train is not None and not isinstance(workspace._fitted.blueprint.recipe, OwnTraining):
+                raise WorkspaceError("the workspace was fitted without a training function: open it without train")
             workspace._store.look_back()
         except BaseException:
             workspace.close()
