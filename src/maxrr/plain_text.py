@@ -1,6 +1,23 @@
-"""What objects look like when printed, in Python and in the shell: counted things, and facts under their names."""
+"""What objects look like when printed, in Python and in the shell: counted things, and facts under their names.
 
+What comes from files, such as the reason on a receipt, cannot draw: no character that steers a terminal reaches it.
+"""
+
+import re
 from collections.abc import Sequence
+from typing import Any
+
+# C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
+    """The text with characters that steer a terminal written out.
+
+    >>> tame("red: \\x1b[31m"), tame("cats\\nand dogs"), tame("2 × 3 – ‘é’")
+    ('red: \\\\x1b[31m', 'cats\\\\nand dogs', '2 × 3 – ‘é’')
+    """
+    return steering.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -12,6 +29,15 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def first_few(names: Sequence[Any]) -> str:
+    """The first four of some names.
+
+    >>> first_few(("a", "b")), first_few(range(9))
+    ("'a', 'b'", '0, 1, 2, 3, …')
+    """
+    return ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")
+
+
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
     """Each fact under its name, as lines of text.
 
@@ -20,7 +46,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
     in       ws
     """
     width = max(len(name) for name, _ in pairs)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in pairs)
+    return "\n".join(f"{tame(name):<{width}}  {tame(value)}" for name, value in pairs)
 
 
 def percent(share: float, decimals: int = 0) -> str:

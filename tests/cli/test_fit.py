@@ -252,6 +252,19 @@ def test_a_training_that_the_environment_names_is_called_by_its_variable(
     assert "MAXRR_TRAIN" not in said
 
 
+def test_a_training_of_ones_own_where_none_was_is_an_error(
+    shell: Shell, fitted_visits: Path, visits_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "training_for_nothing.py").write_text(TRAINING)
+    monkeypatch.chdir(tmp_path)
+    mine = ("--train", "training_for_nothing:train")
+    refit = ("refit", fitted_visits, "--source", visits_csv)
+    said = " ".join(shell(*refit, *mine, code=1).err.split())
+    assert "fitted without a training function: open it without train" in said
+    monkeypatch.setenv("MAXRR_TRAIN", "training_for_nothing:train")
+    assert "(MAXRR_TRAIN is set)" in " ".join(shell(*refit, code=1).err.split())
+
+
 def test_the_options_for_training(shell: Shell, tmp_path: Path) -> None:
     rich = (
         "--optimiser", "adamw", "--weight-decay", 0.01, "--schedule", "cosine", "--label-smoothing", 0.1,

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unlearning.problems import core_of, kinds, table, table_model
 
+from maxrr.plain_text import STEERING
 from maxrr.svm import FORM
 from maxrr.unlearning import HeadCertificate, Receipt
 from maxrr.unlearning.receipts import claim_of, rounded_up
@@ -103,3 +104,16 @@ def test_what_heads_let_a_receipt_claim():
 @given(st.floats(1e-300, 1e300))
 def test_a_bound_is_not_rounded_below_itself(value):
     assert value <= float(rounded_up(value)) <= 1.1 * value * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("odd", ["", "exact-magic", "\x1b[31mred", "line\nand line", "\ud800", "\u202eback"])
+def test_a_forged_receipt_can_be_printed_and_does_not_draw(receipt, odd):
+    texts = [field.name for field in dataclasses.fields(Receipt) if isinstance(getattr(receipt, field.name), str)]
+    for name in texts:
+        forged = dataclasses.replace(receipt, **{name: odd})
+        assert len(str(forged).splitlines()) <= len(str(receipt).splitlines()) + 1  # that an audit is due
+        assert not STEERING.search(str(forged).replace("\n", "") + repr(forged))
+    said = str(dataclasses.replace(receipt, guarantee=odd))
+    assert "The answer is not known to be exact: no guarantee is called so" in said
+    listed = dataclasses.replace(receipt, conditions=[odd], unconditional=False)
+    assert not STEERING.search(str(listed).replace("\n", ""))

@@ -221,6 +221,8 @@ def check_bundled_code(bundle: Path, network: str | None, train: str | None) -> 
     trainer = training_in(bundle)
     if train is None and trainer is not None:
         raise Stop(FAILED, f"this trains again, by {trainer}: name it with --train")
+    if train is not None and trainer is None:
+        raise Stop(FAILED, "the model of the bundle was fitted without a training function: leave out --train")
 
 
 def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:

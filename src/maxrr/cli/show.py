@@ -15,15 +15,14 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from maxrr.plain_text import facts as plain_facts
+from maxrr import plain_text
+from maxrr.plain_text import STEERING
 from maxrr.progress import Line, Progress
 
 if TYPE_CHECKING:
     from rich import progress as rich_progress
     from rich.console import Console
 
-# C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
-STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 IN_LINES = re.compile(STEERING.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 IN_JSON = re.compile(STEERING.pattern.replace("\x00-\x1f", ""))  # which writes the others out itself
 
@@ -35,12 +34,8 @@ class Bad(str):
 
 
 def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
-    """The text with characters that steer a terminal written out.
-
-    >>> tame("red: \\x1b[31m"), tame("cats\\nand dogs"), tame("2 × 3 – ‘é’")
-    ('red: \\\\x1b[31m', 'cats\\\\nand dogs', '2 × 3 – ‘é’')
-    """
-    found = steering.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
+    """The text with characters that steer a terminal written out, and as bad as it was."""
+    found = plain_text.tame(text, steering)
     return Bad(found) if isinstance(text, Bad) else found
 
 
@@ -130,7 +125,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> None:
     pairs = [(tame(name), tame(value)) for name, value in pairs]
     console = rich_console(sys.stdout)
     if not console:
-        print(plain_facts(pairs))
+        print(plain_text.facts(pairs))
         return
     from rich.table import Table
     from rich.text import Text

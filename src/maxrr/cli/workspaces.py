@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from maxrr.cli import show
-from maxrr.cli.options import NETWORK, IdsFrom
+from maxrr.cli.options import NETWORK, TRAIN, IdsFrom
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
@@ -38,9 +38,11 @@ def opened(
         try:
             workspace = Workspace.open(folder, network=made, train=way, read_only=read_only, wait=wait)
         except WorkspaceError as error:
-            if network is None or os.environ.get(NETWORK) != network or "network" not in str(error):
-                raise
-            raise WorkspaceError(f"{error} ({NETWORK} is set)") from None
+            named = (NETWORK, network, "network"), (TRAIN, train, "without train")
+            for variable, given, about in named:
+                if given is not None and os.environ.get(variable) == given and about in str(error):
+                    raise WorkspaceError(f"{error} ({variable} is set)") from None
+            raise
         with workspace:
             yield workspace
 

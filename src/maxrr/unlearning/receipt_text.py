@@ -10,6 +10,8 @@ from maxrr.unlearning.guarantees import Guarantee
 if TYPE_CHECKING:
     from maxrr.unlearning.receipts import Receipt
 
+GUARANTEES = {guarantee.value: guarantee for guarantee in Guarantee}  # somebody may have written another on a receipt
+
 
 def heading(receipt: Receipt) -> str:
     """Which receipt it is, and what it promises."""
@@ -77,7 +79,9 @@ def claim(receipt: Receipt) -> str:
 
 def exactness(receipt: Receipt) -> str:
     """Whether the answer is exact, and what that depends on."""
-    return f"exact {depending(receipt.conditions)}" if Guarantee(receipt.guarantee).exact else "not exact"
+    if receipt.guarantee not in GUARANTEES:
+        return "not known to be exact: no guarantee is called so"
+    return f"exact {depending(receipt.conditions)}" if GUARANTEES[receipt.guarantee].exact else "not exact"
 
 
 def depending(conditions: list[str]) -> str:
@@ -97,7 +101,7 @@ def audit_due(receipt: Receipt) -> str:
     """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
     if receipt.core_left_in_extractor:
         return left_in_extractor(receipt.core_left_in_extractor)
-    if not Guarantee(receipt.guarantee).exact:
+    if receipt.guarantee not in GUARANTEES or not GUARANTEES[receipt.guarantee].exact:
         return "An audit is due: the model is not the one that training without the records gives."
     return ""
 

@@ -278,10 +278,11 @@ class Receipt:
         return receipt_text.states(self)
 
     def __str__(self) -> str:
-        return "\n".join([*self.sentences, plain_text.facts(self.states)])
+        return "\n".join([*map(plain_text.tame, self.sentences), plain_text.facts(self.states)])
 
     def __repr__(self) -> str:
-        return f"<Receipt {self.number}: {self.guarantee}, {self.records_before:,} → {self.records_after:,} records>"
+        guarantee = plain_text.tame(self.guarantee)
+        return f"<Receipt {self.number}: {guarantee}, {self.records_before:,} → {self.records_after:,} records>"
 
     def _repr_html_(self) -> str:
         exact = self.guarantee.startswith("exact")

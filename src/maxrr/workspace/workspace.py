@@ -173,7 +173,8 @@ class Workspace:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            The folder is not a workspace, is in use, or a file is not as it was written.
+            The folder is not a workspace, is in use, or a file is not as it was written; or it was fitted with another
+            network than the one given, or without a training function.
 
         Warns
         -----
@@ -187,6 +188,8 @@ class Workspace:
         try:
             workspace._store.open()
             workspace._load()
+            if train is not None and not isinstance(workspace._fitted.blueprint.recipe, OwnTraining):
+                raise WorkspaceError("the workspace was fitted without a training function: open it without train")
             workspace._store.look_back()
         except BaseException:
             workspace.close()
@@ -301,7 +304,7 @@ class Workspace:
         """
         with self._writing(), self._at_hand(records) as fitted:
             model = clone(self._model)
-            model.network = grown(model.network, model.core, len(fitted.records.present))
+            model.network = grown(model.network, model.core, fitted.records)
             return self._fit(fitted.records.retained(), fitted.labels, model, None, None, progress)
 
     def _fit(
@@ -332,7 +335,7 @@ class Workspace:
             people = {person: gone._replace(number=0) for person, gone in own.people.items()}
             fresh._state = replace(own, receipts=(), people=people)
         known = np.arange(len(records.class_names)) if labels is None else labels
-        fresh._fit(records, known, allow_copies, self._store.ranking(), progress)
+        fresh._fit(records, known, allow_copies, self._store.ranking(), progress, again=labels is not None)
         after = fresh._fitted
         sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
         code = self._network, self._train
