@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
+from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
@@ -15,7 +16,7 @@ from maxrr.unlearning.classes import with_arriving
 from maxrr.unlearning.matching import to_learn, to_replace
 from maxrr.unlearning.records import shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
-from maxrr.unlearning.returning import copies_in, copies_in_place, in_order_of
+from maxrr.unlearning.returning import copies_in, copies_in_place
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, Forgotten, id_hmac, subject_hmac
 from maxrr.unlearning.trained_elsewhere import ELSEWHERE
@@ -127,7 +128,8 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
         columns=records.columns, weights=ordered.weights,
     )  # fmt: skip
     fitted.blueprint.check_weights(added)
-    copies = copies_in(fitted, added, allow_copies)
+    named = added if records.columns is not None else replace(added, columns=ordered.columns)
+    copies = copies_in(fitted, named, allow_copies)
     nobody = np.empty(0, dtype=np.int64)
     return Request(
         nobody, nobody, [], (), 0, REFUSE, RETAINED, shuffled(added, fitted.key),

@@ -344,8 +344,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         if before is not None:
             fitted = replace(
-                fitted, tombstones=before.tombstones, receipts=before.receipts, overrides=before.overrides + overrides,
-                layouts=before.layouts + 1, people=before.people,
+                fitted, tombstones=before.tombstones.hashed_in(before.records.columns, held.columns),
+                receipts=before.receipts, overrides=before.overrides + overrides, layouts=before.layouts + 1,
+                people=before.people,
             )  # fmt: skip
         flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted

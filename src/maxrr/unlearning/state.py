@@ -208,7 +208,7 @@ def less(now: Fitted, request: Request) -> Fitted:
         now,
         records=before.without(rows),
         choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
-        tombstones=Tombstones(now.tombstones.stones | set(forgotten)),
+        tombstones=replace(now.tombstones, stones=now.tombstones.stones | set(forgotten)),
         left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core},
         late=now.late if stay else np.setdiff1d(now.late, leaving),
         waiting=now.waiting if stay else np.setdiff1d(now.waiting, leaving),
@@ -256,7 +256,8 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     new = HeldRecords.of(request.added)
     records = then.records.with_added(new)
     back = {stone.record for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)}
-    tombstones = Tombstones(frozenset(stone for stone in then.tombstones.stones if stone.record not in back))
+    stones = frozenset(stone for stone in then.tombstones.stones if stone.record not in back)
+    tombstones = replace(then.tombstones, stones=stones)
     arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
     then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
     if not request.adds:

@@ -31,7 +31,7 @@ from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_rep
 from maxrr.unlearning.model import to_add
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
-from maxrr.unlearning.returning import copies_in, let_in
+from maxrr.unlearning.returning import copies_in, let_in, returning
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown, left_in, to_train_by
@@ -860,8 +860,7 @@ class Workspace:
             The ids of those records, in the order of the dataset.
         """
         with self._lock:
-            fitted = self._fitted
-            found = fitted.tombstones.returning(fitted.key, records, fitted.records.held())
+            found = returning(self._fitted, records)
         ids: NDArray[Any] = records.ids[found.by_id | (found.by_values & copies)]
         return ids
 
