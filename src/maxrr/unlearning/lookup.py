@@ -120,7 +120,8 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     ordered = in_order_of(records.columns, given)
     names = ordered.class_names
     used = [names[label] for label in np.unique(ordered.labels).tolist()]
-    classes = with_arriving(records.class_names, fitted.labels, records.present.tolist(), names, used)
+    present = records.present.tolist()
+    classes = with_arriving(records.class_names, fitted.labels, present, names, used, by_place=fitted.by_place)
     number = {name: place for place, name in enumerate(classes.names)}
     labels = np.array([number.get(name, -1) for name in names], dtype=np.int64)[ordered.labels]
     added = Dataset(

@@ -43,6 +43,7 @@ class Fitted:
     records: HeldRecords
     choice: Choice
     labels: NDArray[Any]  # what callers call the classes
+    by_place: bool  # they are places in the class names, as those of a dataset; otherwise the labels of an array
     key: bytes
     tombstones: Tombstones
     durations: Durations

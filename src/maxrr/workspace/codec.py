@@ -196,6 +196,7 @@ def load(
         blueprint.C, features, records.labels, held, states, sample_weight=blueprint.weights_of(records), copy_X=False
     )  # fmt: skip
     core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
+    labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
     forgotten = parts[TOMBSTONES]
     tombstones = frozenset(
         Tombstone(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
@@ -203,7 +204,7 @@ def load(
     )
     fitted = Fitted(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
-        np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
+        labels, by_place(labels, records), bytes.fromhex(secrets["key"]),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=frozenset(map(bytes.fromhex, facts["left"])),
         technique=facts["technique"], receipts=tuple(receipts),
@@ -267,6 +268,14 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
 def orders_of(facts: Mapping[str, Any]) -> tuple[Columns, ...]:
     """The orders of columns in which the values of forgotten records were hashed before the present one."""
     return tuple(None if columns is None else tuple(columns) for columns in facts.get("former_columns", ()))
+
+
+def by_place(labels: NDArray[Any], records: HeldRecords) -> bool:
+    """Whether classes are known by their places, as those of datasets are, which alone a workspace is fitted on.
+
+    Earlier versions took classes such as '0' and '1' for the labels of arrays when others were added.
+    """
+    return np.array_equal(labels[records.present], records.present)
 
 
 def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:
