@@ -252,12 +252,16 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
 
 
 def with_added(then: Fitted, request: Request) -> Fitted:
-    """More records. One that becomes what it was before has not lost that."""
+    """More records. One that becomes what it was before has not lost that.
+
+    What a frozen network saw stays known: no other record may have these values.
+    """
     assert request.added is not None
     new = HeldRecords.of(request.added)
     records = then.records.with_added(new)
     back = {stone.record for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)}
-    stones = frozenset(stone for stone in then.tombstones.stones if stone.record not in back)
+    seen = then.left if then.blueprint.frozen else frozenset()
+    stones = frozenset(stone for stone in then.tombstones.stones if stone.record not in back or stone.id in seen)
     tombstones = replace(then.tombstones, stones=stones)
     arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
     then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
