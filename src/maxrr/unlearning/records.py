@@ -195,9 +195,8 @@ class HeldRecords:
         if retained.content_hash() != self.content_hash:
             changed = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
             raise DataError(
-                f"{changed:,} of the {len(order):,} records of the model differ from those in this data"
-                + ("" if changed else " in the names of their classes")
-                + ": bring them as they were fitted, and replaced ones as they are now"
+                f"{changed:,} of the {len(order):,} records of the model differ from those in this data: "
+                "bring them as they were fitted, and replaced ones as they are now"
             )
         inputs = np.zeros((len(self.ids), *self.shape), self.dtype)
         inputs[order] = retained.inputs
