@@ -58,16 +58,35 @@ def test_forgotten_values_under_other_ids_are_refused(dress):
         lambda pixels: pixels / 255.0,
         lambda pixels: (pixels / 255.0).astype(np.float32),
         lambda pixels: pixels.astype(np.float32) * np.float32(1 / 255),
+        lambda pixels: pixels.astype(np.float16),
+        lambda pixels: (pixels / 255.0).astype(np.float16),
+        lambda pixels: pixels.astype(np.float16) / np.float16(255),
+        lambda pixels: (pixels / 255.0).astype(np.float16).astype(np.float64),
     ],
 )
-def test_the_same_pixels_are_recognised_in_every_type(change):
+@pytest.mark.parametrize("held", [lambda pixels: pixels, lambda pixels: (pixels / 255.0).astype(np.float16)])
+def test_the_same_pixels_are_recognised_in_every_type(held, change):
     data = pictures()
-    model = fresh(CORE, table(), epochs=1).fit(data)
+    model = fresh(CORE, table(), epochs=1).fit(replace(data, inputs=held(data.inputs)))
     gone = data.ids[:4]
     model.unlearn(gone, core_policy="keep-extractor")
     ids = np.where(np.isin(data.ids, gone), data.ids + 1, data.ids)
     with pytest.raises(ValueError, match="4 of the records have exactly the values"):
         model.fit(replace(data, inputs=change(data.inputs), ids=ids))
+
+
+def test_embeddings_in_halves_are_recognised_in_wider_types_and_rounded_ones_are_others():
+    wide, labels, ids = rows(np.arange(40)).inputs, np.arange(40) % 2, np.arange(40)
+    turned = np.append(ids[1:], 100)
+    for held, given, same in ((np.float16, np.float64, True), (np.float32, np.float16, False)):
+        model = MaxRR.on_features().fit(wide.astype(held), labels, ids=ids)
+        model.unlearn([0])
+        copies = np.roll(wide.astype(held), -1, axis=0).astype(given), np.roll(labels, -1)
+        if same:
+            with pytest.raises(ValueError, match="1 of the records have exactly the values of forgotten"):
+                model.fit(*copies, ids=turned)
+        else:
+            model.fit(*copies, ids=turned)
 
 
 def test_a_twin_that_stayed_may_be_fitted_again():

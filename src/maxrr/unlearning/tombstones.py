@@ -101,7 +101,9 @@ class Tombstones:
     def value_hmacs(self, key: bytes, dataset: Dataset, columns: Columns) -> Iterator[list[bytes]]:
         """The HMACs of the values of all records, in every form in which a tombstone may have them."""
         for order in {columns, *self.orders} if self.stones else ():
-            yield [content_hmac(key, digest) for digest in value_hashes(in_order_of(order, dataset).inputs)]
+            inputs = in_order_of(order, dataset).inputs
+            for halved in (False, True):
+                yield [content_hmac(key, digest) for digest in value_hashes(inputs, halved=halved)]
 
     def hashed_in(self, before: Columns, now: Columns) -> "Tombstones":
         """The same for a model whose columns were others before, or stood in another order."""
