@@ -56,7 +56,8 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
     if copies and (reason is None or not reason.strip()):
         raise DataError(
             f"{copies:,} of the records have exactly the values of forgotten or replaced ones, under other ids or as "
-            "they were before: leave them out, or, if they are other people's, say why in allow_copies"
+            "they were before: leave them out, or, if they are other people's, say why, by allow_copies (in the shell "
+            "--allow-copies)"
         )
     return copies
 
