@@ -1,6 +1,7 @@
 """What objects look like when printed, in Python and in the shell: counted things, and facts under their names."""
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -10,6 +11,15 @@ def count(number: int, one: str, many: str = "") -> str:
     ('1 record', '1,420 records', '2 bodies')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def first_few(names: Sequence[Any]) -> str:
+    """The first four of some names.
+
+    >>> first_few(("a", "b")), first_few(range(9))
+    ("'a', 'b'", '0, 1, 2, 3, …')
+    """
+    return ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:

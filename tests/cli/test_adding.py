@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.data import load
+from maxrr.nets.naming import NamedNetwork
+from maxrr.unlearning import network_in
 from maxrr.workspace import Workspace
 
 HEADER = "visit,person,state,age,weight"
@@ -75,6 +78,50 @@ def test_what_is_trained_again_reads_every_source(shell: Shell, visits: Path, mo
     monday.rename(tmp_path / "moved.csv")
     assert "nothing is there: use --source" in shell("replay", visits, 2, code=1).err
     assert shell("replay", visits, 2, "--source", whole, "--json").json["outcome"] == "identical"
+
+
+FOR_CLASSES = """
+from torch import nn
+
+def small(shape, classes):
+    return nn.Sequential(nn.Linear(shape[0], 7), nn.Tanh(), nn.Linear(7, classes))
+"""
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("maker", ["made_for_classes:small", "maxrr.nets:MLP"])
+def test_a_new_class_leaves_the_network_that_was_trained_as_it_was(
+    shell: Shell, visits_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
+) -> None:
+    """Until a refit: then it gets an output for the new class, as by a fit on all records."""
+    (tmp_path / "made_for_classes.py").write_text(FOR_CLASSES)
+    monkeypatch.chdir(tmp_path)
+    worse = [f"v{row},p{row // 3},worse,{row / 100 - 9},{row % 7 - 20}" for row in range(60, 72)]
+    (tmp_path / "new.csv").write_text("\n".join([HEADER, *worse]))
+    (tmp_path / "whole.csv").write_text("\n".join([HEADER, *lines_of(range(60)), *worse]))
+    mine = ("--network", maker)
+    how = ("--core", "hash:0.5", "--epochs", "2", *columns(), *mine)
+    shell("fit", visits_csv, *how, "--out", "ws")
+    shell("add", "ws", "new.csv", *mine, "--yes")
+    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
+    shell("bundle", "ws", "model.bundle", *mine)
+    named = network_in("model.bundle")
+    assert (named.maker, named.arguments[1]) == (maker, 2)
+    brought = ("--bundle", "model.bundle", "--data", visits_csv, "--data", "new.csv", *columns(), *mine)
+    found = shell("replay", "--receipt", "ws/receipts/000001.json", *brought, "--json").json
+    assert found["outcome"] == "identical"
+    with Workspace.open("ws", network=NamedNetwork(maker, ((2,), 3)), read_only=True) as workspace:
+        assert workspace.model.network.arguments[1] == 2
+    core = kinds(tmp_path / "ws")["core"][0]
+    shell("unlearn", "ws", "--ids", core, "--policy", "retrain", *mine, "--yes")
+    assert shell("replay", "ws", 2, *mine, "--json").json["outcome"] == "identical"
+    shell("refit", "ws", *mine)
+    with Workspace.open("ws", network=NamedNetwork(maker), read_only=True) as workspace:
+        model = workspace.model
+        assert model.network.arguments[1] == 3
+        records = load("whole.csv", label="state", id="visit", subject="person", whole=True)[0]
+        held = model._fitted.records
+        assert clone(model).fit(records.select(np.sort(held.ids[held.alive]))).model_hash_ == model.model_hash_
 
 
 @pytest.mark.usefixtures("here")

@@ -12,7 +12,7 @@ from torch import nn
 
 from maxrr.data import DataError, Dataset
 from maxrr.nets import MLP, LeNet5, train
-from maxrr.nets.naming import NamedNetwork, name_of, suited
+from maxrr.nets.naming import NamedNetwork, as_recorded, for_more_classes, name_of, suited
 from maxrr.nets.seeding import begin
 
 HERE = "tests.nets.problems"
@@ -286,3 +286,24 @@ def test_what_was_drawn_before_does_not_matter():
     torch.rand(5)
     assert bytes_of(begin(named, 3)) == first
     assert bytes_of(begin(named, 4)) != first
+
+
+def test_a_function_is_given_what_a_file_has_recorded_whichever_name_it_comes_by():
+    recorded = NamedNetwork(f"{__name__}:of_records", ((6,), 2))
+    for given in (of_records, NamedNetwork(f"{__name__}:of_records", ((6,), 3)), NamedNetwork(recorded.maker)):
+        assert as_recorded(given, recorded) is recorded
+    elsewhere = NamedNetwork("maxrr.nets.mlp:MLP", (6, 2))
+    assert as_recorded(NamedNetwork("maxrr.nets:MLP", (6, 3)), elsewhere) is elsewhere
+    assert as_recorded(MLP, elsewhere) is elsewhere
+    other = NamedNetwork("not_imported:thing", ((6,), 3))
+    assert as_recorded(other, NamedNetwork("not_imported_either:thing", ((6,), 2))) is other
+    assert as_recorded(None, recorded) is None
+
+
+def test_a_function_that_was_told_the_number_of_classes_is_told_of_more():
+    maker = f"{__name__}:of_records"
+    grown = for_more_classes(stored(NamedNetwork(maker, ((6,), 2))), (6,), 3)
+    assert grown == NamedNetwork(maker, ((6,), 3))
+    for kept in (NamedNetwork(maker, ((6,), 4)), NamedNetwork(maker, ((5,), 2)), NamedNetwork(maker, (6, 2))):
+        assert for_more_classes(kept, (6,), 3) is kept
+    assert for_more_classes(NamedNetwork("maxrr.nets:MLP", (6, 2)), (6,), 3).arguments == (6, 3)

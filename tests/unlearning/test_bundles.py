@@ -1,5 +1,6 @@
 """A bundle in a file: all that a replay needs, on another machine."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -14,7 +15,7 @@ from tests.unlearning.test_replaying import retrained
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore, MiddleCore
-from maxrr.unlearning import Bundle, facts, replay
+from maxrr.unlearning import Bundle, facts, network_in, replay, training_in
 
 CORE = HashCore(0.5, key="house")
 
@@ -153,9 +154,10 @@ def test_a_bundle_that_says_anything_else_proves_nothing(wrong, tmp_path, here):
     {"late": [-5]}, {"late": "first twice"}, {"late": ["a"]}, {"waiting": "first"},
     {"late": "first", "waiting": "last"},
     {"people": {"alice": [0, "2026-11-16"]}}, {"people": {"A" * 64: [0, "2026-11-16"]}},
+    {"people": {"0" * 64: [99, "2026-11-16"]}}, {"late": [1.5]}, {"late": [True]}, {"ids": ["a", 1]}, {"ids": [1, "2"]},
 ], ids=str)  # fmt: skip
 def test_what_was_added_is_part_of_what_there_is(forged, tmp_path, here):
-    """Additions that the model does not have, or twice; and people whose names are no HMACs."""
+    """Additions that the model does not have, or twice; people whose names are no HMACs, or of a later request."""
     import safetensors.torch
 
     said, tensors = said_in_bundle()
@@ -169,3 +171,37 @@ def test_what_was_added_is_part_of_what_there_is(forged, tmp_path, here):
         tensors, tmp_path / "b", {"maxrr": json.dumps(said | {"late": ids[:2], "waiting": ids[1:2]})}
     )
     assert Bundle.load(tmp_path / "b").waiting.tolist() == ids[1:2]
+
+
+@pytest.mark.parametrize("forged", [{"threads": -1}, {"threads": 0}, {"C": float("nan")}, {"C": -1.0}], ids=str)
+def test_a_bundle_says_how_a_model_can_be_made(forged, tmp_path):
+    import safetensors.torch
+
+    said, tensors = said_in_bundle()
+    changed = said | {"blueprint": said["blueprint"] | forged}
+    safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(changed)})
+    with pytest.raises(ValueError, match="damaged"):
+        Bundle.load(tmp_path / "b")
+
+
+@pytest.mark.parametrize("odd", [True, 0, 1.5, "x", [], [1], {}, {"maker": 5}, {"maker": "a:b", "arguments": 3}, None])
+def test_what_a_bundle_names_is_told_or_it_is_damaged(odd, tmp_path):
+    """Whatever stands where the network and the training function are named."""
+    import safetensors.torch
+
+    said, tensors = said_in_bundle()
+    blueprint = said["blueprint"]
+    places = [
+        said | {"network": odd}, said | {"blueprint": odd}, said | {"blueprint": blueprint | {"recipe": odd}},
+        said | {"blueprint": blueprint | {"recipe": blueprint["recipe"] | {"function": odd}}},
+        *({name: part for name, part in said.items() if name != gone} for gone in ("network", "blueprint")),
+    ]  # fmt: skip
+    for changed in places:
+        safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(changed)})
+        for told in (network_in, training_in):
+            with contextlib.suppress(ValueError):  # and no other
+                told(tmp_path / "b")
+    changed = said | {"network": {"maker": 5, "arguments": []}}
+    safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(changed)})
+    with pytest.raises(ValueError, match="is damaged: maker is 5"):
+        network_in(tmp_path / "b")

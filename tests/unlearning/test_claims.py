@@ -100,7 +100,12 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     swapped = replace(swapped, model_hash=model_hash(swapped.extractor, names, bundle.weights, bundle.intercepts))
     replayed = replay(*handed_in(receipt, swapped), retained)
     assert "the classes of the heads are not those of the records, or in another order" in replayed.contradictions
-    ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=FrequencyCore(40)))
+    ranking = FrequencyCore(40)
+    ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=ranking))
+    replayed = replay(*handed_in(receipt, ranked), retained)
+    assert replayed.contradictions == ["what choosing the core depended on is not as its rule has it"]
+    words = {"depended_on": ranking.sentence, "details": {"kind": "frequency", "runs": 10}}
+    ranked = replace(ranked, choice=replace(bundle.choice, **words))
     replayed = replay(*handed_in(receipt, ranked), retained)
     assert not replayed
     assert "conditions on the receipt is not what was found" in replayed.contradictions

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.unlearning.problems import core_of, fresh, kinds, table
 from tests.unlearning.test_replaying import handed_in, retrained
 
-from maxrr.core import HashCore
+from maxrr import MaxRR
+from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore
 from maxrr.unlearning import Receipt, replay
+from maxrr.unlearning.receipts import lasting
+from maxrr.unlearning.tombstones import Forgotten, subject_hmac
 
 CORE = HashCore(0.5, key="house")
 
@@ -92,3 +96,104 @@ def test_forgotten_records_among_the_retained_ones_are_found(here):
     held = Tombstone(id_hmac(bundle.key, int(retained.ids[0])), b"0" * 32, b"0" * 32)
     replayed = replay(receipt, replace(bundle, tombstones=bundle.tombstones | {held}), retained)
     assert replayed.contradictions == ["1 of the retained records are among the forgotten ones"]
+
+
+def test_people_whose_records_are_there_are_not_gone(here):
+    """An operator who says of somebody that no record is left, in the receipt and in the bundle."""
+    receipt, bundle, retained = retrained()
+    gone = {subject_hmac(bundle.key, person): Forgotten(1, receipt.time) for person in (retained.subjects[0].item(),)}
+    said = {"subject_tombstones": list(gone)}
+    replayed = replay(*handed_in(receipt, replace(bundle, people=gone), **said), retained)
+    assert replayed.outcome == "the receipt is false"
+    assert "of 1 of the people of whom it says that no record is left, records are there" in replayed.contradictions
+
+
+def test_people_are_compared_and_whom_the_forgotten_were_about_is_not(here):
+    model = fresh(CORE, table()).fit(table())
+    person = table().subjects[table().rows(kinds(model, table())[1][:1])].item()
+    receipt = model.unlearn(subjects=[person], core_policy="retrain")
+    replayed = replay(receipt, model.bundle(), table().without(table().of_subjects([person])))
+    assert replayed.outcome == "identical"
+    assert "whom the forgotten records were about: they are gone" in replayed.not_compared
+    of_nobody = replace(table(), subjects=None)
+    model = fresh(CORE, of_nobody).fit(of_nobody)
+    receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    gone = {"0" * 64: Forgotten(1, receipt.time)}
+    forged = replace(model.bundle(), people=gone)
+    replayed = replay(*handed_in(receipt, forged, subject_tombstones=list(gone)), of_nobody)
+    assert any("the records say of nobody" in said for said in replayed.contradictions)
+
+
+@pytest.mark.parametrize("core", [HashCore(0.5, key="house"), FullCore(), FrequencyCore(40, runs=2), MiddleCore(40, 2)])
+def test_what_a_core_of_ours_depended_on_is_what_its_rule_says(core, here):
+    model = fresh(core, table()).fit(table())
+    receipt, bundle = model.unlearn(core_of(model)[:1], core_policy="retrain"), model.bundle()
+    assert replay(receipt, bundle, table()).outcome == "identical"
+    for false in ({"depended_on": "no record at all"}, {"details": {"kind": "none", "fraction": 0.01}}):
+        choice = replace(bundle.choice, **false)
+        forged = replace(bundle, choice=choice)
+        said = {"core_depended_on": choice.depended_on, "core_details": lasting(choice.details)}
+        exact = {"conditions": forged.conditions, "unconditional": not forged.conditions}
+        replayed = replay(*handed_in(receipt, forged, **said, **exact), table())
+        assert replayed.contradictions == ["what choosing the core depended on is not as its rule has it"]
+
+
+class EverySecond:
+    """A core of the caller's own."""
+
+    def choose(self, network, dataset, **_):
+        return Choice(np.sort(dataset.ids)[::2], False, "every second one", {"kind": "own"})
+
+
+def test_the_words_for_a_core_of_ones_own_are_not_compared(here):
+    model = fresh(EverySecond(), table()).fit(table())
+    receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    replayed = replay(receipt, model.bundle(), table())
+    assert "what choosing the core depended on, in words: no rule of this library chose it" in replayed.not_compared
+
+
+def added():
+    """A request that added records, some of which the rule makes core: receipt, bundle, all records."""
+    records = table()
+    model = fresh(CORE, records).fit(records.without(records.ids[-6:]))
+    receipt = model.add(records.select(records.ids[-6:]))
+    return receipt, model.bundle(), records
+
+
+def test_what_waits_for_the_core_is_what_its_rule_says(here):
+    receipt, bundle, records = added()
+    assert 0 < len(bundle.waiting) < 6
+    replayed = replay(receipt, bundle, records)
+    assert replayed.outcome == "identical"
+    assert any(said.startswith("how many of the records it added") for said in replayed.not_compared)
+    for waiting in (bundle.late, bundle.waiting[:-1]):
+        forged = replace(bundle, waiting=waiting)
+        replayed = replay(*handed_in(receipt, forged, conditions=forged.conditions), records)
+        assert (
+            "what waits for the core is not what its rule gives of the records that were added"
+            in replayed.contradictions
+        )
+    nobody, fitted = np.array([10**9]), np.setdiff1d(bundle.ids, bundle.late)
+    for unknown in ({"late": nobody}, {"waiting": nobody}, {"waiting": fitted}):
+        with pytest.raises(ValueError, match="are not among those that they belong to"):
+            replay(*handed_in(receipt, replace(bundle, **unknown)), records)
+
+
+def test_more_than_were_added_since_the_fit_were_not_added(here):
+    receipt, bundle, records = added()
+    replayed = replay(*handed_in(receipt, bundle, added=50, records_before=len(records) - 50), records)
+    assert replayed.contradictions == ["50 records were added by it, and since the last fit only 6"]
+
+
+def test_a_refit_in_the_same_bytes_does_not_make_an_addition_false(here):
+    records = table()
+    model = MaxRR.on_features().fit(records.without(records.ids[-6:]))
+    receipt = model.add(records.select(records.ids[-6:]))
+    assert replay(receipt, model.refit().bundle(), records).outcome == "identical"
+
+
+def test_weights_of_classes_without_records_are_not_compared(here):
+    records = replace(table(), class_names=(*table().class_names, "never"))
+    model = fresh(CORE, records, class_weight={"never": 5.0}).fit(records)
+    receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
+    assert "the weights of classes that have no records" in replay(receipt, model.bundle(), table()).not_compared

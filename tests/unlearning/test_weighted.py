@@ -206,6 +206,73 @@ def test_a_class_that_comes_back_weighs_what_it_did(in_a_workspace, tmp_path):
     assert found == again == oracle.model_hash_
 
 
+def forgotten_and_back(records):
+    """The ids of a weighted class, and other records of it."""
+    gone = records.ids[records.labels == 1]
+    back = records.select(gone[:5])
+    return gone, replace(back, ids=back.ids + 500_000, inputs=back.inputs + np.float32(0.5))
+
+
+@pytest.mark.parametrize(("verb", "called"), [("refit", "kind 1"), ("refit", 1), ("fit", "kind 1")])
+def test_the_weight_of_a_forgotten_class_outlives_a_fit_without_it(verb, called):
+    records = weighted()
+    gone, back = forgotten_and_back(records)
+    model = MaxRR.on_features(class_weight={called: 7.5}).fit(records)
+    model.unlearn(gone)
+    (kept,) = model._fitted.blueprint.class_weight
+    if verb == "refit":
+        model.refit()
+    else:
+        left = records.without(gone)
+        model.fit(replace(left, labels=left.labels // 2, class_names=("kind 0", "kind 2")))
+    assert model._fitted.blueprint.class_weight == {kept: 7.5}
+    assert model.add(back).class_weights == {kept.removeprefix("hmac:"): 7.5}
+    oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(joined(records.without(gone), back))
+    places = [model._fitted.head_classes.index(name) for name in oracle._fitted.head_classes]
+    rows = np.concatenate([records.inputs, back.inputs])
+    assert np.array_equal(model.decision_function(rows)[:, places], oracle.decision_function(rows))
+
+
+def test_the_weight_of_a_class_that_never_was_is_kept_by_a_refit():
+    records = replace(weighted(), class_names=("kind 0", "kind 1", "kind 2", "kind 3"))
+    model = MaxRR.on_features(class_weight={"kind 3": 4.0}).fit(records)
+    assert model.refit()._fitted.blueprint.class_weight == {"kind 3": 4.0}
+
+
+def test_a_refit_refuses_the_weight_of_a_class_that_nobody_knows():
+    records = weighted()
+    model = MaxRR.on_features(class_weight=WEIGHTS).fit(records)
+    model.unlearn(records.ids[records.labels == 1])
+    model.set_params(class_weight={"kind 7": 3.0})
+    with pytest.raises(DataError, match="class_weight names class 'kind 7'"):
+        model.refit()
+
+
+@pytest.mark.parametrize("verb", ["refit", "fit", "fit with the class", "refit, add", "refit, add, refit"])
+def test_a_workspace_is_fitted_again_after_a_weighted_class_is_forgotten(verb, tmp_path):
+    records = weighted()
+    gone, back = forgotten_and_back(records)
+    left = records.without(gone)
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(class_weight=WEIGHTS), records) as workspace:
+        workspace.unlearn(gone)
+        (kept,) = workspace.status().class_weight
+    with Workspace.open(tmp_path / "ws") as workspace:
+        if verb == "fit with the class":
+            workspace.fit(joined(left, back))
+        elif verb == "fit":
+            workspace.fit(left)
+        else:
+            workspace.refit(left)
+        if "add" in verb:
+            workspace.add(back)
+        if verb.endswith("add, refit"):
+            workspace.refit(joined(left, back))
+        here = joined(left, back) if "add" in verb or "class" in verb else left
+        assert workspace.status().class_weight == ({kept: 7.5} if here is left else WEIGHTS)
+        oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(here)
+        assert workspace.model_hash_ == oracle.model_hash_
+
+
 def joined(one, other):
     parts = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in (
         "inputs", "labels", "ids", "subjects", "weights")}  # fmt: skip

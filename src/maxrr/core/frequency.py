@@ -52,6 +52,14 @@ class FrequencyCore:
             raise ValueError(f"a core has one record or more, from one run or more, not k={self.k}, runs={self.runs}")
         object.__setattr__(self, "tie_breaker", as_bytes(self.tie_breaker, "tie breaker"))
 
+    @property
+    def sentence(self) -> str:
+        """What the choice depends on, as receipts repeat it."""
+        return (
+            f"the core is the {self.k:,} records {self.words} over {self.runs:,} training run{'s' * (self.runs > 1)} "
+            "on all records: exact given that core"
+        )
+
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
@@ -69,10 +77,8 @@ class FrequencyCore:
         influential = int(np.sum(np.isin(ids, ranking.ids[ever])))
         return chosen(
             dataset, ids, kind=self.kind, unconditional=False,
-            depended_on=f"the core is the {self.k:,} records {self.words} over {self.runs:,} training "
-            f"run{'s' * (self.runs > 1)} on all records: exact given that core",
-            runs=self.runs, ever_influential=int(ever.sum()), core_ever_influential=influential,
-            fill=self.k - influential, worst_gap=ranking.worst_gap,
+            depended_on=self.sentence, runs=self.runs, ever_influential=int(ever.sum()),
+            core_ever_influential=influential, fill=self.k - influential, worst_gap=ranking.worst_gap,
         )  # fmt: skip
 
 

@@ -15,6 +15,9 @@ from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network
 from maxrr.progress import Progress
 
+BY_HASH = "whether a record is core depends on its id and a key alone, not on any other record"
+EVERY_RECORD = "every record is core: nothing was chosen"
+
 
 @dataclass(frozen=True)
 class HashCore:
@@ -71,8 +74,7 @@ class HashCore:
         check_classes(dataset)
         return chosen(
             dataset, dataset.ids[self.is_core(dataset.ids)], kind="hash", unconditional=True,
-            depended_on="whether a record is core depends on its id and a key alone, not on any other record",
-            fraction=self.fraction,
+            depended_on=BY_HASH, fraction=self.fraction,
         )  # fmt: skip
 
 
@@ -103,5 +105,5 @@ class FullCore:
         check_classes(dataset)
         return chosen(
             dataset, dataset.ids, kind="full", unconditional=True,
-            depended_on="every record is core: nothing was chosen",
+            depended_on=EVERY_RECORD,
         )  # fmt: skip

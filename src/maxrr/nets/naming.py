@@ -92,10 +92,19 @@ def suited(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]]
 
 
 def as_recorded(network: Network | None, named: NamedNetwork | None) -> Network | None:
-    """A function that needs arguments with those that a file has recorded for it; or as it is."""
-    if network is None or named is None or not needs_arguments(network) or maker_of(network) != named.maker:
+    """A function with the arguments that a file has recorded for it, whichever it comes with; any other as it is."""
+    if network is None or named is None or isinstance(network, nn.Module):
         return network
-    return named
+    maker = network.maker if isinstance(network, NamedNetwork) else maker_of(network)
+    function = loaded(maker) if isinstance(network, NamedNetwork) else network
+    same = maker == named.maker or (function is not None and function is loaded(named.maker))
+    return named if same else network
+
+
+def loaded(maker: str) -> Any:
+    """What a name stands for, if its module was imported before; None otherwise, and no code is run to find out."""
+    module, _, name = maker.partition(":")
+    return getattr(sys.modules.get(module), name, None)
 
 
 def needs_arguments(network: Network) -> bool:
@@ -119,6 +128,21 @@ def with_outputs(network: Network, classes: int) -> Network:
         return network
     first, outputs, *others = named.arguments
     return network if outputs >= classes else NamedNetwork(named.maker, (first, classes, *others))
+
+
+def for_more_classes(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int) -> Network:
+    """A network that tells as many classes apart: one of this library, or one that was made for its records' classes.
+
+    The latter is a function that got their shape and number as `NamedNetwork.for_records` has it. Any other network,
+    and one that tells as many apart, is as it is.
+    """
+    if not isinstance(network, NamedNetwork) or network.our_own or len(network.arguments) != 2:
+        return with_outputs(network, classes)
+    outputs = network.arguments[1]
+    as_then = NamedNetwork.for_records(network.maker, shape, outputs)
+    if as_then.arguments != as_tuple(list(network.arguments)) or outputs >= classes:
+        return network
+    return NamedNetwork.for_records(network.maker, shape, classes)
 
 
 def check_importable(network: Network) -> None:

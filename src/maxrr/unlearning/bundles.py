@@ -295,9 +295,13 @@ def network_in(path: str | Path) -> NamedNetwork | None:
     Raises
     ------
     ValueError
-        The file is not a bundle, or is of another version.
+        The file is not a bundle, is damaged, or is of another version.
     """
-    return facts.named_in(content_of(path)[0])
+    said, _ = content_of(path)
+    try:
+        return facts.named_in(said)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def training_in(path: str | Path) -> str | None:
@@ -316,10 +320,13 @@ def training_in(path: str | Path) -> str | None:
     Raises
     ------
     ValueError
-        The file is not a bundle, or is of another version.
+        The file is not a bundle, is damaged, or is of another version.
     """
-    name: str | None = content_of(path)[0]["blueprint"]["recipe"].get("function")
-    return name
+    said, _ = content_of(path)
+    try:
+        return facts.trainer_in(said)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -374,7 +381,7 @@ def read(
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
         raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")
-    trainer = said["blueprint"]["recipe"].get("function")
+    trainer = facts.trainer_in(said)
     if trainer is not None and train is None:
         raise NeedsNetwork(f"the model was trained by {trainer}, which is not of this library: give it as train=…")
     blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]), train)
@@ -393,19 +400,25 @@ def read(
         network=said["network"], late=ids_of(said.get("late", [])), waiting=ids_of(said.get("waiting", [])),
         people=facts.people_of(said.get("people", {})), adopted=facts.checked_flag(said, "adopted"), **simple,
     )  # fmt: skip
-    check_added(bundle)
+    check_parts(bundle)
     return bundle
 
 
-def check_added(bundle: Bundle) -> None:
-    """What was added since the fit is part of what the model has, and what waits for the core is part of that."""
+def check_parts(bundle: Bundle) -> None:
+    """What was added since the fit is part of what the model has, and what waits for the core is part of that.
+
+    People were forgotten by requests that were carried out.
+    """
     for name, part, whole in (("late", bundle.late, bundle.ids), ("waiting", bundle.waiting, bundle.late)):
         if len(part) and (len(np.unique(part)) < len(part) or set(part.tolist()) - set(whole.tolist())):
             raise ValueError(f"the ids of {name!r} are not among those that they belong to, each once")
+    if any(then.number > len(bundle.receipts) for then in bundle.people.values()):
+        raise ValueError(f"people were forgotten by a request after the last, which is {len(bundle.receipts)}")
 
 
-def ids_of(found: list[Any]) -> NDArray[Any]:
-    """Ids from JSON."""
-    if not isinstance(found, list):
+def ids_of(found: Any) -> NDArray[Any]:
+    """Ids from JSON: whole numbers, or texts."""
+    kinds = {type(id_) for id_ in found} if isinstance(found, list) else {None}
+    if kinds - {int} and kinds - {str}:
         raise ValueError(f"ids are {found!r:.80}")
-    return np.array(found, dtype=np.str_ if found and isinstance(found[0], str) else np.int64)
+    return np.array(found, dtype=np.str_ if kinds == {str} else np.int64)

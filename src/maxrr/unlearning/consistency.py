@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
+import numpy as np
+
 from maxrr.data import Dataset
 from maxrr.svm import EXACT
 from maxrr.svm.heads import with_a_head
@@ -15,6 +17,7 @@ from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import class_hmac, keyed_hash, weights_by_hmac
 from maxrr.unlearning.receipts import KNOWN, NOTHING, OLD_WORDS, HeadCertificate, Receipt, claim_of, lasting, rounded_up
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
+from maxrr.unlearning.tombstones import subject_hmac
 
 HASH = re.compile("[0-9a-f]{64}")
 
@@ -216,3 +219,20 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
         yield "the guarantee on the receipt is exact, and the heads stand on influential records alone"
+    yield from false_of_people(receipt, bundle, dataset)
+    late = len(bundle.late)  # none after another fit, which may have ended in the same bytes
+    if late and (receipt.added or 0) > late:
+        yield f"{receipt.added} records were added by it, and since the last fit only {late}"
+
+
+def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
+    """That records are there about people of whom a receipt of the present state says that none is left."""
+    people = receipt.subject_tombstones or []
+    if not people:
+        return
+    if dataset.subjects is None:
+        yield "it names people of whom no record is left, and the records say of nobody whom they are about"
+        return
+    here = {subject_hmac(bundle.key, person) for person in np.unique(dataset.subjects).tolist()}
+    if held := len(here.intersection(people)):
+        yield f"of {held} of the people of whom it says that no record is left, records are there"

@@ -22,6 +22,7 @@ from maxrr.nets.own_training import TrainingFunction, training_of
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.svm import Certificate
+from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.tombstones import Forgotten
 
@@ -36,12 +37,10 @@ HMAC = re.compile(r"[0-9a-f]{64}")
 CHOICE = {"unconditional": bool, "depended_on": str, "details": dict}
 
 
-def checked(
-    facts: Mapping[str, Any], known: Mapping[str, Any], optional: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def checked(facts: Any, known: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Facts that are all there, each of its kind; some only where there is something to say. Nothing is believed."""
     possible = {**known, **(optional or {})}
-    if not known.keys() <= facts.keys() <= possible.keys():
+    if not isinstance(facts, dict) or not known.keys() <= facts.keys() <= possible.keys():
         raise ValueError(f"{sorted(known)} are expected, not {facts!r:.80}")
     for name in facts:
         kind = possible[name]
@@ -77,6 +76,9 @@ def blueprint_of(
         raise ValueError("the environment is none")
     if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
         raise ValueError("the seed or the weights that were given are none")
+    penalty(known["C"])
+    if known["threads"] < 1:
+        raise ValueError(f"threads is {known['threads']}")
     weights = known.get("class_weight", {})
     if not fits(weights, dict[str, float]) or not all(0.0 < weight < math.inf for weight in weights.values()):
         raise ValueError("the weights of classes are none")
@@ -99,7 +101,7 @@ def certificate_of(facts: Mapping[str, Any]) -> Certificate:
 def people_of(facts: Mapping[str, Any]) -> dict[str, Forgotten]:
     """Whom no record is about any more, as it was stored."""
     found = {person: Forgotten(*then) for person, then in facts.items()}
-    known = all(isinstance(person, str) and HMAC.fullmatch(person) for person in found)
+    known = all(HMAC.fullmatch(person) for person in found)
     if not known or not all(
         type(then.number) is int and then.number >= 0 and isinstance(then.time, str) for then in found.values()
     ):
@@ -148,8 +150,19 @@ def network_facts(blueprint: Blueprint, extractor: nn.Module) -> dict[str, Any]:
 
 def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
     """What makes the network, as far as is known."""
-    named = facts["network"]
-    return None if named is None else NamedNetwork(named["maker"], tuple(named["arguments"]))
+    if "network" in facts and facts["network"] is None:
+        return None
+    named = checked(facts.get("network"), {"maker": str, "arguments": list | tuple})
+    return NamedNetwork(named["maker"], tuple(named["arguments"]))
+
+
+def trainer_in(facts: Mapping[str, Any]) -> str | None:
+    """The name of the caller's own function that trained the network; None where a recipe of ours did."""
+    recipe = checked(facts.get("blueprint"), BLUEPRINT, {"class_weight": dict})["recipe"]
+    name = recipe.get("function")
+    if not isinstance(name, str | None):
+        raise ValueError(f"the training function is {name!r:.80}")
+    return name
 
 
 def extractor_of(blueprint: Blueprint, layers: str, weights: dict[str, Tensor]) -> nn.Module:

@@ -4,7 +4,7 @@ import copy
 import secrets
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -33,6 +33,7 @@ from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
+from maxrr.plain_text import first_few
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.validation import class_weights, penalty
@@ -40,9 +41,9 @@ from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.class_weights import by_name
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
-from maxrr.unlearning.hashes import GONE_CLASS
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.matching import to_predict
@@ -308,10 +309,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         frozen, trained_before = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
         core = to_train_by(self.core, before)
         adopted = trained_before and core is None
+        recorded = {} if before is None else before.blueprint.class_weight
+        weights = by_name(self.class_weight, labels, dataset, key, recorded, again=again)
         blueprint = Blueprint(
             begin(network, self.seed) if trained_before else copy.deepcopy(network), frozen, self.seed,
             recipe, self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if frozen else given_weights(network), by_name(self.class_weight, labels, dataset, again),
+            {} if frozen else given_weights(network), weights,
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
         blueprint.check_weights(dataset)
@@ -357,8 +360,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit again on the records that the model has, those that were added among them.
 
         The core is chosen anew, and the extractor trained on it: records that waited for this become core. What was
-        forgotten stays so, and the receipts stay. A network of this library that is trained here gets an output for
-        each class.
+        forgotten stays so, and the receipts stay. A network that is trained here gets an output for each class, if
+        it is of this library, or made by a function that is given the shape and the number of classes of the records.
 
         Parameters
         ----------
@@ -379,7 +382,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             fitted, network = self._fitted, self.network
-            self.network = grown(network, self.core, len(fitted.records.present))
+            self.network = grown(network, self.core, fitted.records)
             try:
                 called = None if fitted.by_place else fitted.labels
                 return self._fit(fitted.records.retained(), called, None, folder, progress, again=True)
@@ -907,26 +910,6 @@ def not_of_numbers(frame: Any) -> str:
     )
 
 
-def by_name(
-    weights: Mapping[Any, float] | None, labels: NDArray[Any], dataset: Dataset, again: bool = False
-) -> dict[str, float]:
-    """Weights by the names of the classes. A class that is not there is a mistake, or was forgotten since.
-
-    >>> two = Dataset(np.zeros((2, 1)), [0, 1], ("3", "5"), [0, 1])
-    >>> by_name({5: 2.0}, np.array([3, 5]), two)
-    {'5': 2.0}
-    """
-    called, names = labels.tolist(), dataset.class_names
-    present = np.unique(dataset.labels).tolist()  # of a class that was forgotten even the label is gone
-    codes = present if again else range(len(names))
-    known = {names[code]: names[code] for code in codes} | {called[code]: names[code] for code in codes}
-    unknown = [label for label in weights or {} if label not in known]
-    if unknown and not again:
-        raise DataError(f"class_weight names class {unknown[0]!r}; the classes are {listed(names)}")
-    gone = {name: name for name in weights or {} if again and str(name).startswith(GONE_CLASS)}
-    return {(known | gone)[label]: float(weight) for label, weight in (weights or {}).items() if label in known | gone}
-
-
 def check_embeddings(dataset: Dataset) -> None:
     """Refuse records that are no vectors of floats."""
     if len(dataset.shape) != 1 or dataset.inputs.dtype.kind != "f":
@@ -969,8 +952,8 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and known.columns is not None and names != known.columns:
         raise DataError(
-            f"the columns are {listed(names)}, but the model was fitted on {listed(known.columns)}: bring the same "
-            "ones in the same order"
+            f"the columns are {first_few(names)}, but the model was fitted on {first_few(known.columns)}: bring the "
+            "same ones in the same order"
         )
     array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
     if not isinstance(X, Dataset):
@@ -1000,8 +983,8 @@ def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
         return names
     if (truth.dtype.kind == "U") != (labels.dtype.kind == "U"):
         raise DataError(
-            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {listed(labels.tolist())}: "
-            "give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
+            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {first_few(labels.tolist())}"
+            ": give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
         )
     return labels
 
@@ -1009,8 +992,3 @@ def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
 def unlabelled(array: NDArray[Any]) -> Dataset:
     """Records of which nothing else is known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
-
-
-def listed(names: Sequence[Any]) -> str:
-    """The first few."""
-    return ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")

@@ -22,6 +22,7 @@ from torch import nn
 
 from maxrr import notebook, plain_text
 from maxrr.core import Choice
+from maxrr.core.words import Words, words_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import Environment
@@ -37,11 +38,11 @@ from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency, facts
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.bundles import Bundle
+from maxrr.unlearning.bundles import Bundle, check_parts
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.outcomes import Outcome
-from maxrr.unlearning.receipts import Receipt, rounded_up
+from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
 from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
@@ -196,8 +197,8 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         missing.append(f"the extractor, which was not trained again: {other_code}. Bring the module as it was")
     made_again = "extractor and heads" if rebuilds else "heads"
     return Replay(
-        outcome, made_again, comparison, where, largest, wrong, "; ".join(missing), list(not_compared(bundle, latest)),
-        time.perf_counter() - started,
+        outcome, made_again, comparison, where, largest, wrong, "; ".join(missing),
+        list(not_compared(receipt, bundle, latest)), time.perf_counter() - started,
     )  # fmt: skip
 
 
@@ -234,6 +235,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
     stored = 0 if bundle.blueprint.embeddings else len(bundle.fitted_on)
     if len(bundle.features) != stored or not np.isin(bundle.fitted_on, dataset.ids).all():
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
+    check_parts(bundle)
     home = (
         type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
     )
@@ -260,6 +262,11 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids, bundle.waiting)
     if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
+    if not np.array_equal(np.sort(bundle.waiting), bundle.blueprint.core_by_rule(bundle.late)):
+        yield "what waits for the core is not what its rule gives of the records that were added"
+    said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
+    if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):
+        yield "what choosing the core depended on is not as its rule has it"
     if not bundle.on_influential and not np.array_equal(np.sort(bundle.fitted_on), np.sort(dataset.ids)):
         yield "the heads were not fitted on all retained records"
 
@@ -306,15 +313,24 @@ def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
         )
 
 
-def not_compared(bundle: Bundle, latest: bool) -> Iterator[str]:
+def not_compared(receipt: Receipt, bundle: Bundle, latest: bool) -> Iterator[str]:
     """What the receipt says, or relies on, that nobody could compare."""
+    blueprint = bundle.blueprint
     yield from consistency.NOT_COMPARED
+    if receipt.added is not None:
+        yield "how many of the records it added: which of them came when is the operator's word"
+    if receipt.subject_tombstones:
+        yield "whom the forgotten records were about: they are gone"
+    if blueprint.class_weight.keys() - set(bundle.classes):
+        yield "the weights of classes that have no records"
+    if words_of(blueprint.core, blueprint.network) is None:
+        yield "what choosing the core depended on, in words: no rule of this library chose it"
     if not latest:
         yield "the state that the receipt tells of: the model has changed since"
-    named = name_of(bundle.blueprint.network)
+    named = name_of(blueprint.network)
     if named is None or not named.our_own:
         yield "what the network's own code does: it was run as it is"
-    if isinstance(bundle.blueprint.recipe, OwnTraining):
+    if isinstance(blueprint.recipe, OwnTraining):
         yield "what the training function, and what it imports, does beside training: it was run as it is"
 
 

@@ -23,10 +23,11 @@ from maxrr.svm.heads import with_a_head
 from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.class_weights import of_gone_class
 from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.hashes import GONE_CLASS, keyed_hash, model_hash
+from maxrr.unlearning.hashes import keyed_hash, model_hash
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
@@ -273,11 +274,6 @@ def with_added(then: Fitted, request: Request) -> Fitted:
         then, late=np.union1d(then.late, new.ids), waiting=np.union1d(then.waiting, waiting),
         layouts=then.layouts + other_numbers,
     )  # fmt: skip
-
-
-def of_gone_class(key: bytes, name: str) -> str:
-    """What stands for the name of a class without records: enough to know its weight when it comes back."""
-    return GONE_CLASS + keyed_hash(key, b"class", name)
 
 
 def with_weights_back(then: Fitted, names: tuple[str, ...]) -> Fitted:

@@ -12,8 +12,10 @@ from torch import nn
 from maxrr.core import Adopted, Choice, Core, Frozen
 from maxrr.core.trained_elsewhere import seen_elsewhere
 from maxrr.data import Dataset
-from maxrr.nets.naming import with_outputs
+from maxrr.data.fields import shapes
+from maxrr.nets.naming import for_more_classes
 from maxrr.nets.seeding import Network
+from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
@@ -58,12 +60,14 @@ def to_train_by(core: Core, before: Fitted | None) -> Core | None:
     return Adopted(ids[~forgotten]) if core.core is None else core.core  # what is left of the named, or by the rule
 
 
-def grown(network: Network, core: Core | None, classes: int) -> Network:
-    """A network that tells as many classes apart, if it is trained here; otherwise as it is, for what it has learned.
+def grown(network: Network, core: Core | None, records: HeldRecords) -> Network:
+    """A network that tells the classes of records apart, if it is trained here; otherwise as it is, as it has learned.
 
     None for the core is one that the caller's own code chose, who brings the network, too.
     """
-    return network if core is None or isinstance(core, Frozen | Adopted) else with_outputs(network, classes)
+    if core is None or isinstance(core, Frozen | Adopted):
+        return network
+    return for_more_classes(network, shapes(records.dtype, records.shape), len(records.present))
 
 
 def left_in(extractor: nn.Module, core: Core, before: Fitted | None) -> frozenset[bytes]:

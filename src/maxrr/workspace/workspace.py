@@ -301,13 +301,13 @@ class Workspace:
         """
         with self._writing(), self._at_hand(records) as fitted:
             model = clone(self._model)
-            model.network = grown(model.network, model.core, len(fitted.records.present))
+            model.network = grown(model.network, model.core, fitted.records)
             called = None if fitted.by_place else fitted.labels
-            return self._fit(fitted.records.retained(), called, model, None, None, progress)
+            return self._fit(fitted.records.retained(), called, model, None, None, progress, again=True)
 
     def _fit(
         self, records: Dataset, called: NDArray[Any] | None, model: MaxRR | None, allow_copies: str | None,
-        source: Mapping[str, str] | None, progress: Progress | None,
+        source: Mapping[str, str] | None, progress: Progress | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
         before = self._store.root
         model = self._model if model is None else model
@@ -332,7 +332,7 @@ class Workspace:
             # The key, what was forgotten, and who; its receipts are not here, and those of the workspace begin at 1.
             people = {person: gone._replace(number=0) for person, gone in own.people.items()}
             fresh._state = replace(own, receipts=(), people=people)
-        fresh._fit(records, called, allow_copies, self._store.ranking(), progress)
+        fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again)
         after = fresh._fitted
         sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
         code = self._network, self._train
