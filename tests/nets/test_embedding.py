@@ -6,6 +6,7 @@ import functools
 import os
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -223,7 +224,7 @@ def test_only_a_few_blocks_are_ahead():
 
     embed(extractor, table(40 * BLOCK), progress=progress)
     assert max(ahead) <= 2 * cores + 1
-    assert extractor.calls == [BLOCK] * 41  # one more, to see whether neighbours matter
+    assert extractor.calls == [BLOCK] * 42  # two more, to see whether neighbours matter
 
 
 def test_progress():
@@ -259,6 +260,25 @@ def test_batch_normalisation_without_statistics():
         assert whole[[5, 9]].tobytes() == part.tobytes()
 
 
+class MeanOfLongest(nn.Module):
+    """A mean over as many positions as the longest record of the batch has."""
+
+    def forward(self, tokens):
+        longest = int((tokens > 0).sum(1).max())
+        return tokens[:, :longest].mean(1, keepdim=True)
+
+
+@pytest.mark.parametrize("longest", [0, 1, 7, 200, 255])
+@pytest.mark.parametrize("length", [10, 600, 20_000])
+def test_a_network_that_looks_at_the_longest_of_a_batch_is_refused(longest, length):
+    """Wherever that one stands: with one position more of many, the others' features change by little."""
+    tokens = np.ones((300, length), dtype=np.float32)
+    tokens[:, -1] = 0
+    tokens[longest, -1] = 1
+    with pytest.raises(ValueError, match="depend on its neighbours"):
+        embed(MeanOfLongest(), Dataset(tokens, [0] * 300, ("a",), np.arange(300)), device="cpu")
+
+
 def test_a_frozen_pretrained_extractor():
     """Features only: nothing to train, and no linear layer at the end."""
     body = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(2)).requires_grad_(False)
@@ -269,6 +289,8 @@ def test_a_frozen_pretrained_extractor():
     plain = table(30)
     assert embed(nn.Identity(), plain).tobytes() == plain.inputs.tobytes()
     assert embed(nn.Linear(6, 2).double(), plain).dtype == np.float64
+    tokens = replace(plain, inputs=np.arange(180).reshape(30, 6))
+    assert embed(nn.Flatten(), tokens).tobytes() == tokens.inputs.tobytes()
 
 
 class Gives(nn.Module):

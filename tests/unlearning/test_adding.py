@@ -225,8 +225,38 @@ def test_classes_of_a_dataset_are_known_by_their_places():
         model.add(two.inputs, [7, 0], ids=two.ids, subjects=two.subjects)
 
 
+@few_of_a_class
+@pytest.mark.parametrize("days", [("3", "2", "7"), ("7", "-1", "2"), ("x", "2", "0x")])
+def test_classes_of_datasets_that_are_numbers_come_in_the_order_in_which_they_arrive(days):
+    """As the join of the datasets has them: neither names nor arrivals need be sorted."""
+    first, new = replace(table(classes=2), class_names=("0", "1")), new_records(label=0)
+    added = [replace(new.select(new.ids[4 * day :][:4]), class_names=(name,)) for day, name in enumerate(days)]
+    everyone = first.join(*added)
+    model = fresh(Frozen(), first).fit(first)
+    for day in added:
+        model.add(day)
+    never = fresh(Frozen(), first).fit(everyone)
+    assert (model.model_hash_, model.content_hash_) == (never.model_hash_, never.content_hash_)
+    assert model.classes_.tolist() == never.classes_.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(np.array(everyone.class_names)[model.predict(new.inputs)], model.predict(new))
+    assert model.score(everyone.inputs, everyone.labels) == never.score(everyone)
+    two = new_records(2, first=8, seed=4)
+    with pytest.raises(DataError, match="there is no class 7: labels are places"):
+        model.add(two.inputs, [7, 0], ids=two.ids, subjects=two.subjects)
+
+
+def test_a_class_that_a_dataset_names_is_no_number_of_an_array():
+    """A model of arrays called 'cat' 2, and took a later label 2 for it."""
+    data, new = table(classes=2), new_records(2, label=0)
+    model = fresh(Frozen(), data).fit(data.inputs, data.labels, ids=data.ids)
+    with pytest.raises(DataError, match="the classes of the model are integers, and a new one cannot be called 'cat'"):
+        model.add(replace(new, class_names=("cat",), subjects=None))
+    model.add(replace(new, class_names=("2",), subjects=None))
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
 def test_a_class_of_another_kind_is_refused():
-    for labels, name in (([3, 7], "cat"), ([False, True], "maybe")):
+    for labels, name in (([3, 7], "cat"), ([0, 1], "cat"), ([False, True], "maybe")):
         data = table(classes=2)
         model = fresh(Frozen(), data).fit(data.inputs, np.array(labels)[data.labels], ids=data.ids)
         new = new_records(1)
@@ -237,7 +267,7 @@ def test_a_class_of_another_kind_is_refused():
 def test_a_class_without_a_name_keeps_a_place_of_its_own():
     """When others come before it, two such classes are not called alike."""
     names, labels = ("a", "(forgotten class 1)", "d"), np.array(["a", "", "d"])
-    found = with_arriving(names, labels, [0, 2], ["0"], ["0"])
+    found = with_arriving(names, labels, [0, 2], ["0"], ["0"], by_place=False)
     assert found.names == ("0", "a", "(forgotten class 2)", "d")
     assert (found.labels.tolist(), found.number_of.tolist()) == (["0", "a", "", "d"], [1, 2, 3])
 

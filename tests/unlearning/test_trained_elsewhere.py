@@ -217,6 +217,8 @@ def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
         model = frozen(pretrained_on=IDS[:6]).fit(records.without(IDS[:3]))
     with pytest.raises(DataError, match="nobody could tell whether new records are among them"):
         model.add(records.select(IDS[:3]))
+    with pytest.raises(DataError, match="nobody could tell whether new records are among them"):
+        model.replace(int(IDS[-1]), records.inputs[0])
 
 
 @pytest.mark.parametrize("as_dataset", [False, True])
@@ -236,6 +238,32 @@ def test_where_all_that_it_saw_is_here_others_are_added(as_dataset, here, tmp_pa
         twin = replace(records.select(IDS[:1]), ids=[999_999])
         with pytest.raises(DataError, match="record 999999 has the values of one that the extractor was pretrained on"):
             model.add(twin)
+
+
+def values_of(records, id_):
+    return records.select([id_]).inputs[0]
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+def test_what_it_saw_does_not_come_in_by_another_door(as_dataset):
+    """Whatever is let in and forgotten exactly must be what a fit on these records would not make core."""
+    records, (kept, forgotten, replaced, back) = table(), IDS[:4].tolist()
+    other = int(np.setdiff1d(records.ids, IDS)[0])
+    model = frozen(pretrained_on=records.select(IDS[:6]) if as_dataset else IDS[:6]).fit(records)
+    model.unlearn([forgotten], core_policy="keep-extractor")
+    new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
+    model.replace(replaced, new, core_policy="keep-extractor")
+    model.replace(back, new + 1, core_policy="keep-extractor")
+    model.replace(back, values_of(records, back), core_policy="keep-extractor")  # it is one that was seen, as before
+    assert model.plan([back], core_policy="keep-extractor").guarantee == "approximate-refit"
+    model.replace(kept, values_of(records, kept), "kind 0", core_policy="keep-extractor")
+    for number, seen in enumerate((kept, forgotten, replaced, back, int(IDS[5]))):
+        with pytest.raises(DataError, match="has the values of one that the extractor was pretrained on"):
+            model.replace(other, values_of(records, seen), allow_copies="why not")
+        with pytest.raises(DataError, match="has the values of one that the extractor was pretrained on"):
+            model.add(replace(records.select([seen]), ids=[999_990 + number]), allow_copies="why not")
+    model.replace(other, new + 2)
+    assert model.unlearn([other]).guarantee.startswith("exact")
 
 
 def test_forgotten_records_that_it_saw_are_no_mistake_in_a_later_fit():

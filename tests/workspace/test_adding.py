@@ -1,11 +1,12 @@
 """Records that are added to a workspace: durable, and as in memory."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.unlearning.problems import core_of, joined
+from tests.unlearning.problems import core_of, fresh, joined, table
 from tests.workspace.problems import (
     HASHED,
     NEWCOMERS,
@@ -45,6 +46,34 @@ def test_adding_is_that_of_the_model_in_memory(case, tmp_path):
         assert workspace.status().conditions == inside._fitted.conditions
     assert reopened(tmp_path / "ws", records) == before
     assert overview(tmp_path / "ws").status == status
+
+
+@pytest.mark.parametrize("names", [("a", "b", "d", "c"), ("0", "1", "3", "2")])
+def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(names, tmp_path):
+    """Who puts the days together in an order of their own brings the same records."""
+    old = table(classes=2)
+    first = replace(old, class_names=names[:2])
+    days = [
+        replace(old.select(old.ids[9 * day :][:9]), ids=np.arange(9) + 10 * day, labels=[0] * 9, class_names=(name,))
+        for day, name in enumerate(names[2:])
+    ]
+    days = [replace(day, inputs=day.inputs + 3 * (1 + place)) for place, day in enumerate(days)]
+    joins = [first.join(*days), first.join(*days[::-1]), days[1].join(first, days[0])]
+    model = fresh(HASHED, table(), epochs=1)
+    with Workspace.create(tmp_path / "ws", model, first) as workspace:
+        for day in days:
+            receipt = workspace.add(day)
+        assert workspace.kind.class_names == names
+        for join in joins[1:]:
+            assert workspace.replay(receipt, join).outcome == "identical"
+        core = workspace.model.core_.ids[:1]
+        workspace.unlearn(core, core_policy="retrain", records=joins[2])
+        workspace.refit(joins[1])
+        never = clone(workspace.model).fit(joins[0].without(core))
+        assert (workspace.model_hash_, workspace.content_hash_) == (never.model_hash_, never.content_hash_)
+        swapped = replace(joins[0], class_names=(names[1], names[0], *names[2:]))
+        with pytest.raises(DataError, match="differ from those in this data"):
+            workspace.refit(swapped)
 
 
 def test_rows_are_appended_and_the_rest_is_not_written_again(workspace, folder, records):

@@ -125,3 +125,18 @@ def test_weights_are_kept_and_erased(tmp_path):
     assert not held.weights[~held.alive].any()
     with Workspace.open(tmp_path / "ws") as again, pytest.raises(DataError, match="differ from those in this data"):
         again.model_with(records)
+
+
+def test_forgotten_values_are_known_after_a_fit_with_columns_in_another_order(tmp_path):
+    records = replace(cases()["hash"][0], columns=tuple("abcde"))
+    turned = replace(records, inputs=records.inputs[:, ::-1], columns=tuple("edcba"))
+    gone = records.ids[:1]
+    with Workspace.create(tmp_path / "ws", cases()["hash"][1], records) as workspace:
+        workspace.unlearn(gone, core_policy="keep-extractor")
+        workspace.fit(turned.without(gone))
+    with Workspace.open(tmp_path / "ws") as workspace:
+        for each in (records, turned):
+            copy = replace(each.select(gone), ids=gone + 999_000_000)
+            assert workspace.returning(copy).tolist() == copy.ids.tolist()
+            with pytest.raises(DataError, match="exactly the values of forgotten"):
+                workspace.add(copy)

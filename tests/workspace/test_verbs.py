@@ -29,7 +29,7 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import DataError, Dataset
-from maxrr.errors import NotHere
+from maxrr.errors import NotHere, UnknownRecords
 from maxrr.nets import MLP, Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import MaxRR
@@ -377,7 +377,10 @@ def test_a_network_that_saw_what_its_model_has_forgotten_is_not_taken_into_anoth
     )
     model.fit(records).unlearn(ids[:1], core_policy="keep-extractor")
     retained = records.without(ids[:1])
-    with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="would not know of them"):
+    with (
+        Workspace.open(folder) as workspace,
+        pytest.raises(WorkspaceError, match="could not recognise when they come back"),
+    ):
         workspace.fit(retained, model)
     with Workspace.create(tmp_path / "own", model, retained) as workspace:
         assert workspace.status().core_left_in_extractor == (0 if adopted else 1)
@@ -585,3 +588,25 @@ def test_an_interruption_while_clearing_up_is_known(folder, records, monkeypatch
     with Workspace.open(folder) as workspace:
         assert workspace.unfinished == ""
         assert workspace.status().requests == 1
+
+
+def test_a_model_that_has_forgotten_records_elsewhere_is_refused(workspace, records):
+    """Their tombstones are under its key: the workspace would let them in later."""
+    elsewhere = clone(workspace.model).fit(records)
+    workspace.fit(records, elsewhere)
+    elsewhere.unlearn(records.ids[:1], core_policy="keep-extractor")
+    before = workspace.model_hash_
+    for reason in (None, "why not"):
+        with pytest.raises(WorkspaceError, match="has forgotten or replaced 1 records elsewhere"):
+            workspace.fit(records.without(records.ids[:1]), elsewhere, allow_copies=reason)
+    assert workspace.model_hash_ == before
+
+
+def test_a_replay_refuses_records_that_the_model_never_had(workspace, records):
+    gone = kinds(workspace)[2][:1]
+    receipt = workspace.unlearn(gone)
+    assert workspace.replay(receipt, records)  # a forgotten one is known
+    stranger = records.select(records.ids[:1])
+    stranger = replace(stranger, ids=np.array([records.ids.max() + 1]), inputs=stranger.inputs + 1)
+    with pytest.raises(UnknownRecords, match="1 of the records are neither retained nor forgotten"):
+        workspace.replay(receipt, records.join(stranger))

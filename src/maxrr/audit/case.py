@@ -176,11 +176,7 @@ def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
     trained = {content.tobytes() for content in records.contents[records.alive]}
     trained |= {content.tobytes() for content in value_hashes(gone.inputs)}
     contents = value_hashes(test.inputs)
-    known = {stone.content for stone in fitted.tombstones.stones}
-    earlier = sum(
-        stone.content in known
-        for stone in tombstones_of(fitted.key, test.ids, test.record_hashes(), contents)
-    )  # fmt: skip
+    earlier = int(fitted.tombstones.knows_values(fitted.key, test, records.columns).sum())
     shared = sum(content.tobytes() in trained for content in contents)
     if earlier > 0 and not shared:
         raise DataError(

@@ -13,6 +13,7 @@ from maxrr.core.choice import Choice, Core, check_classes, chosen
 from maxrr.core.selection import FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
+from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork, split
@@ -158,7 +159,7 @@ def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bo
     if before.ids.dtype.kind == dataset.ids.dtype.kind:
         seen |= np.isin(dataset.ids, before.ids)
     if before.shape == dataset.shape:
-        values = {content.tobytes() for content in value_hashes(before.inputs)}
+        values = {content.tobytes() for content in value_hashes(in_order_of(dataset.columns, before).inputs)}
         seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
     return seen
 

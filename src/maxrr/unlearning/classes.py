@@ -32,18 +32,16 @@ def without_name(number: int) -> str:
     return f"(forgotten class {number})"
 
 
-def named_after_labels(names: Sequence[str], labels: NDArray[Any], present: Collection[int]) -> bool:
-    """Whether classes are called as the labels of an array are written."""
-    return all(names[number] == str(labels[number].item()) for number in present)
-
-
 def with_arriving(
-    names: tuple[str, ...], labels: NDArray[Any], present: Collection[int], arriving: Sequence[str], used: Sequence[str]
+    names: tuple[str, ...], labels: NDArray[Any], present: Collection[int], arriving: Sequence[str],
+    used: Sequence[str], *, by_place: bool,
 ) -> Classes:  # fmt: skip
-    """The classes once records come of a dataset that has the classes `arriving`, and records of those `used`."""
+    """The classes once records come of a dataset that has the classes `arriving`, and records of those `used`.
+
+    They are known by their places, or by the labels of an array. Names such as '0' and '1' do not tell which.
+    """
     same = np.arange(len(names))
-    sorted_ = named_after_labels(names, labels, present)
-    if not sorted_ and len(arriving) >= len(names) and all(arriving[number] == names[number] for number in present):
+    if by_place and len(arriving) >= len(names) and all(arriving[number] == names[number] for number in present):
         return Classes(tuple(arriving), np.arange(len(arriving)), same)
     known = {name for number, name in enumerate(names) if number in present or name != without_name(number)}
     new = [name for name in used if name not in known]
@@ -53,10 +51,10 @@ def with_arriving(
         (number, name, label) for number, (name, label) in enumerate(zip(names, labels.tolist(), strict=True))
     ]
     for name in new:
-        label = label_of(name, labels, present, len(found)) if sorted_ else len(found)
+        label = len(found) if by_place else label_of(name, labels)
         later = (
             place for place, (number, _, other) in enumerate(found)
-            if sorted_ and (number is None or number in present) and other > label
+            if not by_place and (number is None or number in present) and other > label
         )  # fmt: skip
         found.insert(next(later, len(found)), (None, name, label))
     places = {number: place for place, (number, _, _) in enumerate(found) if number is not None}
@@ -71,14 +69,11 @@ def with_arriving(
     )  # fmt: skip
 
 
-def label_of(name: str, labels: NDArray[Any], present: Collection[int], place: int) -> Any:
+def label_of(name: str, labels: NDArray[Any]) -> Any:
     """What callers call a new class of this name, where they call the others by labels."""
     if labels.dtype.kind == "U":
         return name
-    if labels.dtype.kind == "i":
-        if name.removeprefix("-").isdecimal() and str(int(name)) == name:
-            return int(name)
-        if all(labels[number] == number for number in present):  # places, as in a dataset
-            return place
+    if labels.dtype.kind == "i" and name.removeprefix("-").isdecimal() and str(int(name)) == name:
+        return int(name)
     kind = {"i": "integers", "b": "booleans"}[labels.dtype.kind]
     raise DataError(f"the classes of the model are {kind}, and a new one cannot be called {name!r}")

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
+from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
@@ -15,7 +16,7 @@ from maxrr.unlearning.classes import with_arriving
 from maxrr.unlearning.matching import to_learn, to_replace
 from maxrr.unlearning.records import shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
-from maxrr.unlearning.returning import copies_in, copies_in_place, in_order_of
+from maxrr.unlearning.returning import copies_in, copies_in_place
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, Forgotten, id_hmac, subject_hmac
 from maxrr.unlearning.trained_elsewhere import ELSEWHERE
@@ -87,6 +88,7 @@ def look_up_for_replacing(
     same = np.array_equal(added.record_hashes(), fitted.records.hashes[request.rows])
     if same and not (request.left_in_extractor and request.policy == RETRAIN):  # which rids it of the old version
         raise DataError(f"the record {np.asarray(id_).item()!r} is just so already: there is nothing to replace")
+    check_not_seen(fitted, added, request.rows)
     copies = copies_in_place(fitted, added, allow_copies)
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
@@ -119,7 +121,8 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     ordered = in_order_of(records.columns, given)
     names = ordered.class_names
     used = [names[label] for label in np.unique(ordered.labels).tolist()]
-    classes = with_arriving(records.class_names, fitted.labels, records.present.tolist(), names, used)
+    present = records.present.tolist()
+    classes = with_arriving(records.class_names, fitted.labels, present, names, used, by_place=fitted.by_place)
     number = {name: place for place, name in enumerate(classes.names)}
     labels = np.array([number.get(name, -1) for name in names], dtype=np.int64)[ordered.labels]
     added = Dataset(
@@ -127,7 +130,9 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
         columns=records.columns, weights=ordered.weights,
     )  # fmt: skip
     fitted.blueprint.check_weights(added)
-    copies = copies_in(fitted, added, allow_copies)
+    named = added if records.columns is not None else replace(added, columns=ordered.columns)
+    check_not_seen(fitted, named, records.present[:0])
+    copies = copies_in(fitted, named, allow_copies)
     nobody = np.empty(0, dtype=np.int64)
     return Request(
         nobody, nobody, [], (), 0, REFUSE, RETAINED, shuffled(added, fitted.key),
@@ -135,19 +140,31 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     )  # fmt: skip
 
 
-def check_not_seen(fitted: Fitted, given: Dataset) -> None:
-    """Refuse new records that a frozen network may have seen, as far as its owner has said what it saw."""
+def check_not_seen(fitted: Fitted, given: Dataset, instead_of: NDArray[np.int64]) -> None:
+    """Refuse new values that a frozen network may have seen, as far as its owner has said what it saw.
+
+    It may have seen records that were forgotten or replaced since. The values of a record whose place is taken are no
+    new ones: the record stays known as one that the network saw.
+    """
+    if not fitted.blueprint.frozen or fitted.blueprint.core is not None:
+        return
     if fitted.choice.details.get(ELSEWHERE) != 0:
         raise DataError(
             "the extractor was pretrained on records that Frozen(pretrained_on=…) named and that are not in the model, "
             "which does not keep their list: nobody could tell whether new records are among them. Fit again with all "
             "records"
         )
-    known = {content.tobytes() for content in fitted.records.contents[fitted.core]}
-    same = [content.tobytes() in known for content in value_hashes(given.inputs)]
-    if any(same):
+    records, tombstones = fitted.records, fitted.tombstones
+    core = fitted.core.copy()
+    core[instead_of] = False
+    known = {content.tobytes() for content in records.contents[core]}
+    same = np.array([content.tobytes() in known for content in value_hashes(given.inputs)], dtype=bool)
+    own = {id_hmac(fitted.key, id_, REPLACED) for id_ in records.ids[instead_of].tolist()}
+    gone = frozenset(stone for stone in tombstones.stones if stone.id in fitted.left - own)
+    same |= replace(tombstones, stones=gone).knows_values(fitted.key, given, records.columns)
+    if same.any():
         raise DataError(
-            f"the record {given.ids[same.index(True)].item()!r} has the values of one that the extractor was "
+            f"the record {given.ids[same][0].item()!r} has the values of one that the extractor was "
             "pretrained on: it could not be forgotten exactly. Fit again with all records"
         )
 
@@ -157,8 +174,6 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
     records = fitted.records
     if not len(given):
         raise DataError("there are no records to add")
-    if fitted.blueprint.frozen and fitted.blueprint.core is None:
-        check_not_seen(fitted, given)
     own, known_columns = given.columns, records.columns
     if own is not None and known_columns is not None and set(own) != set(known_columns):
         other = sorted(set(own) ^ set(known_columns))

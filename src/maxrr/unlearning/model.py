@@ -42,7 +42,6 @@ from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.class_weights import by_name
-from maxrr.unlearning.classes import named_after_labels
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.locks import lock_of
@@ -294,9 +293,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return OwnTraining.by(self.train)
 
     def _fit(
-        self, dataset: Dataset, labels: NDArray[Any], allow_copies: str | None, folder: str | Path | None,
+        self, dataset: Dataset, called: NDArray[Any] | None, allow_copies: str | None, folder: str | Path | None,
         progress: Progress | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
+        by_place = called is None
+        labels = np.arange(len(dataset.class_names)) if called is None else called
         recipe = self._check()
         before: Fitted | None = vars(self).get("_state")
         key = secrets.token_bytes(32) if before is None else before.key
@@ -342,13 +343,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
         none = held.ids[:0].copy()
         fitted = Fitted(
-            blueprint, extractor, heads, held, choice, labels, key, Tombstones(), durations, left=left,
-            adopted=adopted, late=none, waiting=none,
+            blueprint, extractor, heads, held, choice, labels, by_place, key, Tombstones(), durations,
+            left=left, adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(
-                fitted, tombstones=before.tombstones, receipts=before.receipts, overrides=before.overrides + overrides,
-                layouts=before.layouts + 1, people=before.people,
+                fitted, tombstones=before.tombstones.hashed_in(before.records.columns, held.columns),
+                receipts=before.receipts, overrides=before.overrides + overrides, layouts=before.layouts + 1,
+                people=before.people,
             )  # fmt: skip
         flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted
@@ -382,7 +384,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fitted, network = self._fitted, self.network
             self.network = grown(network, self.core, fitted.records)
             try:
-                return self._fit(fitted.records.retained(), fitted.labels, None, folder, progress, again=True)
+                called = None if fitted.by_place else fitted.labels
+                return self._fit(fitted.records.retained(), called, None, folder, progress, again=True)
             except BaseException:
                 self.network = network
                 raise
@@ -874,14 +877,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def as_dataset(
     X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None, weights: ArrayLike | None = None
-) -> tuple[Dataset, NDArray[Any]]:
-    """Records, and what the caller calls their classes."""
+) -> tuple[Dataset, NDArray[Any] | None]:
+    """Records, and what the caller calls their classes; None for those of a Dataset, known by their places."""
     if isinstance(X, Dataset):
         if not all(given is None for given in (y, ids, subjects, weights)):
             raise ValueError(
                 "a Dataset has its own labels, ids, subjects and weights: leave y, ids, subjects and sample_weight out"
             )
-        return X, np.arange(len(X.class_names))
+        return X, None
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     inputs = packed(X) if are_several(X) else np.asanyarray(X)  # a memory map stays one
@@ -924,12 +927,12 @@ def to_add(
     if not isinstance(X, Dataset) and ids is None:
         raise ValueError("new records need ids of their own, which no other record has: give ids=…, or a Dataset")
     dataset, labels = as_dataset(X, y, ids, subjects, weights)
-    if isinstance(X, Dataset) or labels.dtype.kind == "U":
+    if labels is None or labels.dtype.kind == "U":
         return dataset
     present = fitted.records.present.tolist()
     names = {fitted.labels[number].item(): fitted.records.class_names[number] for number in present}
     unknown = [label for label in labels.tolist() if label not in names]
-    if unknown and not named_after_labels(fitted.records.class_names, fitted.labels, present):
+    if unknown and fitted.by_place:
         raise DataError(
             f"there is no class {unknown[0]!r}: labels are places in the model's class names. Name a new class by a "
             "string, or bring a Dataset"

@@ -191,17 +191,25 @@ class HeldRecords:
                 f"{int((~known).sum()):,} of the {len(order):,} records of the model are not in this data: "
                 "bring the data that it was fitted on"
             )
-        retained = dataset.select(self.ids[order])
+        retained = self.numbered_alike(dataset.select(self.ids[order]))
         if retained.content_hash() != self.content_hash:
             changed = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
             raise DataError(
-                f"{changed:,} of the {len(order):,} records of the model differ from those in this data"
-                + ("" if changed else " in the names of their classes")
-                + ": bring them as they were fitted, and replaced ones as they are now"
+                f"{changed:,} of the {len(order):,} records of the model differ from those in this data: "
+                "bring them as they were fitted, and replaced ones as they are now"
             )
         inputs = np.zeros((len(self.ids), *self.shape), self.dtype)
         inputs[order] = retained.inputs
         return replace(self, inputs=inputs)
+
+    def numbered_alike(self, dataset: Dataset) -> Dataset:
+        """The same records with the classes of these, if they have no others, whichever order those stood in."""
+        number = {self.class_names[label]: label for label in self.present.tolist()}
+        used = {dataset.class_names[label] for label in np.unique(dataset.labels).tolist()}
+        if not used <= number.keys():
+            return dataset
+        numbers = np.array([number.get(name, -1) for name in dataset.class_names], dtype=np.int64)
+        return replace(dataset, labels=numbers[dataset.labels], class_names=self.class_names)
 
     def erase(self) -> None:
         """Overwrite everything that is left of records that are gone."""

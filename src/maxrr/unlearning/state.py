@@ -44,6 +44,7 @@ class Fitted:
     records: HeldRecords
     choice: Choice
     labels: NDArray[Any]  # what callers call the classes
+    by_place: bool  # they are places in the class names, as those of a dataset; otherwise the labels of an array
     key: bytes
     tombstones: Tombstones
     durations: Durations
@@ -209,7 +210,7 @@ def less(now: Fitted, request: Request) -> Fitted:
         now,
         records=before.without(rows),
         choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
-        tombstones=Tombstones(now.tombstones.stones | set(forgotten)),
+        tombstones=replace(now.tombstones, stones=now.tombstones.stones | set(forgotten)),
         left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core},
         late=now.late if stay else np.setdiff1d(now.late, leaving),
         waiting=now.waiting if stay else np.setdiff1d(now.waiting, leaving),
@@ -252,12 +253,17 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
 
 
 def with_added(then: Fitted, request: Request) -> Fitted:
-    """More records. One that becomes what it was before has not lost that."""
+    """More records. One that becomes what it was before has not lost that.
+
+    What a frozen network saw stays known: no other record may have these values.
+    """
     assert request.added is not None
     new = HeldRecords.of(request.added)
     records = then.records.with_added(new)
     back = {stone.record for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)}
-    tombstones = Tombstones(frozenset(stone for stone in then.tombstones.stones if stone.record not in back))
+    seen = then.left if then.blueprint.frozen else frozenset()
+    stones = frozenset(stone for stone in then.tombstones.stones if stone.record not in back or stone.id in seen)
+    tombstones = replace(then.tombstones, stones=stones)
     arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
     then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
     if not request.adds:

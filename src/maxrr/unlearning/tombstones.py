@@ -3,20 +3,26 @@
 A tombstone has three HMACs: of the id, of the whole record, and of its values. None tells anything without the key;
 with it they recognise a request for what is gone already, and a dataset that brings it back. An id is the same whether
 it is written as a number or as text, and values are the same in whichever type they are stored: a forgotten record is
-recognised in another format, too. A copy with other values, even in the last digit, is not recognised.
+recognised in another format, too. Columns are hashed in the order that they had; where that changed since, and they
+have names, the earlier orders are kept, and a record is looked for in each of them. A copy with other values, even in
+the last digit, is not recognised.
 
 Of a person whose last record is forgotten, an HMAC of the subject id stays, with the number and time of the request.
 """
 
 import hmac
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
+from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import framed, value_hashes
+
+Columns = tuple[str, ...] | None  # None where they have no names
 
 FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not bring it back; its old values are gone
 
@@ -68,18 +74,12 @@ def subject_hmac(key: bytes, subject: int | str) -> str:
     return hmac.digest(key, framed(b"subject", str(subject).encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
-class Returning(NamedTuple):
-    """Which rows of a dataset bring back what was forgotten: its ids, or its values in records that are not here."""
-
-    by_id: NDArray[np.bool_]
-    by_values: NDArray[np.bool_]
-
-
 @dataclass(frozen=True, repr=False)
 class Tombstones:
     """The forgotten records of a model."""
 
     stones: frozenset[Tombstone] = frozenset()
+    orders: tuple[Columns, ...] = ()  # of columns, in which values were hashed before those of the model changed
 
     @property
     def ids(self) -> set[bytes]:
@@ -90,21 +90,23 @@ class Tombstones:
         known = self.ids if len(ids) else set()
         return np.array([id_hmac(key, id_, purpose) in known for id_ in ids.tolist()], dtype=bool)
 
-    def returning(self, key: bytes, dataset: Dataset, held: frozenset[tuple[str, str, bytes]]) -> Returning:
-        """Which of these records bring back what was forgotten.
+    def knows_values(self, key: bytes, dataset: Dataset, columns: Columns) -> NDArray[np.bool_]:
+        """Which records have the values of forgotten ones, for a model whose records have these columns."""
+        known = {stone.content for stone in self.stones}
+        found = np.zeros(len(dataset), dtype=bool)
+        for hmacs in self.value_hmacs(key, dataset, columns):
+            found |= np.array([each in known for each in hmacs], dtype=bool)
+        return found
 
-        `held` are the records that the model has now, by id, class and hash of their values: a copy of a forgotten
-        record that was here beside it when it was forgotten has stayed by that decision.
-        """
-        none = np.zeros(len(dataset), dtype=bool)
-        if not self.stones:
-            return Returning(none, none)
-        values = {stone.content for stone in self.stones}
-        by_id = self.knows(key, dataset.ids)
-        by_values = none.copy()
-        names = [dataset.class_names[label] for label in dataset.labels.tolist()]
-        records = zip(dataset.ids.tolist(), names, value_hashes(dataset.inputs), strict=True)
-        for row, (id_, name, digest) in enumerate(records):
-            if content_hmac(key, digest) in values and (str(id_), name, digest.tobytes()) not in held:
-                by_values[row] = not by_id[row]
-        return Returning(by_id, by_values)
+    def value_hmacs(self, key: bytes, dataset: Dataset, columns: Columns) -> Iterator[list[bytes]]:
+        """The HMACs of the values of all records, in every form in which a tombstone may have them."""
+        for order in {columns, *self.orders} if self.stones else ():
+            inputs = in_order_of(order, dataset).inputs
+            for halved in (False, True):
+                yield [content_hmac(key, digest) for digest in value_hashes(inputs, halved=halved)]
+
+    def hashed_in(self, before: Columns, now: Columns) -> "Tombstones":
+        """The same for a model whose columns were others before, or stood in another order."""
+        if not self.stones or before == now or before in self.orders:
+            return self
+        return replace(self, orders=(*self.orders, before))

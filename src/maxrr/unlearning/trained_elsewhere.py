@@ -13,12 +13,11 @@ from maxrr.core import Adopted, Choice, Core, Frozen
 from maxrr.core.trained_elsewhere import seen_elsewhere
 from maxrr.data import Dataset
 from maxrr.data.fields import shapes
-from maxrr.data.hashes import value_hashes
 from maxrr.nets.naming import for_more_classes
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, content_hmac, id_hmac
+from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 ELSEWHERE = "elsewhere"  # among the details of a choice: how many records a frozen network saw that are not here
 
@@ -86,8 +85,7 @@ def left_in(extractor: nn.Module, core: Core, before: Fitted | None) -> frozense
 
 def gone_among(seen: Any, before: Fitted, known: frozenset[bytes]) -> frozenset[bytes]:
     """The HMACs of those records that were forgotten or replaced, each record once, but for those that are known."""
-    stones, key = before.tombstones.stones, before.key
-    gone = before.tombstones.ids
+    key, gone = before.key, before.tombstones.ids
     ids = seen.ids if isinstance(seen, Dataset) else np.array(seen)
     same_kind = ids.dtype.kind == before.records.ids.dtype.kind
     found = set[bytes]()
@@ -96,8 +94,8 @@ def gone_among(seen: Any, before: Fitted, known: frozenset[bytes]) -> frozenset[
         if not known.intersection(forms):
             found.update([form for form in forms if form in gone][:1])
     if isinstance(seen, Dataset):
-        values = {content_hmac(key, digest) for digest in value_hashes(seen.inputs)}
-        found.update(stone.id for stone in stones if stone.content in values)
+        values = set[bytes]().union(*before.tombstones.value_hmacs(key, seen, before.records.columns))
+        found.update(stone.id for stone in before.tombstones.stones if stone.content in values)
     return frozenset(found)
 
 

@@ -40,7 +40,7 @@ from maxrr.unlearning.facts import (
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Tombstone, Tombstones
+from maxrr.unlearning.tombstones import Columns, Tombstone, Tombstones
 from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES
 from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LARGE, LATE, WAITING, Layout
@@ -146,6 +146,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "records": {
             "dtype": as_facts(records.dtype), "shape": list(records.shape), "classes": list(records.class_names),
             "columns": None if records.columns is None else list(records.columns),
+            **({"former_columns": fitted.tombstones.orders} if fitted.tombstones.orders else {}),
         },
         "labels": {"dtype": fitted.labels.dtype.str, "values": fitted.labels.tolist()},
         "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.heads)],
@@ -195,6 +196,7 @@ def load(
         blueprint.C, features, records.labels, held, states, sample_weight=blueprint.weights_of(records), copy_X=False
     )  # fmt: skip
     core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
+    labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
     forgotten = parts[TOMBSTONES]
     tombstones = frozenset(
         Tombstone(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
@@ -202,9 +204,10 @@ def load(
     )
     fitted = Fitted(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
-        np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"]), bytes.fromhex(secrets["key"]),
-        Tombstones(tombstones), Durations(**facts["durations"]), on_influential=facts["on_influential"],
-        left=frozenset(map(bytes.fromhex, facts["left"])), technique=facts["technique"], receipts=tuple(receipts),
+        labels, by_place(labels, records), bytes.fromhex(secrets["key"]),
+        Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
+        on_influential=facts["on_influential"], left=frozenset(map(bytes.fromhex, facts["left"])),
+        technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
         late=late, waiting=waiting, people=people_of(facts.get("people", {})), adopted=checked_flag(facts, "adopted"),
     )  # fmt: skip
@@ -260,6 +263,19 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
         (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
         np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
+
+
+def orders_of(facts: Mapping[str, Any]) -> tuple[Columns, ...]:
+    """The orders of columns in which the values of forgotten records were hashed before the present one."""
+    return tuple(None if columns is None else tuple(columns) for columns in facts.get("former_columns", ()))
+
+
+def by_place(labels: NDArray[Any], records: HeldRecords) -> bool:
+    """Whether classes are known by their places, as those of datasets are, which alone a workspace is fitted on.
+
+    Earlier versions took classes such as '0' and '1' for the labels of arrays when others were added.
+    """
+    return np.array_equal(labels[records.present], records.present)
 
 
 def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:

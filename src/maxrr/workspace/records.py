@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, check_text
+from maxrr.data.columns import in_order_of
 from maxrr.data.fields import described
 from maxrr.data.labels import as_identifiers, class_name
 from maxrr.errors import DataError
@@ -164,11 +165,7 @@ class RecordKind:
         )  # fmt: skip
         if names != records.class_names and len(set(names)) == len(names):
             changes["class_names"] = names
-        own = records.columns
-        if self.columns is not None and own is not None and own != self.columns and set(own) == set(self.columns):
-            order = [own.index(name) for name in self.columns]
-            changes |= {"inputs": records.inputs[:, order], "columns": self.columns}
-        return replace(records, **changes) if changes else records
+        return in_order_of(self.columns, replace(records, **changes) if changes else records)
 
     def join(self, parts: Sequence[Dataset]) -> Dataset:
         """`conform` the records of several sources, and put them together. Where two have an id, the first counts.

@@ -31,10 +31,10 @@ from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_rep
 from maxrr.unlearning.model import to_add
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
-from maxrr.unlearning.returning import copies_in, let_in
+from maxrr.unlearning.returning import returning
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
-from maxrr.unlearning.trained_elsewhere import grown, left_in, to_train_by
+from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
@@ -255,7 +255,8 @@ class Workspace:
         records : Dataset
             The training records.
         model : MaxRR, optional
-            Another model to fit a copy of; by default the workspace's own is fitted again.
+            Another model to fit a copy of; by default the workspace's own is fitted again. One that has forgotten
+            records elsewhere is refused: a workspace recognises what was forgotten under its own key.
         allow_copies : str, optional
             A reason to let in records that have the values of forgotten ones under other ids.
         source : dict of str to str, optional
@@ -305,11 +306,12 @@ class Workspace:
         with self._writing(), self._at_hand(records) as fitted:
             model = clone(self._model)
             model.network = grown(model.network, model.core, fitted.records)
-            return self._fit(fitted.records.retained(), fitted.labels, model, None, None, progress)
+            called = None if fitted.by_place else fitted.labels
+            return self._fit(fitted.records.retained(), called, model, None, None, progress, again=True)
 
     def _fit(
-        self, records: Dataset, labels: NDArray[Any] | None, model: MaxRR | None, allow_copies: str | None,
-        source: Mapping[str, str] | None, progress: Progress | None,
+        self, records: Dataset, called: NDArray[Any] | None, model: MaxRR | None, allow_copies: str | None,
+        source: Mapping[str, str] | None, progress: Progress | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
         before = self._store.root
         model = self._model if model is None else model
@@ -320,22 +322,19 @@ class Workspace:
         fresh = clone(model)
         own = vars(model).get("_state")
         if before is not None:
-            if isinstance(own, Fitted) and own.key != self._fitted.key:
-                # What the model has forgotten elsewhere does not come back here.
-                let_in(copies_in(own, records, allow_copies), allow_copies)
-                if to_train_by(model.core, own) is not None or left_in(own.extractor, model.core, own):
-                    raise WorkspaceError(
-                        "the model has forgotten or replaced records that its network was trained on elsewhere, and "
-                        "this workspace would not know of them: create a workspace for the model, or bring a network "
-                        "that has not seen them"
-                    )
+            if isinstance(own, Fitted) and own.key != self._fitted.key and own.tombstones.stones:
+                # Only the model's key recognises them, and a workspace has one key.
+                raise WorkspaceError(
+                    f"the model has forgotten or replaced {len(own.tombstones.stones):,} records elsewhere, which this "
+                    "workspace could not recognise when they come back: create a workspace for the model, or bring one "
+                    "that was not fitted"
+                )
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
             # The key, what was forgotten, and who; its receipts are not here, and those of the workspace begin at 1.
             people = {person: gone._replace(number=0) for person, gone in own.people.items()}
             fresh._state = replace(own, receipts=(), people=people)
-        known = np.arange(len(records.class_names)) if labels is None else labels
-        fresh._fit(records, known, allow_copies, self._store.ranking(), progress, again=labels is not None)
+        fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again)
         after = fresh._fitted
         sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
         code = self._network, self._train
@@ -646,16 +645,23 @@ class Workspace:
         receipt : Receipt
             The receipt of the request to replay.
         records : Dataset
-            The raw records that the model was fitted on. Forgotten ones may be among them; they are left out.
+            The raw records that the model was fitted on, and those that were added. Forgotten ones may be among them;
+            they are left out.
 
         Returns
         -------
         Replay
             The outcome, and what it rests on.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            A record of the model is not among them, or is not as it was fitted; `maxrr.errors.UnknownRecords` where
+            some are neither here nor forgotten.
         """
-        with self._lock, self._at_hand(records) as fitted:
-            bundle, retained = self.bundle(), fitted.records.retained()
-        return replay(receipt, bundle, retained)
+        with self._lock, self._at_hand(records):  # which says how many of them are missing or have changed
+            bundle = self.bundle()
+        return replay(receipt, bundle, records)
 
     def bundle(self) -> Bundle:
         """What a replay elsewhere needs. See `MaxRR.bundle`.
@@ -863,8 +869,7 @@ class Workspace:
             The ids of those records, in the order of the dataset.
         """
         with self._lock:
-            fitted = self._fitted
-            found = fitted.tombstones.returning(fitted.key, records, fitted.records.held())
+            found = returning(self._fitted, records)
         ids: NDArray[Any] = records.ids[found.by_id | (found.by_values & copies)]
         return ids
 
