@@ -23,7 +23,7 @@ unit: .venv/dev.stamp fashion-mnist
 
 package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel installed
 	rm -rf build/package
-	$(BIN)/python -m build --outdir build/package/dist
+	$(BIN)/python -m build --no-isolation --outdir build/package/dist
 	$(PYTHON) -m venv build/package/empty
 	build/package/empty/bin/python -m pip install --no-compile build/package/dist/*.whl
 	mkdir build/package/elsewhere

@@ -198,6 +198,7 @@ def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Pa
     assert found == [answer["class"] for answer in answers]
 
 
+@pytest.mark.usefixtures("here")
 def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its_table_is_read(
     shell: Shell, table: Path, tmp_path: Path
 ) -> None:

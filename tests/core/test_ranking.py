@@ -37,7 +37,7 @@ def test_votes_are_those_of_a_fit_after_a_plain_training(undisturbed):
         assert np.array_equal(undisturbed.ids[votes], np.sort(dataset.ids[model.support_]))
         assert 0 < votes.sum() < len(dataset)
         gaps.append(max(certificate.relative_gap for certificate in model.certificate_))
-    assert max(gaps) <= undisturbed.worst_gap <= 1e-10
+    assert max(*gaps, undisturbed.worst_gap) <= 1e-10  # bounds, which may differ with the way there
 
 
 def test_votes_are_packed(undisturbed):

@@ -84,7 +84,8 @@ def test_kill_9_loses_at_most_the_runs_under_way(tmp_path, start):
     assert all(path.stat().st_mtime_ns == written for path, written in there.items())  # not repeated
 
 
-@pytest.mark.parametrize("manner", ["busy", pytest.param("idle", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("manner", ["busy", "idle"])
 def test_ctrl_c_ends_at_once(tmp_path, start, manner):
     """Whether the caller waits for a run, or is busy with another; what is under way would go on for hours."""
     process = start(10**6, manner)

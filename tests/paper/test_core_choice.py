@@ -102,6 +102,7 @@ def test_only_training_records_are_trained_on_and_the_test_is_looked_at_after_th
     assert not any(seeds & fresh for seeds in used[:-8])
 
 
+@pytest.mark.long
 def test_every_candidate_is_measured_and_the_contenders_reported(lab, measured):
     found = measured["core-choice"]
     sizes = {size: 45 // one_in for size, one_in in SIZES.items()}

@@ -49,7 +49,7 @@ def test_adding_is_that_of_the_model_in_memory(case, tmp_path):
 
 
 @pytest.mark.parametrize("names", [("a", "b", "d", "c"), ("0", "1", "3", "2")])
-def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(names, tmp_path):
+def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(names, tmp_path, here):
     """Who puts the days together in an order of their own brings the same records."""
     old = table(classes=2)
     first = replace(old, class_names=names[:2])

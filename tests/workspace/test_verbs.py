@@ -602,7 +602,7 @@ def test_a_model_that_has_forgotten_records_elsewhere_is_refused(workspace, reco
     assert workspace.model_hash_ == before
 
 
-def test_a_replay_refuses_records_that_the_model_never_had(workspace, records):
+def test_a_replay_refuses_records_that_the_model_never_had(workspace, records, here):
     gone = kinds(workspace)[2][:1]
     receipt = workspace.unlearn(gone)
     assert workspace.replay(receipt, records)  # a forgotten one is known
