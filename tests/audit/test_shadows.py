@@ -195,6 +195,7 @@ def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
     assert all(((some[part] >= 0) & (some[part] <= 1)).all() for part in PARTS)
 
 
+@pytest.mark.long
 def test_views_of_another_case_are_not_used(tmp_path, monkeypatch):
     """Another model, other records or another test set: all begins anew, and the other's views stay."""
     now, folder = asked(CORE_IDS), tmp_path / "audit"

@@ -26,6 +26,7 @@ def requests(folder: Path) -> int:
         return workspace.status().requests
 
 
+@pytest.mark.long
 @needs_full
 @pytest.mark.parametrize("how", some(1, ["--json", ""]))
 def test_an_answer_that_cannot_be_written(digits: Path, how: str) -> None:

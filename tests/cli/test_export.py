@@ -14,6 +14,7 @@ from maxrr.errors import Revoked
 from maxrr.workspace import Workspace
 
 
+@pytest.mark.long
 def test_export(shell: Shell, digits: Path, tmp_path: Path) -> None:
     written = shell("export", digits, tmp_path / "model.onnx", "--json").json
     assert written["model_hash"] == model_of(digits)

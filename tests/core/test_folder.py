@@ -96,6 +96,7 @@ def test_kill_9_again_and_again_gives_the_same_ranking(tmp_path, fitted, undistu
     assert not {f"run-{seed}.npz" for seed in fitted} & trained
 
 
+@pytest.mark.long
 def test_networks_on_the_disk_are_used_and_deleted_with_their_votes_written_first(
     tmp_path, fitted, undisturbed, monkeypatch
 ):  # fmt: skip

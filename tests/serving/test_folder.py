@@ -46,7 +46,14 @@ def exported(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("name", "form"), [(name, form) for name, forms in FORMS.items() for form in forms])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        pytest.param(name, form, marks=[pytest.mark.long] * ((name, form) == ("own", "onnx")))
+        for name, forms in FORMS.items()
+        for form in forms
+    ],
+)
 def test_it_answers_as_the_model_does(exported, name, form):
     model, records = fitted(name), some_records(name)
     served = load(exported(name, form), NETWORKS.get(name) if form == "torch" else None)

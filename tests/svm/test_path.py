@@ -34,7 +34,7 @@ def signs_and_features(seed, n, d):
     return y, rng.normal(size=(n, d)) + 0.5 * y[:, None]
 
 
-@examples(60)
+@examples(25)
 @given(st.integers(0, 10**6), st.integers(12, 60), st.integers(1, 8), st.sampled_from([0.01, 1.0, 30.0]))
 def test_from_any_multipliers_it_ends_at_the_solution(seed, n, d, C):
     """Up to d + 1 between their bounds, others at one of them wherever their margins are, classes out of balance."""
@@ -82,7 +82,7 @@ def test_samples_leave_and_arrive(seed, C):
     assert np.isclose(found.b, again.intercept_[0], atol=1e-8)
 
 
-@examples(60)
+@examples(25)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(["duplicates", "integers", "constant_columns", "grid", "conflicting_duplicates"]),
@@ -101,7 +101,7 @@ def test_ties_are_solved_or_left_to_others(seed, family):
         assert bad < 1e-5 * max(problem.C, 1.0) * size
 
 
-@examples(40)
+@examples(15)
 @given(st.integers(0, 10**6), st.integers(2, 12))
 def test_the_system_stays_that_of_its_samples(seed, d):
     """Samples come and go in any order; what is kept up to date equals what is computed anew."""

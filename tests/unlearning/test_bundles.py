@@ -64,6 +64,7 @@ if __name__ == "__main__":  # this is a fresh process already
 """
 
 
+@pytest.mark.long
 def test_whoever_holds_the_data_proves_it_in_another_process(tmp_path):
     """With three files, and nothing of the process that made them."""
     receipt, bundle, retained = retrained()

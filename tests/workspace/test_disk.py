@@ -113,6 +113,7 @@ def test_interrupted_anywhere_the_object_goes_on_and_agrees_with_the_disk(templa
     assert True in outcomes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", some(1, ["replace", "refit"]))
 def test_an_error_anywhere_else_leaves_one_of_the_two_states(template, tmp_path, records, states, name):
     """At one call alone, such as an fsync that fails, or a file that cannot be deleted."""
@@ -128,6 +129,7 @@ def test_an_error_anywhere_else_leaves_one_of_the_two_states(template, tmp_path,
         assert set(contents(workspace.folder)) == belongs(workspace.folder), f"{at}: leftovers"
 
 
+@pytest.mark.long
 def test_creating_on_a_full_disk(tmp_path, records):
     """Nothing is left but an empty folder, and it works once there is room."""
     model, at = fresh(HashCore(0.5, key="house"), records, epochs=1), 1
