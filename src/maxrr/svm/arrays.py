@@ -123,6 +123,13 @@ def rows(X: AnyArray, positions: Ints) -> AnyArray:
     return namespace(X).take(X, like(positions, X), axis=0)
 
 
+def marked(places: Ints, count: int) -> Bools:
+    """Which of so many samples are at these places."""
+    found = np.zeros(count, dtype=bool)
+    found[places] = True
+    return found
+
+
 def solve_positive(matrix: AnyArray, ridge: float, right: AnyArray) -> AnyArray:
     """Solve (matrix + ridge·I) x = right for a positive semidefinite matrix, which is overwritten."""
     if not is_numpy(matrix):

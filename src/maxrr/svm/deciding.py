@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.arrays import Bools, Floats, Ints, marked
 from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
 from maxrr.svm.exact_multipliers import Polished, Search, UnpolishedError
 from maxrr.svm.fixed_point import Fixed, combination, integers, signed_sum
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.screening import Screen
 from maxrr.svm.turning import ends
 from maxrr.svm.validation import NO_EXPONENT
 
@@ -26,6 +27,7 @@ BITS = 168  # of the margins, and more the more bytes there are
 MORE_BITS = 192  # where these do not decide every byte
 MOST_BITS = 3 * MORE_BITS
 MOST_TRIES = 12
+KEPT = 64  # times d + 1: of so many samples it is kept how far they are from the margin
 MOST_STRAYED = 4  # times d + 1: more samples on the wrong side mean that the guess was poor
 NARROW = 2.0**-70  # an enclosure of b wider than this does not settle it,
 WIDE = 1e-12  # and wider than this no bits will help
@@ -63,7 +65,7 @@ def propose(
     )
     try:
         search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
-        polished, enclosure, published = decide(samples, problem, search, places, known.places)
+        polished, enclosure, published = decide(samples, problem, search, places, known)
     except (UnpolishedError, OverflowError):
         return None
     a = np.where(inside, samples.bounds, 0.0)
@@ -120,7 +122,7 @@ def sizes(samples: Samples, margins: Floats, b: float) -> Floats:
 
 
 def decide(
-    samples: Samples, problem: Near, search: Search, places: Ints, inside: Ints
+    samples: Samples, problem: Near, search: Search, places: Ints, known: InsideSum
 ) -> tuple[Polished, Enclosure, Published]:
     """Multipliers, enclosure and published numbers, with as many bits as it takes to decide these."""
     lengths = samples.lengths[places]
@@ -136,12 +138,9 @@ def decide(
         enclosure = enclose(problem, polished, lengths)
         if enclosure is None:
             raise UnpolishedError("b is not optimal")
-        dead = [
-            column for column in np.flatnonzero(polished.w.values == 0).tolist()
-            if not problem.X[:, column].any() and not samples.column(column, inside).any()
-        ]  # fmt: skip
-        largest = largest_exponent(samples, places, inside, polished, enclosure)
-        published = publish(polished, enclosure, largest, np.array(dead, dtype=np.int64))
+        dead = (polished.w.values == 0) & (known.filled == 0) & ~problem.X.any(axis=0)
+        largest = largest_exponent(samples, places, known.places, polished, enclosure)
+        published = publish(polished, enclosure, largest, np.flatnonzero(dead))
         found = polished, enclosure, published
         if published.decided or enclosure.high - enclosure.low > WIDE * (1.0 + abs(published.b)) or search.bits >= most:
             return found
@@ -157,43 +156,59 @@ def largest_exponent(
     if (np.abs(np.abs(short) - TOUCHING) <= doubt + TOUCHING * 2.0**-50).any():
         return None
     influential = np.concatenate([places[short >= -TOUCHING], inside])
-    return int(np.max(samples.exponents[influential], initial=NO_EXPONENT))
+    return int(np.max(samples.exponents[influential], initial=max(samples.base_exponent, NO_EXPONENT)))
 
 
 def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | None) -> InsideSum:
-    """Σ cᵢyᵢ(xᵢ, 1) over the samples inside, from the sum over nearly the same samples if there is one."""
+    """The sums over the samples inside, from those over nearly the same samples if there are such."""
+    known = samples.base if known is None else known
     if known is not None:
-        gone, fresh = (
-            np.setdiff1d(*pair, assume_unique=True) for pair in ((known.places, places), (places, known.places))
-        )
-        if len(gone) + len(fresh) < len(places) // 2:
-            total, tilt = known.total, known.tilt
+        count = len(samples.codes)
+        gone, fresh = known.places[~marked(places, count)[known.places]], places[~marked(known.places, count)[places]]
+        if samples.base is not None or len(gone) + len(fresh) < len(places) // 2:
             if len(fresh):
-                more, tilted = sums(samples, y, fresh)
-                total, tilt = total.plus(more), tilt.plus(tilted)
+                more = sums(samples, y, fresh)
+                known = InsideSum(
+                    places, known.total.plus(more.total), known.tilt.plus(more.tilt), known.weight + more.weight,
+                    known.filled + more.filled,
+                )  # fmt: skip
             if len(gone):
-                less, tilted = sums(samples, y, gone)
-                total, tilt = total.minus(less), tilt.minus(tilted)
-            return InsideSum(places, total, tilt)
-    return InsideSum(places, *sums(samples, y, places))
+                less = sums(samples, y, gone)
+                known = InsideSum(
+                    places, known.total.minus(less.total), known.tilt.minus(less.tilt), known.weight - less.weight,
+                    known.filled - less.filled,
+                )  # fmt: skip
+            return known
+    return sums(samples, y, places)
 
 
-def sums(samples: Samples, y: Floats, places: Ints) -> tuple[Fixed, Fixed]:
-    """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over some samples, for bounds cᵢ in units of C."""
-    X, signs = samples.rows(places), y[places]
+def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
+    """The sums over some samples, for bounds cᵢ in units of C."""
+    X, signs, bounds = samples.rows(places), y[places], samples.bounds[places]
+    filled = np.count_nonzero(X, axis=0)
     if samples.penalties.even:
-        return signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)
-    factors = Fixed.of(samples.bounds[places] * signs)
-    return combination(X, factors), Fixed(integers([int(np.sum(factors.values))]), factors.bits)
+        total, tilt = signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)
+    else:
+        factors = Fixed.of(bounds * signs)
+        total, tilt = combination(X, factors), Fixed(integers([int(np.sum(factors.values))]), factors.bits)
+    return InsideSum(places, total, tilt, float(np.sum(bounds)), filled)
 
 
 def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
     """The optimal b nearest to zero for weights with these margins at b, to rounding: see `turning.py`."""
     turning, rises = (b + y * (1.0 - margins))[samples.alive], samples.bounds[samples.alive]
     order = np.argsort(turning)
-    first, last = ends(order, rises, float(np.sum(rises[y[samples.alive] > 0.0])))
+    first, last = ends(order, rises, float(np.sum(rises[y[samples.alive] > 0.0])) + tilt_beyond(samples, y))
     most = len(order) - 1  # where rounding says that the slope is never positive
     return float(np.median([turning[order[min(first, most)]], 0.0, turning[order[min(last, most)]]]))
+
+
+def tilt_beyond(samples: Samples, y: Floats) -> float:
+    """Σ cᵢyᵢ over samples inside the margin that are not among these."""
+    if samples.base is None:
+        return 0.0
+    places = samples.base.places
+    return float(samples.base.tilt.rounded()[0]) - float(samples.bounds[places] @ y[places])
 
 
 def margin_error(lengths: Floats, w: Floats, b: float, weight_error: float, bias_error: float) -> Floats:
@@ -222,23 +237,45 @@ def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floa
     on_margin = places[touching]
     inside = np.sort(np.concatenate([candidate.known.places, places[below]]))
     certificate = certify(
-        samples, published.w, margins, candidate.enclosure.gap, published.weight_error, published.bias_error,
-        decided=published.decided, on_margin=len(on_margin), inside=len(inside),
+        samples, trial.y, published.w, published.b, margins, candidate.enclosure.gap, published.weight_error,
+        published.bias_error, decided=published.decided, on_margin=len(on_margin), inside=len(inside),
     )  # fmt: skip
-    multipliers = samples.penalties.C * candidate.a[on_margin]
     return Head(
-        trial.positive, published.w, published.b, margins, on_margin, inside, multipliers, certificate, candidate.known
-    )
+        trial.positive, published.w, published.b, on_margin, inside, samples.penalties.C * candidate.a[on_margin],
+        certificate, candidate.known, screen_of(samples, published.w, published.b, margins),
+    )  # fmt: skip
+
+
+def screen_of(samples: Samples, w: Floats, b: float, margins: Floats) -> Screen:
+    """How far samples are from the margin, given the margins that float64 says; of a part of them, each one is kept."""
+    kept = KEPT * (len(w) + 1) if samples.base is None else len(margins)
+    return Screen.of(distances(samples.lengths, w, b, margins), samples.lengths, kept)
+
+
+def distances(lengths: Floats, w: Floats, b: float, margins: Floats) -> Floats:
+    """How far from 1 margins are at least that float64 says are these."""
+    return np.abs(margins - 1.0) - margin_error(lengths, w, b, 0.0, 0.0)
 
 
 def certify(
-    samples: Samples, w: Floats, margins: Floats, gap: float, weight_error: float, bias_error: float,
-    *, decided: bool, on_margin: int, inside: int,
+    samples: Samples, y: Floats, w: Floats, b: float, margins: Floats, gap: float, weight_error: float,
+    bias_error: float, *, decided: bool, on_margin: int, inside: int,
 ) -> Certificate:  # fmt: skip
     """The certificate from what was proved."""
-    primal = 0.5 * float(w @ w) + samples.penalties.C * float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins)))
+    loss = float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins))) + loss_beyond(samples, y, w, b)
+    primal = 0.5 * float(w @ w) + samples.penalties.C * loss
     error = (weight_error * samples.longest(samples.alive) + bias_error) * UP
     return Certificate(decided, weight_error, bias_error, error, gap / primal, primal, on_margin, inside)
+
+
+def loss_beyond(samples: Samples, y: Floats, w: Floats, b: float) -> float:
+    """Σ cᵢ(1 − mᵢ) over samples inside the margin that are not among these."""
+    if samples.base is None:
+        return 0.0
+    base, places = samples.base, samples.base.places
+    here = samples.bounds[places] * (1.0 - y[places] * (samples.X[places] @ w + b))
+    whole = base.weight - float(base.total.rounded() @ w) - float(base.tilt.rounded()[0]) * b
+    return max(whole - float(np.sum(here)), 0.0)
 
 
 def with_longest(certificate: Certificate, samples: Samples) -> Certificate:

@@ -387,16 +387,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     @property
     def influential_(self) -> tuple[Ints, ...]:
-        return tuple(np.flatnonzero(head.influential()) for head in self._fitted.solution.heads)
+        return tuple(head.influential.copy() for head in self._fitted.solution.heads)
 
     @property
     def multipliers_(self) -> tuple[Floats, ...]:
         caps = self._fitted.solution.samples.caps
-        return tuple(head.alpha(caps)[head.influential()] for head in self._fitted.solution.heads)
+        return tuple(head.influential_multipliers(caps) for head in self._fitted.solution.heads)
 
     @property
     def support_(self) -> Ints:
-        return np.flatnonzero(np.any([head.influential() for head in self._fitted.solution.heads], axis=0))
+        return np.unique(np.concatenate([head.influential for head in self._fitted.solution.heads]))
 
     @property
     def rows_(self) -> Ints:

@@ -16,8 +16,14 @@ BITS = 52  # of the multipliers, or as many as their bounds have
 FEW = 200
 
 
+class UnsettledError(ArithmeticError):
+    """A head cannot be settled on a part of the samples."""
+
+
 def solve_surely(samples: Samples, trial: Trial) -> Head:
     """The head by the interior point method, proved if it can be, else with the bounds that its multipliers give."""
+    if samples.base is not None:
+        raise UnsettledError("this takes all samples")
     rows = np.flatnonzero(samples.alive)
     X, y = samples.rows(rows), trial.y[rows]
     origin = np.mean(X, axis=0)
@@ -69,13 +75,11 @@ def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:
     inside = (margins < 1.0) & ~on_margin & samples.alive
     on_margin &= samples.alive
     certificate = certify(
-        samples, w, margins, gap, radius + rounding, max(b - low, high - b) * UP,
+        samples, y, w, b, margins, gap, radius + rounding, max(b - low, high - b) * UP,
         decided=False, on_margin=int(np.count_nonzero(on_margin)), inside=int(np.count_nonzero(inside)),
     )  # fmt: skip
     places = np.flatnonzero(on_margin)
-    return Head(
-        trial.positive, w, b, margins, places, np.flatnonzero(inside), samples.penalties.C * a[places], certificate
-    )
+    return Head(trial.positive, w, b, places, np.flatnonzero(inside), samples.penalties.C * a[places], certificate)
 
 
 def middle_bias(points: Floats, rises: Integers, y: Floats) -> float:

@@ -10,17 +10,19 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Threads, cores
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, namespace, on_accelerator
-from maxrr.svm.deciding import TOUCHING, margin_error, with_longest
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, marked, namespace, on_accelerator
+from maxrr.svm.bands import WIDTH, band_around, settle
+from maxrr.svm.deciding import TOUCHING, distances, margin_error, screen_of, with_longest
 from maxrr.svm.penalties import Penalties
-from maxrr.svm.problem import Change, Head, InsideSum, Samples, Trial
+from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
 
 Class = TypeVar("Class")
 
-WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path is not tried or does not lead there
 MOST_CHANGED = 4  # samples that leave or arrive: with more than this a path is longer than Newton's way
+GROUP_BYTES = 1 << 30  # meant for what heads that are solved together need,
+BYTES_PER_SAMPLE = 80  # and each of them needs so much
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 
 
@@ -75,8 +77,16 @@ def solve(samples: Samples) -> Solution:
     """Every head from scratch."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = from_scratch(samples, needed, engine_for(samples))
+    engine, heads = engine_for(samples), list[Head]()
+    for classes in groups(samples, needed):
+        heads += from_scratch(samples, classes, engine)
     return Solution(samples, tuple(heads), work_of(samples, cold_solves=len(needed)))
+
+
+def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
+    """Heads that are solved together: so many that they share a pass, and no more than memory is meant for."""
+    size = max(cores(), GROUP_BYTES // (BYTES_PER_SAMPLE * len(samples.codes)))
+    return [classes[first : first + size] for first in range(0, len(classes), size)]
 
 
 def engine_for(samples: Samples) -> Engine:
@@ -91,18 +101,28 @@ def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[H
         return refine(samples, start_heads(samples, classes, engine), engine)
     from maxrr.svm import start_cuda  # brings torch, which arrays of NumPy do without
 
-    return from_guess(samples, classes, start_cuda.guess_run(samples, classes), engine)
+    guess = start_cuda.guess_run(samples, classes)
+    found = settle(samples, [guess.band(samples, *head) for head in enumerate(classes)], engine)
+    return with_failed(samples, classes, found, engine)
 
 
 def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
     """These heads, solved from a guess, or without it where it has led them astray."""
-    found = {head.positive: head for head in refine(samples, guess.trials(samples, classes), engine)}
-    failed = [positive for positive, head in found.items() if not head.certificate.solved]
+    return with_failed(samples, classes, refine(samples, guess.trials(samples, classes), engine), engine)
+
+
+def with_failed(
+    samples: Samples, classes: list[int], found: Sequence[Head | None], engine: Engine
+) -> list[Head]:  # fmt: skip
+    """All heads, those that are not solved from scratch."""
+    heads = dict(zip(classes, found, strict=True))
+    failed = [positive for positive, head in heads.items() if head is None or not head.certificate.solved]
     if failed:
         for head in refine(samples, start_heads(samples, failed, engine), engine):
-            if head.certificate.relative_gap < found[head.positive].certificate.relative_gap:
-                found[head.positive] = head
-    return [found[positive] for positive in classes]
+            before = heads[head.positive]
+            if before is None or head.certificate.relative_gap < before.certificate.relative_gap:
+                heads[head.positive] = head
+    return [head for head in heads.values() if head is not None]
 
 
 def remove(solution: Solution, positions: Ints) -> Solution:
@@ -133,29 +153,39 @@ def exchange(
 def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
     samples = samples.counting()
-    known = {head.positive: head for head in solution.heads}
+    arrived = changed >= len(solution.samples.codes)
+    changes = changes_of(samples, solution, changed[~arrived], changed[arrived])
     needed = heads_needed(samples.codes, samples.alive)
     ready: dict[int, Head] = {}
-    trials: list[Trial] = []
+    near: list[tuple[Head, Change]] = []
+    far: list[tuple[Head, Change]] = []
     unknown: list[int] = []
     for positive in needed:
-        head = known.get(positive) or mirror_head(known, positive, solution.samples)
-        if head is None:
+        if positive not in changes:
             unknown.append(positive)
             continue
-        margins = extend_margins(samples, head)
-        if influences(head, samples, margins, changed):
-            trials.append(resume(samples, head, margins, changed))
+        head, change = changes[positive]
+        if not len(change.leaving) + len(change.arriving):
+            ready[positive] = replace(head, certificate=with_longest(head.certificate, samples))
         else:
-            ready[positive] = keep_head(head, samples, margins, changed)
-    for head in refine(samples, trials, engine_for(samples) if samples.X.shape[1] >= WIDE else InProcess()):
-        if head.certificate.solved:
-            ready[head.positive] = head
+            few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
+            (near if few else far).append((head, change))
+    engine = engine_for(samples) if samples.X.shape[1] >= WIDE else InProcess()
+    near = with_screens(samples, near)
+    bands = [band_around(samples, head, change, change.arriving) for head, change in near]
+    for (head, change), found in zip(near, settle(samples, bands, engine), strict=True):
+        if found is not None and found.certificate.solved:
+            ready[head.positive] = found
         else:
-            unknown.append(head.positive)
-    if unknown:
-        for head in from_scratch(samples, unknown, engine_for(samples)):
-            ready[head.positive] = head
+            far.append((head, change))
+    for found in refine(samples, resume(samples, far), engine):
+        if found.certificate.solved:
+            ready[found.positive] = found
+        else:
+            unknown.append(found.positive)
+    for classes in groups(samples, unknown):
+        for found in from_scratch(samples, classes, engine_for(samples)):
+            ready[found.positive] = found
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, work_of(samples, len(unknown)))
 
@@ -171,46 +201,81 @@ def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head 
     if len(present) != 2 or positive != present[0]:
         return None
     head = known[present[1]]
-    sums = head.known
-    inside = sums and InsideSum(sums.places, sums.total.negated(), sums.tilt.negated())
-    return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=inside)
+    return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=head.known and head.known.negated())
 
 
-def extend_margins(samples: Samples, head: Head) -> Floats:
-    """A head's margins, with those of samples that it has not seen."""
-    fresh = np.arange(len(head.margins), len(samples.codes))
-    if not len(fresh):
-        return head.margins
-    y = np.where(samples.codes[fresh] == head.positive, 1.0, -1.0)
-    return np.concatenate([head.margins, y * (samples.rows(fresh) @ head.w + head.b)])
+def changes_of(
+    samples: Samples, solution: Solution, leaving: Ints, arriving: Ints
+) -> dict[int, tuple[Head, Change]]:  # fmt: skip
+    """For each class whose head is known: the head, and which of these samples shape it or may do so."""
+    known = {head.positive: head for head in solution.heads}
+    found = {}
+    if len(arriving):
+        weights = np.stack([head.w for head in known.values()], axis=1)
+        scores = dict(zip(known, (samples.rows(arriving) @ weights).T, strict=True))
+    for positive in heads_needed(samples.codes, samples.alive):
+        head = known.get(positive) or mirror_head(known, positive, solution.samples)
+        if head is None:
+            continue
+        head = replace(head, screen=head.screen and head.screen.without(leaving))
+        gone = leaving[marked(head.influential, len(samples.codes))[leaving]]
+        multipliers = head.influential_multipliers(samples.caps)[np.searchsorted(head.influential, gone)]
+        fresh = arriving
+        if len(arriving):
+            score = scores[positive] if positive in known else -scores[next(iter(known))]
+            y = np.where(samples.codes[arriving] == positive, 1.0, -1.0)
+            margins = np.where(samples.alive[arriving], y * (score + head.b), np.inf)
+            shaping = ~(margins > 1.0 + side_bound(samples, head, arriving))
+            fresh = arriving[shaping]
+            distance = distances(samples.lengths[arriving], head.w, head.b, margins)
+            head = replace(head, screen=head.screen and head.screen.with_known(arriving, distance))
+        found[positive] = head, Change(gone, multipliers, fresh)
+    return found
 
 
-def influences(head: Head, samples: Samples, margins: Floats, changed: Ints) -> bool:
-    """Whether any of the changed samples shapes the head, or may do so: its margin is not proved to be above 1."""
+def side_bound(samples: Samples, head: Head, places: Ints) -> Floats:
+    """Margins further than this from 1 prove on which side these samples are."""
     known = head.certificate
-    bound = margin_error(samples.lengths[changed], head.w, head.b, known.weight_error, known.bias_error)
-    return not bool((margins[changed] > 1.0 + bound + 2.0 * TOUCHING).all())
+    bound = margin_error(samples.lengths[places], head.w, head.b, known.weight_error, known.bias_error)
+    return bound + 2.0 * TOUCHING
 
 
-def keep_head(head: Head, samples: Samples, margins: Floats, changed: Ints) -> Head:
-    """The head itself, with the margins of samples that arrived."""
-    margins = margins.copy()
-    margins[changed] = np.where(samples.alive[changed], margins[changed], np.inf)
-    return replace(head, margins=margins, certificate=with_longest(head.certificate, samples))
+def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
+    """The margins of all samples, infinite for those that take no part. One pass over the data for all heads."""
+    scores = samples.scores(np.stack([head.w for head in heads], axis=1))
+    return [
+        np.where(samples.alive, samples.signs(head.positive) * (score + head.b), np.inf)
+        for head, score in zip(heads, scores.T, strict=True)
+    ]
 
 
-def resume(samples: Samples, head: Head, margins: Floats, changed: Ints) -> Trial:
-    """A trial that starts at a head solved for almost these samples."""
+def with_screens(samples: Samples, changes: list[tuple[Head, Change]]) -> list[tuple[Head, Change]]:
+    """The same heads, each with a screen: those that were read from a file have none."""
+    without = [head for head, _ in changes if head.screen is None]
+    if not without:
+        return changes
+    margins = dict(zip((head.positive for head in without), margins_at(samples, without), strict=True))
+    return [
+        (replace(head, screen=head.screen or screen_of(samples, head.w, head.b, margins[head.positive])), change)
+        for head, change in changes
+    ]
+
+
+def resume(samples: Samples, changes: list[tuple[Head, Change]]) -> list[Trial]:
+    """Trials that start at heads solved for almost these samples."""
+    heads = [head for head, _ in changes]
+    return [
+        resume_head(samples, head, change, margins)
+        for (head, change), margins in zip(changes, margins_at(samples, heads) if heads else [], strict=True)
+    ]
+
+
+def resume_head(samples: Samples, head: Head, change: Change, margins: Floats) -> Trial:
+    """One of them."""
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
-    arrived = changed >= len(head.margins)
-    leaving, arriving = changed[~arrived], changed[arrived]
-    leaving = leaving[alpha[leaving] > 0.0]
-    change = Change(leaving, alpha[leaving], arriving[margins[arriving] < 1.0])
-    near = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
     alpha[~samples.alive] = 0.0
     return Trial(
-        head.positive, samples.signs(head.positive), head.w, head.b, np.where(samples.alive, margins, np.inf), alpha,
-        width=WIDTH, reach=REACH * WIDTH, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0,
-        known=head.known, near=near, moved=change.arriving, change=change if near else None,
+        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=WIDTH,
+        reach=REACH * WIDTH, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
     )  # fmt: skip

@@ -222,8 +222,10 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) 
         raise ValueError(f"run {number}: {error}") from error
     except Exception as error:
         raise RuntimeError(f"run {number}: {type(error).__name__}: {error}") from error
+    mask = np.zeros(len(codes), dtype=bool)
+    mask[np.concatenate([head.influential for head in heads])] = True
     return Influence(
-        np.any([head.influential() for head in heads], axis=0),
+        mask,
         tuple(head.certificate for head in heads),
         np.stack([head.w for head in heads]),
         np.array([head.b for head in heads]),

@@ -50,6 +50,10 @@ class Penalties:
         """The same in memory of their own."""
         return Penalties(self.C, self.weights.copy(), self.bounds.copy())
 
+    def only(self, rows: Ints) -> "Penalties":
+        """Those of some samples."""
+        return Penalties(self.C, self.weights[rows], self.bounds[rows])
+
     def followed_by(self, others: "Penalties") -> "Penalties":
         """Those of these samples and of others."""
         return Penalties(

@@ -9,6 +9,8 @@ from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, times, t
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.penalties import Penalties
+from maxrr.svm.screening import Screen
+from maxrr.svm.validation import NO_EXPONENT
 
 
 @dataclass
@@ -19,12 +21,33 @@ class Counter:
     rows: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class InsideSum:
+    """Sums over samples inside the margin, without rounding: kept, so that removing one costs one row.
+
+    The cᵢ are Cᵢ in units of C. Of a part of the samples, `places` are those among the part; the sums are over all.
+    """
+
+    places: Ints
+    total: Fixed  # Σ cᵢyᵢxᵢ
+    tilt: Fixed  # Σ cᵢyᵢ, one number
+    weight: float  # Σ cᵢ, to rounding
+    filled: Ints  # how many numbers of each feature are not zero
+
+    def negated(self) -> "InsideSum":
+        """The same, seen from the other class."""
+        return replace(self, total=self.total.negated(), tilt=self.tilt.negated())
+
+
 @dataclass(frozen=True)
 class Samples:
     """All samples of a model. Erased ones keep their place, but not their contents.
 
     `lengths` are those of the rows of X, and `exponents` the least c with all numbers of a row below 2^c in size;
     `codes` numbers the class of each sample. Those that are held and have a weight are `alive`: they take part.
+
+    Where these are a part of all samples, `base` sums up samples inside the margin of the head that they are for: those
+    of its `places`, and all that are not among these samples. The others are taken to be outside.
     """
 
     X: AnyArray
@@ -34,6 +57,8 @@ class Samples:
     held: Bools
     penalties: Penalties
     counter: Counter = field(default_factory=Counter, compare=False)
+    base: InsideSum | None = None
+    base_exponent: int = NO_EXPONENT  # the largest among samples that are in `base` alone
 
     @cached_property
     def alive(self) -> Bools:
@@ -80,58 +105,46 @@ class Samples:
         found: Floats = wide(to_numpy(self.on_device(positions)))
         return found
 
+    def only(self, places: Ints, base: InsideSum | None = None, base_exponent: int = NO_EXPONENT) -> "Samples":
+        """Some of the samples, in main memory and in float64."""
+        return Samples(
+            self.rows(places), self.lengths[places], self.exponents[places], self.codes[places], self.held[places],
+            self.penalties.only(places), Counter(), base, base_exponent,
+        )  # fmt: skip
+
     def longest(self, chosen: Bools | Ints) -> float:
         """The length of the longest among the chosen samples, 0.0 if there are none."""
         return float(np.max(self.lengths[chosen], initial=0.0))
-
-    def column(self, number: int, chosen: Ints) -> Floats:
-        """One feature of the chosen samples."""
-        found: Floats = wide(to_numpy(self.X[:, number])[chosen])
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class InsideSum:
-    """Σ cᵢyᵢxᵢ and Σ cᵢyᵢ over samples inside the margin, without rounding: kept, so that removing one costs one row.
-
-    The cᵢ are Cᵢ in units of C.
-    """
-
-    places: Ints
-    total: Fixed
-    tilt: Fixed  # one number
 
 
 @dataclass(frozen=True)
 class Head:
     """One head, solved: weights, the samples on its margin and inside it, and the certificate.
 
-    `margins` holds yᵢ(w·xᵢ + b) for every sample, infinite where a sample was erased; `multipliers` those of the
-    samples on the margin (the ones inside have Cᵢ, the rest 0).
+    `multipliers` are those of the samples on the margin (the ones inside have Cᵢ, the rest 0). `known` sums up samples
+    that are inside, and `screen` says how far from the margin the others are; both are None until they are needed.
     """
 
     positive: int
     w: Floats
     b: float
-    margins: Floats
     on_margin: Ints
     inside: Ints
     multipliers: Floats
     certificate: Certificate
     known: InsideSum | None = None
+    screen: Screen | None = None
 
-    def influential(self) -> Bools:
-        """Which samples shape the head."""
-        mask = np.zeros(len(self.margins), dtype=bool)
-        mask[self.on_margin] = mask[self.inside] = True
-        return mask
+    @cached_property
+    def influential(self) -> Ints:
+        """The samples that shape the head, sorted."""
+        return np.sort(np.concatenate([self.on_margin, self.inside]))
 
-    def alpha(self, caps: Floats) -> Floats:
-        """All multipliers."""
-        alpha = np.zeros(len(self.margins))
-        alpha[self.inside] = caps[self.inside]
-        alpha[self.on_margin] = self.multipliers
-        return alpha
+    def influential_multipliers(self, caps: Floats) -> Floats:
+        """The multipliers of these samples, in the same order."""
+        found = caps[self.influential]
+        found[np.searchsorted(self.influential, self.on_margin)] = self.multipliers
+        return found
 
 
 @dataclass(frozen=True)

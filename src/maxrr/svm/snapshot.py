@@ -1,4 +1,4 @@
-"""A fitted model as plain arrays, and back. What can be computed again from the samples (margins) is left out."""
+"""A fitted model as plain arrays, and back. What can be computed again from the samples is left out."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import Bools, Floats, Ints, times
+from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
@@ -59,13 +59,13 @@ def restored(
     penalties = weigh(C, by_class, labels.tolist(), validation.sample_weights(weights, len(held)))
     penalties.erase(np.flatnonzero(~held))
     samples = Samples(X, *validation.sizes(X), codes, held.copy(), penalties)
-    scores = times(X, np.stack([head.w for head in heads], axis=1))
-    solved = []
-    for state, score in zip(heads, scores.T, strict=True):
-        positive = int(np.searchsorted(classes, state.label))
-        margins = np.where(samples.alive, samples.signs(positive) * (score + state.b), np.inf)
-        parts = (state.w, state.b, margins, state.on_margin, state.inside, state.multipliers, state.certificate)
-        solved.append(Head(positive, *parts))
+    solved = [
+        Head(
+            int(np.searchsorted(classes, state.label)), state.w, state.b, state.on_margin, state.inside,
+            state.multipliers, state.certificate,
+        )
+        for state in heads
+    ]  # fmt: skip
     if [head.positive for head in solved] != heads_needed(codes, samples.alive):
         raise ValueError("the heads are not those of the samples' classes")
     model = LinearSVM(C=C, class_weight=class_weight)

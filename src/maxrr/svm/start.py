@@ -58,6 +58,10 @@ class Guess:
         return found
 
 
+    def band(self, samples: Samples, number: int, positive: int) -> "Band":
+        raise NotImplementedError
+
+
 def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Trial]:
     """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
     order = np.flatnonzero(samples.alive)

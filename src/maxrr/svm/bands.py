@@ -1,0 +1,183 @@
+"""One head at a time, on the samples near its margin alone; the others are proved to stay where they are.
+
+Take the samples near the margin as a problem of their own, in which those far inside the margin enter by their sum, with
+losses that go on as straight lines, and those far outside not at all. No loss of the whole problem is below that of this
+one, and where the far samples are strictly on their sides the two are equal. So a solution of the small problem at
+which they are is the solution of the whole one, with the same b nearest to zero and the same certificate.
+
+That they are is seen without looking at them where the weights have moved less than would bring them to the margin
+(`screening.py`), and by one pass over the data otherwise. Samples that crossed join the ones near the margin.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maxrr.parallel import Engine, InProcess
+from maxrr.svm.arrays import Bools, Floats, Ints, marked
+from maxrr.svm.deciding import TOUCHING, distances, screen_of, sums, with_longest
+from maxrr.svm.fallback import UnsettledError
+from maxrr.svm.problem import Change, Head, Samples, Trial
+from maxrr.svm.screening import Screen, moves, size
+from maxrr.svm.validation import NO_EXPONENT
+from maxrr.svm.working_set import REACH, enough_for_path, for_each_head, refine
+
+WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path does not lead there
+MOST_ROUNDS = 6
+MOST_CROSSED = 4  # times d + 1: if more samples are on another side than they were taken to be, the start was poor
+NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The samples near a head's margin, where the head is, and what is known about the others."""
+
+    places: Ints  # of these among all samples, sorted
+    far: Ints  # those inside the margin that are not among these, sorted
+    samples: Samples
+    trial: Trial
+    w: Floats  # where the trial begins
+    b: float
+    screen: Screen | None  # of all samples there, if that is known
+
+
+@dataclass(frozen=True, eq=False)
+class Lifted:
+    """A head solved on its band, among all samples: it is the solution if none of them crossed."""
+
+    head: Head
+    crossed: Ints
+
+
+def settle(samples: Samples, bands: list[Band], engine: Engine) -> list[Head | None]:
+    """Solve every head. None stands for one that its band does not lead to."""
+    found: list[Head | None] = [None] * len(bands)
+    active = dict(enumerate(bands))
+    for _ in range(MOST_ROUNDS):
+        heads = for_each_head(engine, solve_band, list(active.values()))
+        solved = {number: lift(active[number], head) for number, head in zip(active, heads, strict=True) if head}
+        lifted = {number: screened(samples, active[number], head) for number, head in solved.items()}
+        unseen = [number for number, result in lifted.items() if result is None]
+        if unseen:
+            scores = samples.scores(np.stack([solved[number].w for number in unseen], axis=1))
+            for number, score in zip(unseen, scores.T, strict=True):
+                lifted[number] = looked_at(samples, active[number], solved[number], score)
+        active = {}
+        for number, result in lifted.items():
+            assert result is not None
+            if not len(result.crossed):
+                found[number] = result.head
+            elif len(result.crossed) <= MOST_CROSSED * (samples.X.shape[1] + 1):
+                active[number] = band_around(samples, result.head, moved=result.crossed)
+        if not active:
+            break
+    return found
+
+
+def band_around(samples: Samples, head: Head, change: Change | None = None, moved: Ints = NOTHING) -> Band:
+    """The band of a head that was solved for almost these samples, or is not quite solved yet.
+
+    The head has a screen. Samples that arrived, or crossed the margin, are `moved`: part of the band wherever they are.
+    """
+    assert head.screen is not None
+    y = samples.signs(head.positive)
+    known = head.known or sums(samples, y, head.inside)
+    leaving = NOTHING if change is None else change.leaving
+    count = len(samples.codes)
+    inside, in_band = marked(head.inside, count), marked(head.screen.nearest(enough_for_path(len(head.w))), count)
+    unsummed = inside & ~marked(known.places, count)
+    for others in (head.on_margin, moved, leaving, unsummed):
+        in_band[others] = True
+    places = np.flatnonzero(in_band)
+    far = known.places[~in_band[known.places]]
+    alpha = np.where(inside[places], samples.caps[places], 0.0)
+    alpha[np.searchsorted(places, head.on_margin)] = head.multipliers
+    if change is not None:
+        change = Change(np.searchsorted(places, leaving), change.multipliers, np.searchsorted(places, change.arriving))
+        alpha[change.leaving] = 0.0
+    here = np.searchsorted(places, known.places[in_band[known.places]])
+    exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))
+    part = samples.only(places, replace(known, places=here), exponent)
+    trial = trial_at(part, y[places], head.positive, head.w, head.b, alpha, WIDTH)
+    trial.near, trial.change, trial.moved = True, change, np.searchsorted(places, moved)
+    return Band(places, far, part, trial, head.w, head.b, head.screen)
+
+
+def trial_at(
+    part: Samples, y: Floats, positive: int, w: Floats, b: float, alpha: Floats, width: float
+) -> Trial:  # fmt: skip
+    """A trial on a part of the samples, with these multipliers."""
+    assert part.base is not None
+    here = part.base.places
+    signed = part.caps[here] * y[here]
+    margins = np.where(part.alive, y * (part.X @ w + b), np.inf)
+    C = part.penalties.C
+    return Trial(
+        positive, y, w, b, margins, alpha, width, REACH * width, held=np.zeros(len(y)),
+        pull=C * part.base.total.rounded() - signed @ part.X[here],
+        tilt=C * float(part.base.tilt.rounded()[0]) - float(np.sum(signed)),
+    )  # fmt: skip
+
+
+def solve_band(band: Band) -> Head | None:
+    """The head, if the samples that are not in the band stay where they are."""
+    try:
+        (head,) = refine(band.samples, [band.trial], InProcess())
+    except UnsettledError:
+        return None
+    return head
+
+
+def lift(band: Band, head: Head) -> Head:
+    """A head solved on its band, with the numbers that samples have among all."""
+    assert head.known is not None
+    inside = np.sort(np.concatenate([band.far, band.places[head.inside]]))
+    known = replace(head.known, places=np.sort(np.concatenate([band.far, band.places[head.known.places]])))
+    certificate = replace(head.certificate, inside=len(inside))
+    return replace(
+        head, on_margin=band.places[head.on_margin], inside=inside, known=known, certificate=certificate
+    )  # fmt: skip
+
+
+def screened(samples: Samples, band: Band, head: Head) -> Lifted | None:
+    """The head with what its screen says about samples that are not in the band, and a look at those left in doubt.
+
+    None if it leaves in doubt samples that it does not know by their names.
+    """
+    if band.screen is None:
+        return None
+    assert head.screen is not None
+    screen = band.screen.after(size(head.w - band.w), abs(head.b - band.b), samples.lengths)
+    screen = screen.with_known(band.places, head.screen.distance)
+    slack = head.certificate.weight_error, head.certificate.bias_error + 2.0 * TOUCHING
+    if screen.rest_in_doubt(*slack):
+        return None
+    count = len(samples.codes)
+    doubtful = screen.in_doubt(*slack, samples.lengths)
+    doubtful = doubtful[(samples.alive & ~marked(band.places, count))[doubtful]]
+    y = np.where(samples.codes[doubtful] == head.positive, 1.0, -1.0)
+    margins = y * (samples.rows(doubtful) @ head.w + head.b)
+    distance = distances(samples.lengths[doubtful], head.w, head.b, margins)
+    crossed = on_another_side(samples.lengths[doubtful], margins, distance, marked(head.inside, count)[doubtful], slack)
+    certificate = with_longest(head.certificate, samples)
+    whole = replace(head, certificate=certificate, screen=screen.with_known(doubtful, distance))
+    return Lifted(whole, doubtful[crossed])
+
+
+def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifted:
+    """The head with what the scores of all samples say."""
+    y, inside = samples.signs(head.positive), marked(head.inside, len(samples.codes))
+    margins = np.where(samples.alive, y * (scores + head.b), np.inf)
+    distance = distances(samples.lengths, head.w, head.b, margins)
+    slack = head.certificate.weight_error, head.certificate.bias_error + 2.0 * TOUCHING
+    crossed = on_another_side(samples.lengths, margins, distance, inside, slack) & samples.alive
+    crossed[band.places] = False  # these were looked at more closely
+    screen = screen_of(samples, head.w, head.b, margins)
+    return Lifted(replace(head, certificate=with_longest(head.certificate, samples), screen=screen), np.flatnonzero(crossed))
+
+
+def on_another_side(
+    lengths: Floats, margins: Floats, distance: Floats, inside: Bools, slack: tuple[float, float]
+) -> Bools:  # fmt: skip
+    """Which samples are not proved to be on the side that they were taken to be on, at the exact solution."""
+    return ((margins < 1.0) != inside) | ~(distance > moves(lengths, *slack))
