@@ -124,7 +124,7 @@ def test_bounds_hold_for_any_multipliers(family, seed, kind):
     assert primal - least <= Fraction(head.certificate.relative_gap) * primal + rounding_of_it
     # Samples may be called influential that are not, but none is missed.
     influential = {row for row, margin in enumerate(exact.margins) if margin <= 1}
-    assert influential <= set(np.flatnonzero(head.influential()).tolist())
+    assert influential <= set(head.influential.tolist())
 
 
 # Every problem

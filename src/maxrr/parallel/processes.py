@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from maxrr.parallel import parcels
-from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
+from maxrr.parallel.engine import Engine, R, Results, Shared, T, cores, in_order
 from maxrr.parallel.threads import BLAS
 
 BETWEEN = 0.05  # seconds between two interruptions
@@ -54,14 +54,45 @@ class Processes:
         WorkerLostError
             A worker ended early; raised in the place of a result.
         """
-        packed, context, under_way = parcels.pack(shared), Spawn(), list[Future[R]]()
-        pool = ProcessPoolExecutor(self.count, context, initializer=settle_in_with_one_thread)
+        with closing(Workers(self.count, self.ahead)) as workers:
+            yield from workers.map(function, items, *shared)
+
+    @contextmanager
+    def kept(self) -> Iterator[Engine]:
+        """An engine whose processes start at once and stay for several maps, until the end of the block.
+
+        Yields
+        ------
+        Engine
+            Works as this one.
+        """
+        with closing(Workers(self.count, self.ahead)) as workers:
+            workers.start()
+            yield workers
+
+
+class Workers:
+    """Worker processes, for one map or several."""
+
+    def __init__(self, count: int, ahead: int) -> None:
+        self.count, self.most, self.context = count, count + ahead, Spawn()
+        self.pool = ProcessPoolExecutor(count, self.context, initializer=settle_in_with_one_thread)
+
+    def start(self) -> None:
+        """Start all processes; otherwise each starts when there is something to do."""
+        for _ in range(self.count):
+            with without_the_script(), self.context.uninterrupted():
+                self.pool.submit(call, os.getpid)
+
+    def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
+        """As `Processes.map`."""
+        packed, under_way = parcels.pack(shared), list[Future[R]]()
 
         def submit(item: T) -> Future[R]:
             sent = parcels.pack(item)
             try:
-                with without_the_script(), context.uninterrupted():
-                    future: Future[R] = pool.submit(call, unpack_and_call, function, sent, packed)
+                with without_the_script(), self.context.uninterrupted():
+                    future: Future[R] = self.pool.submit(call, unpack_and_call, function, sent, packed)
             except BaseException:
                 parcels.close(sent)
                 raise
@@ -70,15 +101,19 @@ class Processes:
             return future
 
         try:
-            yield from in_order(submit, items, self.count + self.ahead)
+            yield from in_order(submit, items, self.most)
         except BrokenProcessPool as error:
             raise WorkerLostError(LOST) from error
         except BaseException:  # closed, interrupted, or an item failed: nobody waits for the others
-            context.interrupt_until_done(under_way)
+            self.context.interrupt_until_done(under_way)
             raise
         finally:
-            pool.shutdown(cancel_futures=True)
+            wait(under_way)
             parcels.close(packed)
+
+    def close(self) -> None:
+        """Let the processes end."""
+        self.pool.shutdown(cancel_futures=True)
 
 
 def call_in_fresh_process(

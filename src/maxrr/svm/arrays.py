@@ -38,7 +38,8 @@ class Array(Protocol):
 AnyArray = Any
 """An `Array` inside the solver, unchecked: NumPy and PyTorch declare no type for what the array API has in common."""
 
-BLOCK_BYTES = 1 << 22  # of float64 that narrower numbers become at a time
+BLOCK_BYTES = 1 << 22  # of float64 that narrower numbers become at a time: as much as fits into a processor's cache,
+DEVICE_BLOCK_BYTES = 1 << 30  # and on a device of its own, where small operations cost as much as large ones
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,24 +80,26 @@ def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
 
 def is_narrow(X: AnyArray) -> bool:
     """Whether these are samples in float16 or float32, whose numbers become float64 as they are read, in blocks."""
-    return is_numpy(X) and X.dtype != np.float64
+    return str(X.dtype).rpartition(".")[2] != "float64"
 
 
 def blocks(X: AnyArray) -> list[slice]:
-    """Stretches of rows that fit into the processor's cache as float64."""
-    step = max(1, BLOCK_BYTES // max(1, 8 * X.shape[1]))
+    """Stretches of rows that are a convenient size as float64."""
+    step = max(1, (DEVICE_BLOCK_BYTES if on_accelerator(X) else BLOCK_BYTES) // max(1, 8 * X.shape[1]))
     return [slice(first, min(first + step, len(X))) for first in range(0, len(X), step)]
 
 
 def wide(X: AnyArray) -> AnyArray:
     """The same numbers in float64."""
-    return np.asarray(X, dtype=np.float64) if is_numpy(X) else X
+    return np.asarray(X, dtype=np.float64) if is_numpy(X) else X.double()
 
 
 def times(X: AnyArray, weights: AnyArray) -> AnyArray:
     """X @ weights, for a vector or one column per head."""
     if not is_narrow(X):
         return X @ weights
+    if not is_numpy(X):
+        return namespace(X).concat([wide(X[rows]) @ weights for rows in blocks(X)])
     found = np.empty((len(X), *weights.shape[1:]))
 
     def product(rows: slice) -> None:
@@ -110,6 +113,8 @@ def combined(multipliers: AnyArray, X: AnyArray) -> AnyArray:
     """multipliers @ X."""
     if not is_narrow(X):
         return multipliers @ X
+    if not is_numpy(X):
+        return sum(multipliers[rows] @ wide(X[rows]) for rows in blocks(X))
     total = np.zeros(X.shape[1])
     for part in Threads().map(lambda rows: multipliers[rows] @ wide(X[rows]), blocks(X)):
         total += part

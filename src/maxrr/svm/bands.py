@@ -9,6 +9,7 @@ That they are is seen without looking at them where the weights have moved less 
 (`screening.py`), and by one pass over the data otherwise. Samples that crossed join the ones near the margin.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +42,11 @@ class Band:
     screen: Screen | None  # of all samples there, if that is known
 
 
+    def parcel(self) -> tuple[Floats, Samples, Trial]:
+        """What a worker process needs of it, the features by themselves: they are sent in another way."""
+        return self.samples.X, replace(self.samples, X=np.empty((0, len(self.w)))), self.trial
+
+
 @dataclass(frozen=True, eq=False)
 class Lifted:
     """A head solved on its band, among all samples: it is the solution if none of them crossed."""
@@ -49,12 +55,12 @@ class Lifted:
     crossed: Ints
 
 
-def settle(samples: Samples, bands: list[Band], engine: Engine) -> list[Head | None]:
-    """Solve every head. None stands for one that its band does not lead to."""
+def settle(samples: Samples, bands: Sequence[Band | None], engine: Engine) -> list[Head | None]:
+    """Solve every head. None stands for one that its band does not lead to, or that has none."""
     found: list[Head | None] = [None] * len(bands)
-    active = dict(enumerate(bands))
-    for _ in range(MOST_ROUNDS):
-        heads = for_each_head(engine, solve_band, list(active.values()))
+    active = {number: band for number, band in enumerate(bands) if band is not None}
+    for _ in range(MOST_ROUNDS if active else 0):
+        heads = for_each_head(engine, solve_band, [band.parcel() for band in active.values()])
         solved = {number: lift(active[number], head) for number, head in zip(active, heads, strict=True) if head}
         lifted = {number: screened(samples, active[number], head) for number, head in solved.items()}
         unseen = [number for number, result in lifted.items() if result is None]
@@ -119,10 +125,11 @@ def trial_at(
     )  # fmt: skip
 
 
-def solve_band(band: Band) -> Head | None:
+def solve_band(parcel: tuple[Floats, Samples, Trial]) -> Head | None:
     """The head, if the samples that are not in the band stay where they are."""
+    X, rest, trial = parcel
     try:
-        (head,) = refine(band.samples, [band.trial], InProcess())
+        (head,) = refine(replace(rest, X=X), [trial], InProcess())
     except UnsettledError:
         return None
     return head

@@ -4,12 +4,13 @@ Everything here returns a new `Solution` and changes nothing: the old one can st
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
-from maxrr.parallel import Engine, InProcess, Threads, cores
+from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, marked, namespace, on_accelerator
 from maxrr.svm.bands import WIDTH, band_around, settle
 from maxrr.svm.deciding import TOUCHING, distances, margin_error, screen_of, with_longest
@@ -23,6 +24,7 @@ Class = TypeVar("Class")
 MOST_CHANGED = 4  # samples that leave or arrive: with more than this a path is longer than Newton's way
 GROUP_BYTES = 1 << 30  # meant for what heads that are solved together need,
 BYTES_PER_SAMPLE = 80  # and each of them needs so much
+WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 
 
@@ -77,9 +79,10 @@ def solve(samples: Samples) -> Solution:
     """Every head from scratch."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    engine, heads = engine_for(samples), list[Head]()
-    for classes in groups(samples, needed):
-        heads += from_scratch(samples, classes, engine)
+    heads = list[Head]()
+    with engine_for(samples, len(needed)) as engine:
+        for classes in groups(samples, needed):
+            heads += from_scratch(samples, classes, engine)
     return Solution(samples, tuple(heads), work_of(samples, cold_solves=len(needed)))
 
 
@@ -89,10 +92,16 @@ def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
     return [classes[first : first + size] for first in range(0, len(classes), size)]
 
 
-def engine_for(samples: Samples) -> Engine:
-    """Where heads are solved from scratch: tensors in main memory are left to their own library's threads."""
+def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
+    """Where heads are solved: tensors in main memory are left to their own library's threads.
+
+    What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: for much of it,
+    processes.
+    """
+    if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
+        return Processes(min(cores(), heads)).kept()
     several = is_numpy(samples.X) or on_accelerator(samples.X)
-    return Threads() if several and cores() > 1 else InProcess()
+    return nullcontext(Threads() if several and cores() > 1 else InProcess())
 
 
 def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[Head]:
@@ -102,8 +111,9 @@ def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[H
     from maxrr.svm import start_cuda  # brings torch, which arrays of NumPy do without
 
     guess = start_cuda.guess_run(samples, classes)
-    found = settle(samples, [guess.band(samples, *head) for head in enumerate(classes)], engine)
-    return with_failed(samples, classes, found, engine)
+    bands = guess.bands(samples, classes, Threads())
+    found = settle(samples, bands, engine)
+    return with_failed(samples, classes, found, Threads())
 
 
 def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
@@ -170,7 +180,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
         else:
             few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
             (near if few else far).append((head, change))
-    engine = engine_for(samples) if samples.X.shape[1] >= WIDE else InProcess()
+    engine = Threads() if samples.X.shape[1] >= WIDE and cores() > 1 else InProcess()
     near = with_screens(samples, near)
     bands = [band_around(samples, head, change, change.arriving) for head, change in near]
     for (head, change), found in zip(near, settle(samples, bands, engine), strict=True):
@@ -183,9 +193,10 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             ready[found.positive] = found
         else:
             unknown.append(found.positive)
-    for classes in groups(samples, unknown):
-        for found in from_scratch(samples, classes, engine_for(samples)):
-            ready[found.positive] = found
+    if unknown:
+        with engine_for(samples, len(unknown)) as engine:
+            for classes in groups(samples, unknown):
+                ready.update({found.positive: found for found in from_scratch(samples, classes, engine)})
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, work_of(samples, len(unknown)))
 

@@ -14,13 +14,16 @@ Nothing here decides anything: a head that ends far from its solution is a poor 
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
 
 BLOCK = 1024  # rows
 LARGEST_PRODUCT = 2**26  # numbers held at once for the curvature
+WIDE = 128  # features from which on curvature is computed from the rows that have some,
+MOST_BAND_ROWS = 16_384  # or from a part of them
+GOLDEN = 0.6180339887498949
 RIDGE = 1e-13  # of the trace: keeps Cholesky going where rounding would stop it
 NARROWING = 5.0
 ACCURACY = 0.3  # of the multipliers and the width. A step follows that squares the error
@@ -35,11 +38,21 @@ class Rows:
     """The samples that heads work on: those of a run share them, and heads are in the order of their runs."""
 
     X: Tensor  # (runs, blocks, BLOCK, D)
-    columns: Tensor  # (runs, blocks, D, BLOCK): the same, the other way round
     y: Tensor  # (heads, rows): ±1
     cap: Tensor  # (heads, rows): upper bounds of the multipliers, 0 where a block is filled up
     steepness: Tensor  # (heads, 1), or (heads, rows) where samples weigh differently: σ of a smoothing of width 1
     decay: Tensor  # (heads, D)
+
+    @cached_property
+    def columns(self) -> Tensor:
+        """The samples the other way round: (runs, blocks, D, BLOCK)."""
+        return self.X.mT.contiguous()
+
+    @cached_property
+    def lots(self) -> Tensor:
+        """A number from 0 to 1 for every row: those with the highest stand for the others."""
+        places = torch.arange(1, self.y.shape[1] + 1, device=self.X.device, dtype=torch.float64)
+        return (places * GOLDEN).frac().float()
 
     def scores(self, v: Tensor) -> Tensor:
         """X v for every head: (heads, rows)."""
@@ -55,6 +68,8 @@ class Rows:
 
     def curvature(self, weights: Tensor) -> Tensor:
         """Σ weightᵢxᵢxᵢᵀ for every head: (heads, D, D)."""
+        if self.X.shape[3] >= WIDE:
+            return self.curvature_of_bands(weights)
         heads, (runs, count, _, dimension) = len(weights), self.X.shape
         blocks = self.in_blocks(weights)
         share = max(1, LARGEST_PRODUCT // (heads * dimension * BLOCK))
@@ -64,6 +79,22 @@ class Rows:
             weighted = self.columns[:, part, None] * blocks[:, part, :, None]
             total += (weighted.flatten(2, 3) @ self.X[:, part]).sum(1)
         return total.view(heads, dimension, dimension)
+
+    def curvature_of_bands(self, weights: Tensor) -> Tensor:
+        """The same where products are large: each head's from the rows that have a weight, or from enough of them."""
+        runs, dimension = len(self.X), self.X.shape[3]
+        counts = (weights > 0.0).sum(1, keepdim=True)
+        most = min(max(int(counts.max()), 1), MOST_BAND_ROWS)
+        rows = self.X.flatten(0, 2)
+        first = torch.arange(runs, device=rows.device).repeat_interleave(len(weights) // runs) * (len(rows) // runs)
+        share = max(1, LARGEST_PRODUCT // (most * dimension))
+        found = []
+        for part in torch.arange(len(weights), device=rows.device).split(share):
+            chosen = torch.where(weights[part] > 0.0, self.lots, -1.0).topk(most, sorted=False).indices
+            factor = weights[part].gather(1, chosen) * (counts[part] / most).clamp(min=1.0)
+            near = rows[chosen + first[part, None]]
+            found.append((near * factor[:, :, None]).mT @ near)
+        return torch.cat(found)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,17 @@
 Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from maxrr.parallel import Engine
 from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
+from maxrr.svm.bands import NOTHING, Band, trial_at
+from maxrr.svm.deciding import sums
 from maxrr.svm.problem import Samples, Trial
+from maxrr.svm.validation import NO_EXPONENT
 from maxrr.svm.working_set import REACH, for_each_head
 
 ENOUGH = 4000  # samples for a guess
@@ -20,6 +23,8 @@ COARSER = 3.0  # or to so much more, where there are many features for so few sa
 MANY_FEATURES = ENOUGH // 16  # more than this
 NARROWING = 5.0
 ACCURACY = 0.02
+BAND = 12  # times d + 1: so many samples are in a band at least,
+LARGEST_BAND = 200  # and with more than so many it is none
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,32 @@ class Guess:
         return found
 
 
-    def band(self, samples: Samples, number: int, positive: int) -> "Band":
-        raise NotImplementedError
+    def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | None]:
+        """The same as bands; None for a head with more samples near its margin than a band is for."""
+        scores = samples.scores(self.w.T.copy())
+        return list(engine.map(lambda number: self.band(samples, classes[number], number, scores[:, number]),
+                               range(len(classes))))
+
+    def band(self, samples: Samples, positive: int, number: int, scores: Floats) -> Band | None:
+        """One of them."""
+        y, w, b, width = samples.signs(positive), self.w[number], float(self.b[number]), float(self.width[number])
+        margins = np.where(samples.alive, y * (scores + b), np.inf)
+        distance, smallest = np.abs(margins - 1.0), BAND * (len(w) + 1)
+        reach = float(np.partition(distance, smallest)[smallest]) if len(distance) > smallest else np.inf
+        near = (distance <= max(reach, 2.0 * REACH * width)) & samples.alive
+        mine = self.head == number
+        near[self.sample[mine]] = True
+        places = np.flatnonzero(near)
+        if len(places) > max(LARGEST_BAND * (len(w) + 1), len(y) // 2):
+            return None
+        far = np.flatnonzero((margins < 1.0) & ~near)
+        known = sums(samples, y, far)
+        alpha = np.where(margins < 1.0, samples.caps, 0.0)
+        alpha[self.sample[mine]] = self.multiplier[mine]
+        exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))
+        part = samples.only(places, replace(known, places=NOTHING), exponent)
+        trial = trial_at(part, y[places], positive, w, b, alpha[places], width)
+        return Band(places, far, part, trial, w, b, None)
 
 
 def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Trial]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from maxrr.svm.arrays import Floats, Ints, to_numpy
+from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
 from maxrr.svm.newton_cuda import BLOCK, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import WIDEST, Guess
@@ -21,38 +21,44 @@ ENOUGH = 8192  # samples for a rough direction
 ROUGH = 1.0  # and how narrow a smoothing is worth solving for it
 STAGES = (0.2, 2e-3)  # the same for the samples that count
 FAR = 1.0  # a sample with a margin beyond 1 by more than this does not count
-MOST = 2**18  # more rows than this are left to `working_set`
+MOST = 2**26  # heads times samples that count: more are left to `working_set`
 
 
 @dataclass(frozen=True)
 class RunSamples:
-    """All samples of several runs as `minimise` wants them: centred, scaled to lengths of about 1, with a one added."""
+    """All samples of several runs. `minimise` wants them centred, scaled to lengths of about 1, with a one added."""
 
-    X: Tensor  # (runs, n, D)
+    X: Tensor  # (runs, n, d), as they are
     y: Tensor  # (heads of a run, n): the same for all runs, as are the samples that are alive
     alive: Tensor  # (n)
     bounds: Tensor  # (n): Cᵢ in units of C
     even: bool  # whether they are all the same
     decay: Tensor  # (runs, D)
-    origin: Tensor  # (runs, d), what was subtracted from the features
-    length: Tensor  # (runs, 1), what they were divided by
+    origin: Tensor  # (runs, d), what is subtracted from the features
+    length: Tensor  # (runs, 1), what they are divided by
 
     def shortfall(self, v: Tensor) -> Tensor:
         """1 − margins of all samples: (runs, heads, n)."""
-        return 1.0 - self.y * (v @ self.X.mT)
+        w, b = self.unscaled(v)
+        return 1.0 - self.y * (b[:, :, None] + torch.stack([times(X, one.mT).mT for X, one in zip(self.X, w, strict=True)]))
+
+    def unscaled(self, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights (runs, heads, d) and biases (runs, heads) for the features as they are."""
+        w = v[:, :, :-1] / self.length[:, :, None]
+        return w, v[:, :, -1] - (w @ self.origin[:, :, None])[:, :, 0]
 
     def only(self, chosen: Tensor, cap: Tensor) -> Rows:
         """Some rows of each run with their upper bounds, both (runs, m), filled up to whole blocks."""
         runs, heads, filling = len(self.X), len(self.y), -chosen.shape[1] % BLOCK
-        X = pad(self.X.gather(1, chosen[:, :, None].expand(-1, -1, self.X.shape[2])), (0, 0, 0, filling))
+        rows = torch.stack([X[places] for X, places in zip(self.X, chosen, strict=True)]).double()
+        rows = pad((rows - self.origin[:, None]) / self.length[:, :, None], (0, 1), value=1.0)
+        X = pad(rows, (0, 0, 0, filling))
         y = pad(self.y.expand(runs, -1, -1).gather(2, chosen[:, None].expand(-1, heads, -1)), (0, filling))
-        blocks = X.view(runs, -1, BLOCK, X.shape[2])
+        in_blocks = X.view(runs, -1, BLOCK, X.shape[2])
         caps = each_head(pad(cap, (0, filling)), heads)
         # What samples stand for alone makes little difference to how steep their smoothing should be.
         steepness = each_head((0.5 * cap.sum(1) / (cap > 0.0).sum(1))[:, None], heads) if self.even else 0.5 * caps
-        return Rows(
-            blocks, blocks.mT.contiguous(), y.flatten(0, 1), caps, steepness, each_head(self.decay, heads)
-        )  # fmt: skip
+        return Rows(in_blocks, y.flatten(0, 1), caps, steepness, each_head(self.decay, heads))
 
 
 def each_head(of_runs: Tensor, heads: int) -> Tensor:
@@ -68,7 +74,7 @@ def guess_run(samples: Samples, classes: list[int]) -> Guess:
 
 def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
     """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
-    run, heads = prepare(samples, torch.stack(features), classes), len(classes)
+    run, heads = prepare(samples, features, classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
     v = find_direction(run, samples)
     caps = samples.penalties.C * run.bounds
@@ -79,7 +85,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
     for narrowest in STAGES:
         counts = (shortfall >= -FAR).any(1) & run.alive
         most = int(counts.sum(1).max())
-        if not 0 < most <= MOST or not bool(counts.any(1).all()):
+        if not 0 < most * len(width) <= MOST or not bool(counts.any(1).all()):
             break
         near = counts.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
         cap = caps[near] * counts.gather(1, near)
@@ -90,8 +96,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
         alpha = torch.zeros_like(alpha).scatter_(2, places, found.alpha[:, :most].reshape(places.shape))
         shortfall = run.shortfall(v)
     # 3. The few numbers that say where each run ended.
-    w = v[:, :, :-1] / run.length[:, :, None]
-    b = v[:, :, -1] - (w @ run.origin[:, :, None])[:, :, 0]
+    w, b = run.unscaled(v)
     width = width.view_as(b)
     return [describe(*parts, caps) for parts in zip(w, b, width, alpha, strict=True)]
 
@@ -105,20 +110,24 @@ def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -
     )  # fmt: skip
 
 
-def prepare(samples: Samples, X: Tensor, classes: list[int]) -> RunSamples:
-    """Centred and scaled features: nothing that follows depends on the units of X."""
-    origin = X.mean(1)
-    centred = X - origin[:, None]
-    length = centred.square().sum(2).mean(1, keepdim=True).sqrt()
-    length = torch.where(length > 0.0, length, 1.0)
-    decay = pad((1.0 / length.square()).expand(-1, X.shape[2]), (0, 1))
-    codes = torch.as_tensor(samples.codes, device=X.device)
-    y = torch.where(codes == torch.as_tensor(classes, device=X.device)[:, None], 1.0, -1.0).to(X.dtype)
-    alive, bounds = (torch.as_tensor(part, device=X.device) for part in (samples.alive, samples.bounds))
-    return RunSamples(
-        pad(centred / length[:, :, None], (0, 1), value=1.0), y, alive, bounds, samples.penalties.even, decay, origin,
-        length,
-    )  # fmt: skip
+def prepare(samples: Samples, features: list[Tensor], classes: list[int]) -> RunSamples:
+    """The samples, and what to subtract and to divide by: nothing that follows depends on the units of X."""
+    origin, length = (torch.stack(parts) for parts in zip(*map(centre_and_length, features), strict=True))
+    decay = pad((1.0 / length.square()).expand(-1, origin.shape[1]), (0, 1))
+    device = origin.device
+    codes = torch.as_tensor(samples.codes, device=device)
+    y = torch.where(codes == torch.as_tensor(classes, device=device)[:, None], 1.0, -1.0).to(origin.dtype)
+    alive, bounds = (torch.as_tensor(part, device=device) for part in (samples.alive, samples.bounds))
+    X = features[0][None] if len(features) == 1 else torch.stack(features)
+    return RunSamples(X, y, alive, bounds, samples.penalties.even, decay, origin, length)
+
+
+def centre_and_length(X: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean of samples (d), and how far they typically are from it (1)."""
+    origin = sum(X[part].double().sum(0) for part in blocks(X)) / len(X)
+    size = sum((X[part].double() - origin).square().sum() for part in blocks(X))
+    length = (size / len(X)).sqrt()
+    return origin, torch.where(length > 0.0, length, 1.0)[None]
 
 
 def find_direction(run: RunSamples, samples: Samples) -> Tensor:
@@ -126,15 +135,14 @@ def find_direction(run: RunSamples, samples: Samples) -> Tensor:
     chosen, weight = thin(samples)
     places = torch.as_tensor(chosen, device=run.X.device)
     cap = torch.as_tensor(samples.penalties.C * (samples.bounds[chosen] * weight), device=run.X.device)
-    rows = run.only(places.expand(len(run.X), -1), cap.expand(len(run.X), -1))
-    size = (run.X[:, :, :-1] * run.length[:, :, None] + run.origin[:, None]).square().sum(2)
-    size = (size * (run.bounds * run.alive)).sum(1)
-    width = each_head(
-        (0.5 * samples.penalties.C * size / run.alive.sum()).clamp(min=WIDEST)[:, None], len(run.y)
-    )  # as `first_width`
-    v = run.X.new_zeros((len(width), run.X.shape[2]))
+    runs, heads = len(run.X), len(run.y)
+    rows = run.only(places.expand(runs, -1), cap.expand(runs, -1))
+    # As `first_width`, from the samples that were chosen.
+    size = (run.X[:, places].double().square().sum(2) * cap).sum(1) / torch.as_tensor(weight, device=cap.device).sum()
+    width = each_head((0.5 * size).clamp(min=WIDEST)[:, None], heads)
+    v = width.new_zeros((len(width), run.X.shape[2] + 1))
     alpha = centres(torch.ones_like(rows.y), rows.cap, width)
-    return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(len(run.X), len(run.y), -1)
+    return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(runs, heads, -1)
 
 
 def thin(samples: Samples) -> tuple[Ints, Floats]:

@@ -11,7 +11,9 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, blocks, is_narrow, is_torch, namespace, to_numpy, wide
+from maxrr.svm.arrays import (
+    AnyArray, Bools, Floats, Ints, blocks, is_narrow, is_torch, namespace, on_accelerator, to_numpy, wide,
+)  # fmt: skip
 
 LONGEST = 1e100
 SMALLEST = 1e-100
@@ -65,7 +67,7 @@ def sample_weights(given: ArrayLike | None, count: int) -> Floats:
 
 
 def features(X: AnyArray, estimator: object) -> AnyArray:
-    """X as a finite float64 matrix of the kind it came in; many numbers of a narrower type stay in it."""
+    """X as a finite float64 matrix of the kind it came in; many numbers of a narrower type, or on a device, stay in it."""
     if issparse(X):
         raise ValueError("sparse matrices are not supported: pass a dense array, X.toarray()")
     if is_large(X):
@@ -79,8 +81,10 @@ def features(X: AnyArray, estimator: object) -> AnyArray:
         raise ValueError("Complex data not supported")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have samples and features, but its shape is {tuple(X.shape)}")
-    tensor = xp.astype(X.detach(), xp.float64)
-    if not bool(xp.all(xp.isfinite(tensor))):
+    tensor = X.detach()
+    if not (on_accelerator(X) and X.dtype in (xp.float16, xp.float32)):  # which stay as they are
+        tensor = xp.astype(tensor, xp.float64)
+    if not all(bool(xp.all(xp.isfinite(tensor[part]))) for part in blocks(tensor)):
         raise ValueError("X contains NaN or infinity")
     return tensor
 
@@ -157,7 +161,7 @@ def joined(classes: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
 def owned(X: AnyArray) -> AnyArray:
     """A copy, with numbers below `SMALLEST` in size as zeros."""
     if is_torch(X):
-        return X.clone().masked_fill_(X.abs() < SMALLEST, 0.0)
+        return X.clone() if is_narrow(X) else X.clone().masked_fill_(X.abs() < SMALLEST, 0.0)
     own = np.array(X, order="C")
     for part in blocks(own) if has_tiny(own) else []:
         own[part][np.abs(own[part]) < SMALLEST] = 0.0
@@ -168,7 +172,7 @@ def has_tiny(X: AnyArray) -> bool:
     """Whether some numbers are nearly zero, but not quite. Narrower types than float64 have none."""
     if is_narrow(X):
         return False
-    return any(bool((np.abs(X[part][X[part] != 0.0]) < SMALLEST).any()) for part in blocks(X))
+    return any(bool(((abs(X[part]) < SMALLEST) & (X[part] != 0.0)).any()) for part in blocks(X))
 
 
 def sizes(X: AnyArray) -> tuple[Floats, Ints]:
@@ -192,7 +196,7 @@ def exponents(X: AnyArray) -> Ints:
 
 def can_keep(X: AnyArray) -> bool:
     """Whether an estimator can work on this very array: no number in it has to become zero."""
-    return isinstance(X, np.ndarray) and not has_tiny(X)
+    return (isinstance(X, np.ndarray) or on_accelerator(X)) and not has_tiny(X)
 
 
 def as_narrow(X: AnyArray, known: AnyArray) -> AnyArray:
@@ -200,8 +204,8 @@ def as_narrow(X: AnyArray, known: AnyArray) -> AnyArray:
     if not is_narrow(known):
         return X
     with np.errstate(over="ignore"):
-        narrow = X.astype(known.dtype)
-    return narrow if np.array_equal(narrow, X) else X
+        narrow = namespace(X).astype(X, known.dtype)
+    return narrow if bool((narrow == X).all()) else X
 
 
 def largest_by_column(X: AnyArray) -> Floats:
@@ -212,7 +216,7 @@ def largest_by_column(X: AnyArray) -> Floats:
 
 def by_row(X: AnyArray, measure: Callable[[AnyArray], AnyArray]) -> Floats:
     """One number per row, in blocks where the whole would take much memory."""
-    parts = blocks(X) if is_large(X) else [slice(None)]
+    parts = blocks(X) if is_large(X) or on_accelerator(X) else [slice(None)]
     return np.concatenate([np.asarray(to_numpy(measure(wide(X[part]))), dtype=np.float64) for part in parts])
 
 
