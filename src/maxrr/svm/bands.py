@@ -1,9 +1,9 @@
 """One head at a time, on the samples near its margin alone; the others are proved to stay where they are.
 
-Take the samples near the margin as a problem of their own, in which those far inside the margin enter by their sum, with
-losses that go on as straight lines, and those far outside not at all. No loss of the whole problem is below that of this
-one, and where the far samples are strictly on their sides the two are equal. So a solution of the small problem at
-which they are is the solution of the whole one, with the same b nearest to zero and the same certificate.
+Take the samples near the margin as a problem of their own, in which those far inside the margin enter by their sum,
+with losses that go on as straight lines, and those far outside not at all. No loss of the whole problem is below that
+of this one, and where the far samples are strictly on their sides the two are equal. So a solution of the small problem
+at which they are is the solution of the whole one, with the same b nearest to zero and the same certificate.
 
 That they are is seen without looking at them where the weights have moved less than would bring them to the margin
 (`screening.py`), and by one pass over the data otherwise. Samples that crossed join the ones near the margin.
@@ -18,9 +18,9 @@ from maxrr.parallel import Engine, InProcess
 from maxrr.svm.arrays import Bools, Floats, Ints, marked
 from maxrr.svm.deciding import TOUCHING, distances, screen_of, sums, with_longest
 from maxrr.svm.fallback import UnsettledError
+from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.screening import Screen, moves, size
-from maxrr.svm.validation import NO_EXPONENT
 from maxrr.svm.working_set import REACH, enough_for_path, for_each_head, refine
 
 WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path does not lead there
@@ -40,7 +40,6 @@ class Band:
     w: Floats  # where the trial begins
     b: float
     screen: Screen | None  # of all samples there, if that is known
-
 
     def parcel(self) -> tuple[Floats, Samples, Trial]:
         """What a worker process needs of it, the features by themselves: they are sent in another way."""
@@ -180,11 +179,14 @@ def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifte
     crossed = on_another_side(samples.lengths, margins, distance, inside, slack) & samples.alive
     crossed[band.places] = False  # these were looked at more closely
     screen = screen_of(samples, head.w, head.b, margins)
-    return Lifted(replace(head, certificate=with_longest(head.certificate, samples), screen=screen), np.flatnonzero(crossed))
+    return Lifted(
+        replace(head, certificate=with_longest(head.certificate, samples), screen=screen), np.flatnonzero(crossed)
+    )
 
 
 def on_another_side(
     lengths: Floats, margins: Floats, distance: Floats, inside: Bools, slack: tuple[float, float]
 ) -> Bools:  # fmt: skip
     """Which samples are not proved to be on the side that they were taken to be on, at the exact solution."""
-    return ((margins < 1.0) != inside) | ~(distance > moves(lengths, *slack))
+    found: Bools = ((margins < 1.0) != inside) | ~(distance > moves(lengths, *slack))
+    return found

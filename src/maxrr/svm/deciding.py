@@ -15,10 +15,10 @@ from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
 from maxrr.svm.exact_multipliers import Polished, Search, UnpolishedError
 from maxrr.svm.fixed_point import Fixed, combination, integers, signed_sum
+from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.screening import Screen
 from maxrr.svm.turning import ends
-from maxrr.svm.validation import NO_EXPONENT
 
 UNIT = 2.0**-53
 TOUCHING = 2.0**-60  # margins within this of 1 are on it

@@ -180,7 +180,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
         else:
             few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
             (near if few else far).append((head, change))
-    engine = Threads() if samples.X.shape[1] >= WIDE and cores() > 1 else InProcess()
+    engine: Engine = Threads() if samples.X.shape[1] >= WIDE and cores() > 1 else InProcess()
     near = with_screens(samples, near)
     bands = [band_around(samples, head, change, change.arriving) for head, change in near]
     for (head, change), found in zip(near, settle(samples, bands, engine), strict=True):

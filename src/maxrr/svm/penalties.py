@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from maxrr.svm.arrays import Floats, Ints
-from maxrr.svm.validation import LARGEST_PENALTY, SMALLEST_PENALTY
+from maxrr.svm.limits import LARGEST_PENALTY, SMALLEST_PENALTY
 
 ClassWeight = Mapping[Any, float]
 

@@ -8,9 +8,9 @@ import numpy as np
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, times, to_numpy, wide
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.fixed_point import Fixed
+from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.screening import Screen
-from maxrr.svm.validation import NO_EXPONENT
 
 
 @dataclass

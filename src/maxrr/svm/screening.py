@@ -1,8 +1,8 @@
 """How far samples are from a head's margin, and which of them a change of its weights cannot bring there.
 
-A margin y(w·x + b) changes by no more than |w' − w||x| + |b' − b| when the weights do. So a sample whose margin is known to
-be further from 1 than that stays on its side, and nobody has to look at it. For the samples nearest to the margin the
-distance is kept one by one; for all others, which would be many numbers per head, there is one bound for all.
+A margin y(w·x + b) changes by no more than |w' − w||x| + |b' − b| when the weights do. So a sample whose margin is
+known to be further from 1 than that stays on its side, and nobody has to look at it. For the samples nearest to the
+margin the distance is kept one by one; for all others, which would be many numbers per head, there is one bound.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class Screen:
 
     @classmethod
     def of(cls, distance: Floats, lengths: Floats, kept: int) -> "Screen":
-        """For all samples at these distances, so many of them one by one; those that take no part are infinitely far."""
+        """For all samples at these distances, infinite for those that take no part; `kept` of them one by one."""
         typical = float(np.mean(lengths)) or 1.0
         if len(distance) <= kept:
             return cls(np.arange(len(distance)), distance, np.inf, typical)
@@ -60,7 +60,6 @@ class Screen:
         if len(self.places) <= count:
             return self.places
         return np.sort(self.places[np.argpartition(self.distance, count)[:count]])
-
 
     def rest_in_doubt(self, slack_w: float, slack_b: float) -> bool:
         """Whether samples that are not known one by one may be on another side than they were.

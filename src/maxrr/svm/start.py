@@ -12,8 +12,8 @@ from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.bands import NOTHING, Band, trial_at
 from maxrr.svm.deciding import sums
+from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Samples, Trial
-from maxrr.svm.validation import NO_EXPONENT
 from maxrr.svm.working_set import REACH, for_each_head
 
 ENOUGH = 4000  # samples for a guess
@@ -62,12 +62,14 @@ class Guess:
             )  # fmt: skip
         return found
 
-
     def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | None]:
         """The same as bands; None for a head with more samples near its margin than a band is for."""
         scores = samples.scores(self.w.T.copy())
-        return list(engine.map(lambda number: self.band(samples, classes[number], number, scores[:, number]),
-                               range(len(classes))))
+        return list(
+            engine.map(
+                lambda number: self.band(samples, classes[number], number, scores[:, number]), range(len(classes))
+            )
+        )
 
     def band(self, samples: Samples, positive: int, number: int, scores: Floats) -> Band | None:
         """One of them."""

@@ -40,7 +40,8 @@ class RunSamples:
     def shortfall(self, v: Tensor) -> Tensor:
         """1 − margins of all samples: (runs, heads, n)."""
         w, b = self.unscaled(v)
-        return 1.0 - self.y * (b[:, :, None] + torch.stack([times(X, one.mT).mT for X, one in zip(self.X, w, strict=True)]))
+        scores = torch.stack([times(X, of_run.mT).mT for X, of_run in zip(self.X, w, strict=True)])
+        return 1.0 - self.y * (scores + b[:, :, None])
 
     def unscaled(self, v: Tensor) -> tuple[Tensor, Tensor]:
         """Weights (runs, heads, d) and biases (runs, heads) for the features as they are."""
@@ -124,8 +125,8 @@ def prepare(samples: Samples, features: list[Tensor], classes: list[int]) -> Run
 
 def centre_and_length(X: Tensor) -> tuple[Tensor, Tensor]:
     """The mean of samples (d), and how far they typically are from it (1)."""
-    origin = sum(X[part].double().sum(0) for part in blocks(X)) / len(X)
-    size = sum((X[part].double() - origin).square().sum() for part in blocks(X))
+    origin = torch.stack([X[part].double().sum(0) for part in blocks(X)]).sum(0) / len(X)
+    size = torch.stack([(X[part].double() - origin).square().sum() for part in blocks(X)]).sum()
     length = (size / len(X)).sqrt()
     return origin, torch.where(length > 0.0, length, 1.0)[None]
 

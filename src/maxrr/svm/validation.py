@@ -12,15 +12,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from maxrr.svm.arrays import (
-    AnyArray, Bools, Floats, Ints, blocks, is_narrow, is_torch, namespace, on_accelerator, to_numpy, wide,
+    AnyArray,
+    Bools,
+    Floats,
+    Ints,
+    blocks,
+    is_narrow,
+    is_torch,
+    namespace,
+    on_accelerator,
+    to_numpy,
+    wide,
 )  # fmt: skip
+from maxrr.svm.limits import LARGEST_PENALTY, LONGEST, NO_EXPONENT, SMALLEST, SMALLEST_PENALTY
 
-LONGEST = 1e100
-SMALLEST = 1e-100
-SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50
 FLOATS = (np.float16, np.float32, np.float64)
 LARGE = 1 << 29  # bytes that samples take in float64; more of them are read in blocks, and a narrower type is kept
-NO_EXPONENT = -10_000  # the exponent of a row of zeros, or of no numbers
 
 
 def penalty(C: object) -> float:
@@ -67,7 +74,7 @@ def sample_weights(given: ArrayLike | None, count: int) -> Floats:
 
 
 def features(X: AnyArray, estimator: object) -> AnyArray:
-    """X as a finite float64 matrix of the kind it came in; many numbers of a narrower type, or on a device, stay in it."""
+    """X as a finite float64 matrix of the kind it came in; large ones, and those on a device, keep a narrower type."""
     if issparse(X):
         raise ValueError("sparse matrices are not supported: pass a dense array, X.toarray()")
     if is_large(X):

@@ -24,7 +24,7 @@ from maxrr.nets.seeding import Network, made
 from maxrr.nets.training import train_once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
-from maxrr.svm.validation import LARGEST_PENALTY, SMALLEST_PENALTY
+from maxrr.svm.limits import LARGEST_PENALTY, SMALLEST_PENALTY
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
 
