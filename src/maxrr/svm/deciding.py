@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import Bools, Floats, Ints, marked
+from maxrr.svm.arrays import Bools, Floats, Ints, marked, on_accelerator
 from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
@@ -184,7 +184,13 @@ def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | Non
 
 def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
-    X, signs, bounds = samples.rows(places), y[places], samples.bounds[places]
+    signs, bounds = y[places], samples.bounds[places]
+    if samples.penalties.even and on_accelerator(samples.X):
+        from maxrr.svm import sums_cuda  # brings torch
+
+        total, filled = sums_cuda.signed_sum(samples.everything(), places, signs)
+        return InsideSum(places, total, Fixed(integers([int(np.sum(signs))]), 0), float(len(places)), filled)
+    X = samples.rows(places)
     filled = np.count_nonzero(X, axis=0)
     if samples.penalties.even:
         total, tilt = signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)

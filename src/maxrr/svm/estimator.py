@@ -1,6 +1,7 @@
 """`LinearSVM`: an exact linear one-vs-rest SVM that can forget samples, in scikit-learn's conventions."""
 
 import copy
+import os
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -11,9 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
+from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
+from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
@@ -137,7 +140,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     # What callers do
 
-    def fit(self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None, progress: Progress | None = None,
+    ) -> Self:  # fmt: skip
         """Solve every head from scratch.
 
         Parameters
@@ -149,6 +155,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         sample_weight
             One weight per sample, finite and not negative; by default 1. A sample of weight k counts as k samples, and
             one of weight zero not at all: it has a row number, and can be forgotten, but shapes nothing.
+        checkpoint
+            A folder for heads that are solved, where there are hundreds. A fit that was interrupted is called again
+            with the same folder and goes on from there: heads are solved in groups, and at most one group is lost.
+            What is in the folder is not believed, but proved again. It is empty when the fit is done.
+        progress
+            Called with "heads", how many are solved and how many there are, after every group.
 
         Returns
         -------
@@ -180,8 +192,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         samples = Samples(
             kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
         )  # fmt: skip
-        found = FittedState(C, class_weight, classes, solve(samples))
+        store = None if checkpoint is None else Checkpoint(checkpoint)
+        found = FittedState(C, class_weight, classes, solve(samples, store, progress))
         self._check(found)
+        if store is not None:
+            store.clear()
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
         return self

@@ -11,8 +11,10 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
+from maxrr.progress import Progress
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, marked, namespace, on_accelerator
 from maxrr.svm.bands import WIDTH, band_around, settle
+from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import TOUCHING, distances, margin_error, screen_of, with_longest
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Change, Head, Samples, Trial
@@ -75,15 +77,35 @@ def heads_needed(codes: Ints, alive: Bools) -> list[int]:
     return list(with_a_head(classes_present(codes, alive)))
 
 
-def solve(samples: Samples) -> Solution:
-    """Every head from scratch."""
+def solve(samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None) -> Solution:
+    """Every head from scratch, or from where an interrupted fit has left it."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = list[Head]()
+    ready: dict[int, Head] = {}
+    cold = 0
     with engine_for(samples, len(needed)) as engine:
         for classes in groups(samples, needed):
-            heads += from_scratch(samples, classes, engine)
-    return Solution(samples, tuple(heads), work_of(samples, cold_solves=len(needed)))
+            found = {} if checkpoint is None else from_checkpoint(samples, classes, checkpoint, engine)
+            missing = [positive for positive in classes if positive not in found]
+            for head in from_scratch(samples, missing, engine) if missing else []:
+                found[head.positive] = head
+                if checkpoint is not None:
+                    checkpoint.save(head)
+            ready.update(found)
+            cold += len(missing)
+            if progress is not None:
+                progress("heads", len(ready), len(needed))
+    return Solution(samples, tuple(ready[positive] for positive in needed), work_of(samples, cold_solves=cold))
+
+
+def from_checkpoint(
+    samples: Samples, classes: list[int], checkpoint: Checkpoint, engine: Engine
+) -> dict[int, Head]:  # fmt: skip
+    """Those of these heads that were solved before, proved again."""
+    kept = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
+    heads = with_screens(samples, [head for head in kept if head is not None])
+    found = settle(samples, [band_around(samples, head) for head in heads], engine)
+    return {head.positive: head for head in found if head is not None and head.certificate.solved}
 
 
 def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
@@ -181,8 +203,10 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
             (near if few else far).append((head, change))
     engine: Engine = Threads() if samples.X.shape[1] >= WIDE and cores() > 1 else InProcess()
-    near = with_screens(samples, near)
-    bands = [band_around(samples, head, change, change.arriving) for head, change in near]
+    screened = with_screens(samples, [head for head, _ in near])
+    bands = [
+        band_around(samples, head, change, change.arriving) for head, (_, change) in zip(screened, near, strict=True)
+    ]
     for (head, change), found in zip(near, settle(samples, bands, engine), strict=True):
         if found is not None and found.certificate.solved:
             ready[head.positive] = found
@@ -260,16 +284,16 @@ def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
     ]
 
 
-def with_screens(samples: Samples, changes: list[tuple[Head, Change]]) -> list[tuple[Head, Change]]:
+def with_screens(samples: Samples, heads: list[Head]) -> list[Head]:
     """The same heads, each with a screen: those that were read from a file have none."""
-    without = [head for head, _ in changes if head.screen is None]
+    without = [head for head in heads if head.screen is None]
     if not without:
-        return changes
+        return heads
     margins = dict(zip((head.positive for head in without), margins_at(samples, without), strict=True))
     return [
-        (replace(head, screen=head.screen or screen_of(samples, head.w, head.b, margins[head.positive])), change)
-        for head, change in changes
-    ]
+        replace(head, screen=head.screen or screen_of(samples, head.w, head.b, margins[head.positive]))
+        for head in heads
+    ]  # fmt: skip
 
 
 def resume(samples: Samples, changes: list[tuple[Head, Change]]) -> list[Trial]:
