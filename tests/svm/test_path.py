@@ -1,4 +1,4 @@
-"""Paths between problems: where they end every optimality condition holds. And the system that they keep up to date."""
+"""Paths between problems: where they end every optimality condition holds. And what they keep up to date."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_the_system_stays_that_of_its_samples(seed, d):
         place = int(rng.integers(len(X)))
         if place in held:
             if len(held) > 1:
-                system.drop(place)
+                system.drop(int(np.flatnonzero(system.places == place)[0]))
         else:
             toward, beyond = system.toward(place)
             if beyond > 1e-3:
@@ -124,12 +124,12 @@ def test_the_system_stays_that_of_its_samples(seed, d):
         members = X[system.places[filled]]
         inverse = np.linalg.inv(members @ members.T + d)
         expected = np.zeros_like(system.solution)
-        expected[filled] = inverse @ system.right[filled]
+        expected[:, filled] = system.right[:, filled] @ inverse
         assert np.allclose(system.solution, expected, atol=1e-6 * (1.0 + np.max(np.abs(inverse))))
         signed, shift = system.solve(0.3)
         assert np.isclose(signed.sum(), -0.3, atol=1e-6)
         rise = members @ (signed[filled] @ members) + shift
-        assert np.allclose(rise, system.right[filled, 0], atol=1e-5)
+        assert np.allclose(rise, system.right[0, filled], atol=1e-5)
 
 
 def test_a_full_system_takes_no_more():
