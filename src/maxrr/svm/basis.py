@@ -49,7 +49,7 @@ class Near:
 
     def steepness(self) -> float:
         """By how much a multiplier, in units of C, can change a margin: C|x|²."""
-        return self.C * float(np.max(np.sum(self.X * self.X, axis=1), initial=0.0))
+        return self.C * float(np.max(np.einsum("ij,ij->i", self.X, self.X), initial=0.0))
 
 
 class Basis:
@@ -60,7 +60,10 @@ class Basis:
         self.C = near.C
         self.first = near.X[members[0]]
         self.rows = near.X[members[1:]] - self.first
-        self.R = qr(self.rows.T, mode="r", check_finite=False)[0][: len(self.rows)] if len(self.rows) else None
+        self.R: Floats | None = None
+        if len(self.rows):
+            factor = qr(self.rows.T, mode="r", check_finite=False)[0][: len(self.rows)]
+            self.R = np.asfortranarray(factor)  # as LAPACK wants it, or else it is copied for every solution
 
     def independent(self) -> bool:
         """Whether its samples clearly are."""
@@ -83,11 +86,13 @@ class Basis:
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
 
     def step(self, first: float, further: Floats, imbalance: float, bits: int) -> tuple[Integers, int]:
-        """The same as whole numbers of 2^−bits."""
+        """The same as whole numbers of 2^−bits, which undo the imbalance to the last of them."""
         change, shift = self.correction(first, further, imbalance)
         if not (np.isfinite(change).all() and np.isfinite(shift)):
             raise OverflowError("the numbers are too far apart for float64")
-        return rounded_to(change, bits), int(rounded_to(np.array([shift]), bits)[0])
+        whole = rounded_to(change, bits)
+        whole[0] -= int(np.sum(whole)) + round_to(imbalance, bits)
+        return whole, int(rounded_to(np.array([shift]), bits)[0])
 
     def solve(self, right: Floats, transposed: bool = False) -> Floats:
         found, failed = dtrtrs(self.R, right, trans=int(transposed))
@@ -156,7 +161,15 @@ def share_out(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -
 def rounded_to(values: Floats, bits: int) -> Integers:
     """values · 2^bits, without digits beyond the last one of the largest: they would have to be carried along."""
     keep = min(max(MANTISSA - int(np.frexp(np.max(np.abs(values)))[1]), 0), bits)
-    return integers(round_to(value, keep) << (bits - keep) for value in values)
+    return all_rounded_to(values, keep) << (bits - keep)
+
+
+def all_rounded_to(values: Floats, bits: int) -> Integers:
+    """values · 2^bits as integers."""
+    whole = np.floor(np.ldexp(values, bits))
+    if np.max(np.abs(whole), initial=0.0) < 2.0**62:
+        return integers(whole.astype(np.int64).tolist())
+    return integers(round_to(value, bits) for value in values)
 
 
 def round_to(value: float, bits: int) -> int:
