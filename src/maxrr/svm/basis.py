@@ -14,6 +14,7 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, integers
 
 CLEARLY = 1e-8  # more than this of each sample's own length is beyond the span of the others: they are independent
+SAFELY = 1e-5  # more than this: even their products tell
 DEPENDENT = 1e-12  # less than this of it: they are not
 
 
@@ -60,17 +61,11 @@ class Basis:
         self.C = near.C
         self.first = near.X[members[0]]
         self.rows = near.X[members[1:]] - self.first
-        self.R: Floats | None = None
-        if len(self.rows):
-            factor = qr(self.rows.T, mode="r", check_finite=False)[0][: len(self.rows)]
-            self.R = np.asfortranarray(factor)  # as LAPACK wants it, or else it is copied for every solution
+        self.R = factor(self.rows) if len(self.rows) else None
 
     def independent(self) -> bool:
         """Whether its samples clearly are."""
-        if self.R is None:
-            return True
-        lengths = np.linalg.norm(self.rows, axis=1)
-        return len(self.R) == self.R.shape[1] and bool((np.abs(np.diag(self.R)) > CLEARLY * lengths).all())
+        return self.R is None or are_independent(self.R, np.linalg.norm(self.rows, axis=1), CLEARLY)
 
     def correction(self, first: float, further: Floats, imbalance: float) -> tuple[Floats, float]:
         """Changes of yᵢaᵢ and of b that undo the imbalance, Σ yᵢaᵢ, and raise the basis' scores.
@@ -82,6 +77,7 @@ class Basis:
             return np.array([-imbalance]), float(first - self.first @ change)
         right = further / self.C + imbalance * (self.rows @ self.first)
         signed = self.solve(self.solve(right, transposed=True))
+        signed += self.solve(self.solve(right - self.rows @ (signed @ self.rows), transposed=True))  # a few bits more
         change = self.C * (signed @ self.rows - imbalance * self.first)
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
 
@@ -91,7 +87,7 @@ class Basis:
         if not (np.isfinite(change).all() and np.isfinite(shift)):
             raise OverflowError("the numbers are too far apart for float64")
         whole = rounded_to(change, bits)
-        whole[0] -= int(np.sum(whole)) + round_to(imbalance, bits)
+        whole[0] -= sum(whole.tolist()) + round_to(imbalance, bits)
         return whole, int(rounded_to(np.array([shift]), bits)[0])
 
     def solve(self, right: Floats, transposed: bool = False) -> Floats:
@@ -109,6 +105,24 @@ class Basis:
         again = self.solve(self.solve(self.rows @ rest, transposed=True))
         inner, rest = inner + again, rest - again @ self.rows
         return np.concatenate([[1.0 - np.sum(inner)], inner]), float(np.linalg.norm(rest)) / length
+
+
+def factor(rows: Floats) -> Floats:
+    """Upper triangular R with RᵀR = rows · rowsᵀ: from these products where that is safe, which is faster."""
+    products = rows @ rows.T
+    try:
+        R: Floats = np.linalg.cholesky(products).T
+        if are_independent(R, np.sqrt(products.diagonal()), SAFELY):
+            return R
+    except np.linalg.LinAlgError:
+        pass
+    # In LAPACK's order, or else it would be copied for every solution.
+    return np.asfortranarray(qr(rows.T, mode="r", check_finite=False)[0][: len(rows)])
+
+
+def are_independent(R: Floats, lengths: Floats, clearly: float) -> bool:
+    """Whether rows of these lengths with this factor are."""
+    return len(R) == R.shape[1] and bool((np.abs(R.diagonal()) > clearly * lengths).all())
 
 
 def independent(X: Floats, preference: Floats) -> Ints:

@@ -173,7 +173,7 @@ class Search:
 
     def imbalance(self, a: Integers) -> int:
         """Σ aᵢyᵢ over all samples, with these multipliers of the basis."""
-        return int(np.sum(a * self.signs[self.members])) + self.held_tilt
+        return sum((a * self.signs[self.members]).tolist()) + self.held_tilt
 
     def target(self) -> Target:
         """The multipliers of the basis and b when it has margins of 1, to the last bit or so."""
@@ -184,9 +184,9 @@ class Search:
         if not members:
             return Target(a, b, w, lacking)
         basis = self.factorise()
-        least, patience = np.inf, 0
+        least, patience, imbalance = np.inf, 0, self.imbalance(a)
         for _ in range(MOST_ROUNDS):
-            off, rounded = scaled(self.imbalance(a), self.bits), lacking.rounded()
+            off, rounded = scaled(imbalance, self.bits), lacking.rounded()
             residual = max(float(np.max(np.abs(rounded))), self.steep * abs(off))
             if residual <= len(members) * self.steep * 2.0 ** (SLACK - self.bits):
                 return Target(a, b, w, lacking)
@@ -196,7 +196,7 @@ class Search:
                 raise UnpolishedError("samples on the margin depend on each other too closely")
             further = Fixed(lacking.values[1:] - lacking.values[0], lacking.bits).rounded()
             change, shift = basis.step(float(rounded[0]), further, off, self.bits)
-            a, b = a + change * signs, b + shift
+            a, b, imbalance = a + change * signs, b + shift, imbalance + sum(change.tolist())
             moved, raised = self.effect(slices, change)
             w, lacking = w.plus(moved), lacking.minus(raised).minus(Fixed(integers([shift]), self.bits))
         raise UnpolishedError("refinement takes too many rounds")
@@ -206,8 +206,8 @@ class Search:
 
         A change of a few digits costs much less than to begin again with all digits of the multipliers.
         """
-        moved = slices.combination(Fixed(change, self.bits)).times(self.near.C)
-        return moved, slices.product(moved)
+        moved = slices.combination(Fixed(change, self.bits))
+        return moved.times(self.near.C), slices.product(moved).times(self.near.C)  # C last: it may have many digits
 
     def from_target(self, target: Target) -> tuple[Fixed, Fixed]:
         """w, and by how much the margins of the basis fall short, at the current multipliers, close to the target."""
