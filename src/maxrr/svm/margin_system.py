@@ -28,7 +28,7 @@ class MarginSystem:
         self.all, self.size, self.count = X, size, 0
         self.places = np.full(slots, -1)
         self.X = np.zeros((slots, X.shape[1]))
-        self.factor = np.zeros((0, 0))  # upper triangular
+        self.factor: Floats = np.zeros((0, 0))  # upper triangular
         self.vectors, self.signs, self.updates = np.zeros((MOST_UPDATES, slots)), np.zeros(MOST_UPDATES), 0
         self.right = np.zeros((2, slots))  # what is asked of the scores, and ones
         self.solution = np.zeros((2, slots))  # right · inverse

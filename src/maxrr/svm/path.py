@@ -142,8 +142,9 @@ class Path:
         """Margins of all samples, without what rounding has done to them, and the race from here."""
         filled = self.on_margin.filled
         members = self.on_margin.places[filled]
-        for _ in range(3):
-            self.margins = self.y * (self.X @ self.w + self.b)
+        for attempt in range(3):
+            if self.time > 0.0 or attempt:  # where a leg begins they are known
+                self.margins = self.y * (self.X @ self.w + self.b)
             off = np.zeros(self.slots)
             asked = 1.0 - (1.0 - self.time) * self.lift[members]
             off[filled] = self.y[members] * (asked - self.margins[members])
