@@ -188,7 +188,8 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     if samples.penalties.even and on_accelerator(samples.X):
         from maxrr.svm import sums_cuda  # brings torch
 
-        total, filled = sums_cuda.signed_sum(samples.everything(), places, signs)
+        samples.counter.rows += len(places)
+        total, filled = sums_cuda.signed_sum(samples.X, places, signs)
         return InsideSum(places, total, Fixed(integers([int(np.sum(signs))]), 0), float(len(places)), filled)
     X = samples.rows(places)
     filled = np.count_nonzero(X, axis=0)

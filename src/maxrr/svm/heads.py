@@ -23,7 +23,9 @@ from maxrr.svm.working_set import REACH, refine
 
 Class = TypeVar("Class")
 
-MOST_CHANGED = 4  # samples that leave or arrive: with more than this a path is longer than Newton's way
+MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
+MANY = 24  # times d + 1: so many samples are worked on first where many have changed
+NARROWEST = 1e-3  # their smoothing at least
 GROUP_BYTES = 1 << 30  # meant for what heads that are solved together need,
 BYTES_PER_SAMPLE = 80  # and each of them needs so much
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
@@ -310,7 +312,16 @@ def resume_head(samples: Samples, head: Head, change: Change, margins: Floats) -
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0
+    width = first_width(margins, len(head.w))
     return Trial(
-        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=WIDTH,
-        reach=REACH * WIDTH, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
+        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=width,
+        reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
     )  # fmt: skip
+
+
+def first_width(margins: Floats, features: int) -> float:
+    """A smoothing to begin with, so wide that enough samples are worked on, and no wider than it has to be."""
+    count = MANY * (features + 1)
+    if len(margins) <= count:
+        return WIDTH
+    return float(np.clip(np.partition(np.abs(margins - 1.0), count)[count] / REACH, NARROWEST, WIDTH))
