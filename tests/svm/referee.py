@@ -284,9 +284,7 @@ class Tally:
         for positive, w, b, certificate, influential, multipliers in heads:
             signs = np.where(y[there] == positive, 1.0, -1.0)
             assert (place[influential] >= 0).all()
-            wrong = list(
-                false_claims(X[there], signs, caps, w, float(b), certificate, place[influential], multipliers)
-            )
+            wrong = list(false_claims(X[there], signs, caps, w, float(b), certificate, place[influential], multipliers))
             assert not [claim for claim in wrong if claim != "unproved"], (positive, wrong)
             self.heads += 1
             self.proved += not wrong

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.svm.referee import Tally
 
-from maxrr.svm import LinearSVM
+from maxrr.svm import ConvergenceError, LinearSVM
 
 Source = Callable[[np.random.Generator, NDArray[Any], NDArray[Any], int], NDArray[Any]]
 LABELS, D = 5, 4
@@ -95,7 +95,7 @@ class Stream:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng([self.seed, sorted(SOURCES).index(self.source)])
         self.centres = 1.5 * self.rng.normal(size=(LABELS, D))
-        self.steps = 0
+        self.steps = self.refused = 0
         y = self.rng.permutation(np.arange(self.size) % self.classes)
         self.X = self.made(y)
         self.y, self.weights = y, self.weighing(len(y))
@@ -135,20 +135,22 @@ class Stream:
     def change(
         self, leaving: NDArray[Any], X: NDArray[Any], y: NDArray[Any], weights: NDArray[Any]
     ) -> bool:  # fmt: skip
-        """Forget, insert, or both in one move, here and in the model; False if it would leave too few classes."""
+        """Forget, insert, or both in one move, here and in the model; False if nothing came of it.
+
+        That is so where too few classes would be left, and where a head is beyond what float64 can tell apart: the
+        model is then as it was, and whoever runs the stream sees to it that this is rare.
+        """
         stay = np.delete(np.arange(len(self.y)), leaving)
         weights_after = np.concatenate([self.weights[stay], weights])
         y_after = np.concatenate([self.y[stay], y])
         if len(np.unique(y_after[weights_after > 0.0])) < 2 or not len(leaving) + len(y):
             return False
-        leaving_rows = self.rng.permutation(self.rows[leaving])
-        if not len(y):
-            self.model.forget(leaving_rows)
-        elif not len(leaving):
-            self.model.insert(X, y, sample_weight=weights)
-        else:
-            self.model = self.model.with_more(X, y, instead_of=leaving_rows, sample_weight=weights)
-            self.model.erase()
+        try:
+            self.request(self.rng.permutation(self.rows[leaving]), X, y, weights)
+        except ConvergenceError:
+            self.refused += 1
+            assert self.model.rows_.tolist() == self.rows.tolist()
+            return False
         if len(leaving):
             self.gone = self.X[leaving], self.y[leaving], self.weights[leaving]
         self.X, self.y, self.weights = np.concatenate([self.X[stay], X]), y_after, weights_after
@@ -157,6 +159,16 @@ class Stream:
         assert self.model.rows_.tolist() == self.rows.tolist()
         assert all(certificate.solved for certificate in self.model.certificate_)
         return True
+
+    def request(self, leaving: NDArray[Any], X: NDArray[Any], y: NDArray[Any], weights: NDArray[Any]) -> None:
+        """The same of the model alone."""
+        if not len(y):
+            self.model.forget(leaving)
+        elif not len(leaving):
+            self.model.insert(X, y, sample_weight=weights)
+        else:
+            self.model = self.model.with_more(X, y, instead_of=leaving, sample_weight=weights)
+            self.model.erase()
 
     def some(self, places: NDArray[Any], most: int) -> NDArray[Any]:
         return self.rng.permutation(places)[: self.rng.integers(1, most + 1)]
@@ -195,9 +207,9 @@ class Stream:
         return self.arrive(self.X[near], self.rng.choice(self.labels(), len(near)))
 
     def insert_far_away(self) -> bool:
-        """On the line through an influential sample: far on the right side or far on the wrong one."""
-        near = self.some(self.influential(), 2)
-        return self.arrive(self.X[near] * 10.0 ** self.rng.uniform(1.0, 4.0, (len(near), 1)), self.y[near])
+        """Up to a thousand times as long as others: far on the right side, or far on the wrong one."""
+        y = self.rng.choice(self.labels(), self.rng.integers(1, 3))
+        return self.arrive(self.made(y) * 10.0 ** self.rng.uniform(1.0, 3.0, (len(y), 1)), y)
 
     def exchange(self) -> bool:
         y = self.rng.choice(self.labels(), self.rng.integers(1, 5))
