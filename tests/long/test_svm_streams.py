@@ -8,14 +8,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # 
 REFUSED = 0.02  # of the requests, at most: samples that differ by 1e-15 of themselves beside others 1e4 times as long
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("C", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize(("C", "weighted"), [(0.01, True), (1.0, False), (1.0, True), (50.0, False)])
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_long_stream(source, C, weighted):
-    stream = Stream(source, seed=int(100 * C), C=C, weighted=weighted)
-    tally = stream.run(steps=300, every=5)
+    stream = Stream(source, seed=int(100 * C) + weighted, C=C, weighted=weighted)
+    tally = stream.run(steps=250, every=5)
     assert stream.refused <= REFUSED * stream.steps
-    assert tally.models == 60
+    assert tally.models == 50
     assert tally.proved >= 0.98 * tally.heads
     assert tally.decided >= 0.98 * tally.heads
 
