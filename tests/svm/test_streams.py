@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_short_stream(source, weighted):
     stream = Stream(source, seed=10 + weighted, C=1.0, weighted=weighted, size=40)
-    tally = stream.run(steps=8, every=4)
+    tally = stream.run(steps=6, every=3)
     assert stream.refused == 0
     assert tally.proved == tally.decided == tally.heads
 
