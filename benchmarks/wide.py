@@ -5,7 +5,6 @@ so that a run may be cut and go on later. Only PyTorch, NumPy, SciPy and scikit-
 graphics processor may have no more.
 """
 
-import gc
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -185,9 +184,8 @@ def measure(case: Case, settings: Settings) -> Iterator[Row]:
 def start_of_memory(place: str) -> int:
     """Bytes held before there are any samples; peaks count from here."""
     LinearSVM().fit(torch.eye(50, device=place), np.arange(50) % 10)  # libraries and threads are there
-    gc.collect()
+    memory.reset_peak()
     if place == "cpu":
-        memory.reset_peak()
         return memory.held()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
@@ -200,16 +198,17 @@ def fit(
 ) -> tuple[LinearSVM, Fit]:  # fmt: skip
     """The model, with what it cost."""
     model = LinearSVM(case.C, copy_X=False)
-    times: list[float] = []
     parts: list[float] = []
     with Watch() as watch:
         if case.in_parts:
             parts = fit_in_parts(case, model, X, y, settings)
             times = [sum(parts)]
-        while not times or (not parts and len(times) < FITS and sum(times) < FITS_SECONDS):
-            times.append(floor.seconds(lambda: model.fit(X, y), place))
-    heads = model.certificate_
+        else:
+            times = [floor.seconds(lambda: model.fit(X, y), place)]
     peak = memory.peak() if place == "cpu" else torch.cuda.max_memory_allocated()
+    while not case.in_parts and len(times) < FITS and sum(times) < FITS_SECONDS:
+        times.append(floor.seconds(lambda: model.fit(X, y), place))
+    heads = model.certificate_
     return model, Fit(
         seconds=median(times), repeats=len(times), parts=parts, floor_seconds=floor.fit(problem, heads, speeds),
         decided=all(head.decided for head in heads), influential=len(model.support_),
