@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ def parsed() -> argparse.Namespace:
     rows = parser.add_argument_group("wide")
     rows.add_argument("--rows", nargs="+", default=["cpu-*"], help="Names or patterns; --list prints them.")
     rows.add_argument("--list", action="store_true", help="Print the names of the rows, and do nothing.")
+    rows.add_argument("--peers", nargs="*", choices=list(wide.PEERS), help="Not those of the row, but these.")
     rows.add_argument("--missing", action="store_true", help="Leave out rows that are complete in --out.")
     rows.add_argument(
         "--folder", type=Path, default=Path("build/wide"), help="Where a fit in parts is kept. Empty it to start anew."
@@ -77,10 +78,12 @@ def measure_part(part: str, options: argparse.Namespace) -> None:
     if not console.is_terminal:
         console = Console(width=WIDTH)
     if part == "scaling":
-        sizes = [1000, 2000, 4000] if options.quick else SCALING
-        rows: list[Any] = list(scaling.run(C_REFERENCE, sizes, console))
+        sizes, origin = [1000, 2000, 4000] if options.quick else SCALING, "made-up embeddings"
+        rows: list[Any] = []
+        for row in scaling.run(C_REFERENCE, sizes, console):
+            rows.append(row)
+            save(options.out, part, {**circumstances(), "samples": origin, "rows": [asdict(row) for row in rows]})
         console.print(scaling.table(rows))
-        save(options.out, part, {**circumstances(), "samples": "made-up embeddings", "rows": [asdict(r) for r in rows]})
         return
     X, y = features.load(options.features, options.n or (6000 if options.quick else None))
     origin = str(options.features or "random ReLU features of Fashion-MNIST")
@@ -103,9 +106,12 @@ def measure_rows(options: argparse.Namespace) -> None:
     with peers.Worker(options.limit, [peers.linear_svc]) as worker:
         settings = wide.Settings(worker, options.folder, options.cut_after, options.quick)
         for case in chosen(options):
-            for row in wide.measure(case, settings):
-                rows = saved(options.out).get("wide", {})
-                save(options.out, "wide", {**rows, case.name: asdict(row)})
+            try:
+                for row in wide.measure(case, settings):
+                    rows = saved(options.out).get("wide", {})
+                    save(options.out, "wide", {**rows, case.name: asdict(row)})
+            except KeyboardInterrupt:
+                sys.exit(f"{case.name} was cut: the same command goes on with it")
             print(wide.sentence(row), flush=True)
 
 
@@ -117,6 +123,8 @@ def chosen(options: argparse.Namespace) -> Iterator[wide.Case]:
     done = {name for name, row in saved(options.out).get("wide", {}).items() if row["complete"]}
     for case in wide.CASES:
         size = wide.quickly(case) if options.quick else case
+        if options.peers is not None:
+            size = replace(size, peers=tuple(options.peers))
         wanted = any(fnmatch(case.name, name) for name in options.rows)
         if wanted and not (options.missing and size.name in done):
             yield size
