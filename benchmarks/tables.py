@@ -67,13 +67,14 @@ def spread(values: Iterable[float]) -> str:
 def fits(rows: list[MEASURED]) -> list[str]:
     """One line per problem: ours, the floor and the peers."""
     names = [name for name in ("LinearSVC", "logistic") if any(peer(row, name) for row in rows)]
-    heads = ["samples × d × classes", "C", "wrong labels", "fit", "× floor", "influential", "memory"]
+    heads = ["samples × d × classes", "C", "wrong labels", "fit", "floor", "× floor", "influential", "memory"]
     heads += [text for name in names for text in (name, "off by")]
     lines = []
     for row in rows:
         case, fit = row["case"], row["fit"]
         cells = [size(case), f"{case['C']:g}", f"{100 * case['wrong']:g} %", seconds(fit["seconds"]) + undecided(fit)]
-        cells += [ratio(fit["seconds"] / fit["floor_seconds"]), f"{fit['influential']:,}", f"{fit['peak']:.1f} ×"]
+        cells += [seconds(fit["floor_seconds"]), ratio(fit["seconds"] / fit["floor_seconds"])]
+        cells += [f"{fit['influential']:,}", f"{fit['peak']:.1f} ×"]
         for name in names:
             cells += peer_cells(peer(row, name), fit["seconds"])
         lines.append(cells)
@@ -99,11 +100,19 @@ def peer_cells(peer: MEASURED | None, ours: float) -> list[str]:
 def requests(rows: list[MEASURED]) -> list[str]:
     """One line per problem: requests in milliseconds, in passes, and how much faster than a fit."""
     wanted = [("forget", 1), ("forget", 30), ("forget", 1000), ("insert", 500)]
-    heads = ["samples × d × classes", "C", "wrong labels", "one pass", *(f"{kind} {n:,}" for kind, n in wanted)]
+    heads = [
+        "samples × d × classes",
+        "C",
+        "wrong labels",
+        "one pass",
+        "floor",
+        *(f"{kind} {n:,}" for kind, n in wanted),
+    ]
     lines = []
     for row in rows:
         case, one_pass = row["case"], row["pass_seconds"]
         cells = [size(case), f"{case['C']:g}", f"{100 * case['wrong']:g} %", seconds(one_pass)]
+        cells.append(seconds(row["pass_floor_seconds"]))
         for request in wanted:
             done = next((r for r in row["requests"] if (r["kind"], r["asked"]) == request), None)
             cells.append(request_cell(done, one_pass, row["fit"]["seconds"]) if done else "")
