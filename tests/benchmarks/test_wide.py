@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -41,9 +42,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def wide(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Modules of the folder by name."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return importlib.import_module("wide")
+    return importlib.import_module
 
 
 def test_each_row_has_every_field(here: Path) -> None:
@@ -86,7 +88,8 @@ class Interrupted:
             signal.pause()
 
 
-def test_a_fit_in_parts_takes_the_sum_of_them(wide: ModuleType, tmp_path: Path) -> None:
+def test_a_fit_in_parts_takes_the_sum_of_them(benchmarks: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    wide = benchmarks("wide")
     case = dataclasses.replace(wide.CASES[-1], samples=10)
     settings = wide.Settings(worker=None, folder=tmp_path, cut_after=0.05)
     model, X, y = Interrupted(), np.eye(10), np.arange(10)
@@ -96,3 +99,13 @@ def test_a_fit_in_parts_takes_the_sum_of_them(wide: ModuleType, tmp_path: Path) 
     assert len(parts) == 2
     assert parts[0] >= 0.05
     assert model.folders == [tmp_path / case.name] * 2
+
+
+def test_a_peer_that_was_stopped_has_no_distance(benchmarks: Callable[[str], ModuleType]) -> None:
+    wide, tables = benchmarks("wide"), benchmarks("tables")
+    stopped = wide.PeerFit("LinearSVC", 300.0, finished=False, content=False)
+    assert tables.peer_cells(dataclasses.asdict(stopped), 10.0) == ["stopped after 300 s (> 30 ×)", ""]
+    ended = wide.PeerFit("LinearSVC", 20.0, finished=True, content=False, distance=2e-5, bias=1e-4)
+    assert tables.peer_cells(dataclasses.asdict(ended), 10.0) == [
+        "20 s (2.0 ×), not converged", "2e-05 (bias ≤ 1e-04)",
+    ]  # fmt: skip
