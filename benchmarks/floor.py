@@ -46,7 +46,7 @@ def measure(device: str, *, quick: bool = False) -> Speeds:
         product = best(lambda: matrix @ matrix, device)
     else:
         product = best(lambda: a @ a, device)
-    memory = torch.ones(size // 4, device=device)
+    memory = torch.from_numpy(np.ones(size // 4, dtype=np.float32)).to(device)
     return Speeds(2 * side**3 / product, size / best(lambda: memory.sum(), device))
 
 

@@ -153,13 +153,13 @@ def measure(case: Case, settings: Settings) -> Iterator[Row]:
     if place != "cpu":
         found_here["device"] = torch.cuda.get_device_name()
     speeds = floor.measure(place, quick=settings.quick)
-    before = start_of_memory(place)
+    warm_up(place)
     everything, labels = embeddings(case.samples + case.insert, case.width, case.classes, case.wrong, place)
     X: Any = everything if case.device != "cpu" else everything.numpy()
     X, y, new, new_labels = X[: case.samples], labels[: case.samples], X[case.samples :], labels[case.samples :]
     problem = floor.Problem(case.samples, case.width, case.classes, X.nbytes)
 
-    model, fitted = fit(case, X, y, problem, speeds, place, before, settings)
+    model, fitted = fit(case, X, y, problem, speeds, place, settings)
     row = Row(
         case, found_here, speeds, X.nbytes, fitted, pass_seconds(X, model, place), floor.one_pass(problem, speeds)
     )  # fmt: skip
@@ -181,23 +181,33 @@ def measure(case: Case, settings: Settings) -> Iterator[Row]:
     yield replace(row, complete=True)
 
 
+def warm_up(place: str) -> None:
+    """Libraries and threads are there before anything is measured."""
+    samples, labels = torch.eye(50, device=place), np.arange(50) % 10
+    LinearSVM().fit(samples, labels)
+    logistic.run(samples, torch.as_tensor(labels, device=place), C=1.0, limit=1.0)
+
+
 def start_of_memory(place: str) -> int:
-    """Bytes held before there are any samples; peaks count from here."""
-    LinearSVM().fit(torch.eye(50, device=place), np.arange(50) % 10)  # libraries and threads are there
-    memory.reset_peak()
+    """Bytes held now; the peak counts from here."""
     if place == "cpu":
+        memory.reset_peak()
         return memory.held()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     return torch.cuda.memory_allocated()
 
 
+def peak_of_memory(place: str) -> int:
+    return memory.peak() if place == "cpu" else torch.cuda.max_memory_allocated()
+
+
 def fit(
-    case: Case, X: Any, y: Labels, problem: floor.Problem, speeds: floor.Speeds, place: str, before: int,
-    settings: Settings,
+    case: Case, X: Any, y: Labels, problem: floor.Problem, speeds: floor.Speeds, place: str, settings: Settings
 ) -> tuple[LinearSVM, Fit]:  # fmt: skip
     """The model, with what it cost."""
     model = LinearSVM(case.C, copy_X=False)
+    with_samples = start_of_memory(place)
     parts: list[float] = []
     with Watch() as watch:
         if case.in_parts:
@@ -205,7 +215,7 @@ def fit(
             times = [sum(parts)]
         else:
             times = [floor.seconds(lambda: model.fit(X, y), place)]
-    peak = memory.peak() if place == "cpu" else torch.cuda.max_memory_allocated()
+    more = peak_of_memory(place) - with_samples
     while not case.in_parts and len(times) < FITS and sum(times) < FITS_SECONDS:
         times.append(floor.seconds(lambda: model.fit(X, y), place))
     heads = model.certificate_
@@ -215,7 +225,7 @@ def fit(
         influential_per_head=float(np.mean([head.on_margin + head.inside for head in heads])),
         on_margin_per_head=float(np.mean([head.on_margin for head in heads])),
         flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model.work_.passes,
-        rows_touched=model.work_.rows_touched, shares=watch.shares(), peak=(peak - before) / problem.bytes,
+        rows_touched=model.work_.rows_touched, shares=watch.shares(), peak=1.0 + more / problem.bytes,
     )  # fmt: skip
 
 
@@ -248,13 +258,15 @@ def pass_seconds(X: Any, model: LinearSVM, place: str) -> float:
 
 def timed(kind: str, asked: int, count: int, works: list[Callable[[], LinearSVM]], place: str) -> Request:
     """Requests of one kind, each to the model as it was fitted."""
-    times, after = [], []
+    times, costs, decided = [], [], []
     for work in works:
-        times.append(floor.seconds(lambda work=work: after.append(work()), place))
+        found: list[LinearSVM] = []
+        times.append(floor.seconds(lambda work=work, found=found: found.append(work()), place))
+        costs.append(found[0].work_)
+        decided.append(all(head.decided for head in found[0].certificate_))
     return Request(
-        kind, asked, count, len(works), median(times),
-        decided=all(head.decided for model in after for head in model.certificate_),
-        passes=max(model.work_.passes for model in after), cold_solves=max(model.work_.cold_solves for model in after),
+        kind, asked, count, len(works), median(times), decided=all(decided),
+        passes=max(cost.passes for cost in costs), cold_solves=max(cost.cold_solves for cost in costs),
     )  # fmt: skip
 
 
