@@ -191,13 +191,16 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
         samples.counter.rows += len(places)
         total, filled = sums_cuda.signed_sum(samples.X, places, signs)
         return InsideSum(places, total, Fixed(integers([int(np.sum(signs))]), 0), float(len(places)), filled)
-    X = samples.rows(places)
-    filled = np.count_nonzero(X, axis=0)
-    if samples.penalties.even:
-        total, tilt = signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)
-    else:
-        factors = Fixed.of(bounds * signs)
-        total, tilt = combination(X, factors), Fixed(integers([int(np.sum(factors.values))]), factors.bits)
+    factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
+    total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)
+    for part in samples.parts(places):
+        X = samples.rows(places[part])
+        filled += np.count_nonzero(X, axis=0)
+        if samples.penalties.even:
+            total = total.plus(signed_sum(X, signs[part]))
+        else:
+            total = total.plus(combination(X, Fixed(factors.values[part], factors.bits)))
+    tilt = Fixed(integers([int(np.sum(factors.values))]), factors.bits)
     return InsideSum(places, total, tilt, float(np.sum(bounds)), filled)
 
 

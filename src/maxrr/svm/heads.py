@@ -3,6 +3,7 @@
 Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -26,8 +27,9 @@ Class = TypeVar("Class")
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
 MANY = 24  # times d + 1: so many samples are worked on first where many have changed
 NARROWEST = 1e-3  # their smoothing at least
-GROUP_BYTES = 1 << 30  # meant for what heads that are solved together need,
-BYTES_PER_SAMPLE = 80  # and each of them needs so much
+GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
+DEVICE_GROUP_BYTES = 1 << 30  # or so many where these are on a device, which works on many heads as fast as on one;
+BYTES_PER_SAMPLE = 80  # and each of them needs so many
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 
@@ -112,7 +114,9 @@ def from_checkpoint(
 
 def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
     """Heads that are solved together: so many that they share a pass, and no more than memory is meant for."""
-    size = max(cores(), GROUP_BYTES // (BYTES_PER_SAMPLE * len(samples.codes)))
+    X = samples.X
+    meant = DEVICE_GROUP_BYTES if on_accelerator(X) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
+    size = max(cores(), meant // (BYTES_PER_SAMPLE * len(X)))
     return [classes[first : first + size] for first in range(0, len(classes), size)]
 
 

@@ -13,6 +13,9 @@ from maxrr.svm.penalties import Penalties
 from maxrr.svm.screening import Screen
 
 
+PART_BYTES = 1 << 24  # of samples in float64 that are fetched at a time where there may be many
+
+
 @dataclass
 class Counter:
     """How much of the data was fetched."""
@@ -105,6 +108,18 @@ class Samples:
         found: Floats = wide(to_numpy(self.on_device(positions)))
         return found
 
+    def combined(self, positions: Ints, multipliers: Floats) -> Floats:
+        """Σ multiplierᵢxᵢ over some samples, a part of them at a time."""
+        total = np.zeros(self.X.shape[1])
+        for part in self.parts(positions):
+            total += multipliers[part] @ self.rows(positions[part])
+        return total
+
+    def parts(self, positions: Ints) -> list[slice]:
+        """Stretches of these samples that take little memory in float64."""
+        step = max(1, PART_BYTES // (8 * self.X.shape[1]))
+        return [slice(first, first + step) for first in range(0, len(positions), step)]
+
     def only(self, places: Ints, base: InsideSum | None = None, base_exponent: int = NO_EXPONENT) -> "Samples":
         """Some of the samples, in main memory and in float64."""
         return Samples(
@@ -185,7 +200,7 @@ class Trial:
         changed = np.flatnonzero(held != self.held)
         if len(changed):
             signed = (held - self.held)[changed] * self.y[changed]
-            self.pull = self.pull + signed @ samples.rows(changed)
+            self.pull = self.pull + samples.combined(changed, signed)
             self.tilt += float(np.sum(signed))
         self.held = held
 
