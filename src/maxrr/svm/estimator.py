@@ -22,6 +22,7 @@ from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
+MOST_NAMED = 5  # classes in a warning
 
 
 class ConvergenceError(ArithmeticError):
@@ -477,7 +478,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
         """The features, if they are as many as the model was fitted on."""
         features = validation.features(X, self)
-        validate_data(self, X if not is_torch(X) else to_numpy(features), reset=False, skip_check_array=True)
+        validate_data(self, X if not is_torch(X) else to_numpy(features[:1]), reset=False, skip_check_array=True)
         return features
 
     def with_own_samples(self) -> Self:
@@ -506,6 +507,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _check(self, found: FittedState) -> None:
         """Raise or warn about heads that are not solved, and warn about those without weights."""
+        flat = []
         for head in found.solution.heads:
             label = validation.plain(found.classes[head.positive])
             if not head.certificate.solved:
@@ -514,13 +516,22 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                     raise ConvergenceError(message, label)
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             elif not head.w.any():
-                warnings.warn(
-                    f"the head of class {label!r} has weights of zero: under the hinge loss no linear function of "
-                    "these features is better than a constant, whatever C, and every record is influential in "
-                    "it. Features that tell the class apart better would help, or a `class_weight` above 1 for it",
-                    FlatHeadWarning,
-                    stacklevel=3,
-                )
+                flat.append(label)
+        if flat:
+            warnings.warn(flat_message(flat), FlatHeadWarning, stacklevel=3)
+
+
+def flat_message(labels: list[Any]) -> str:
+    """Which heads have no weights, and what helps."""
+    named = ", ".join(map(repr, labels[:MOST_NAMED])) + (
+        f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+    )
+    which = f"the head of class {named} has" if len(labels) == 1 else f"the heads of classes {named} have"
+    return (
+        f"{which} weights of zero: under the hinge loss no linear function of these features is better than a constant, "
+        "whatever C, and every record is influential there. Features that tell such a class apart better would help, "
+        "or a `class_weight` above 1 for it"
+    )
 
 
 def unsolved_message(label: Any, head: Head, found: FittedState) -> str:

@@ -13,7 +13,7 @@ from maxrr.svm.penalties import Penalties
 from maxrr.svm.screening import Screen
 
 
-PART_BYTES = 1 << 24  # of samples in float64 that are fetched at a time where there may be many
+PART_BYTES = 1 << 23  # of samples in float64 that are fetched at a time where there may be many
 
 
 @dataclass
