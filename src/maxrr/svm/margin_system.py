@@ -13,7 +13,7 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 
 DEPENDENT = 1e-9  # of a sample's length: nearer than this to the span of those on the margin, it depends on them
 CANCELLED = 1e-6  # of the square of a sample's length: where less than this is left, digits were lost
-MOST_UPDATES = 160  # on the list
+MOST_UPDATES = 256  # on the list
 
 
 class MarginSystem:
