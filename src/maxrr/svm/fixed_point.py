@@ -181,7 +181,7 @@ def digits(values: Integers) -> Floats:
 
 
 def carried(sums: Floats, width: int) -> Integers:
-    """Σ sums[k, l, i] · 2^(DIGIT·l + width·(slices − 1 − k)) as integers, for whole numbers below 2^MANTISSA in size."""
+    """Σ sums[k, l, i] · 2^(DIGIT·l + width·(slices − 1 − k)) as integers, for whole numbers below 2^MANTISSA."""
     slices, count, columns = sums.shape
     whole, low = sums.astype(np.int64), (1 << DIGIT) - 1
     # 1. All slices in common digits, which may still be of either sign and large: up to 2^(MANTISSA − 1) from each.

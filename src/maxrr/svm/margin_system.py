@@ -50,7 +50,7 @@ class MarginSystem:
         self.places[:count], self.X[:count], self.right[1, :count] = places, self.all[places], 1.0
         gram = self.X[:count] @ self.X[:count].T + self.size
         try:
-            self.factor, self.updates = np.linalg.cholesky(gram).T, 0
+            self.factor, self.updates = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64), 0
         except np.linalg.LinAlgError:
             return False
         return not (self.factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()
