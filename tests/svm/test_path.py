@@ -142,6 +142,22 @@ def test_a_full_system_takes_no_more():
     assert not MarginSystem(np.ones((4, 3)), 3.0).begin(np.arange(2))
 
 
+@examples(25)
+@given(st.integers(0, 10**6), st.integers(3, 30), st.sampled_from([0.0, 1e-8, 1e-6, 1e-4]))
+def test_what_is_left_of_a_sample_is_not_rounding(seed, d, apart):
+    """The mean of others is seen to depend on them, and one a little off by as much as it is."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(d + 1, d))
+    X[-1] = X[: d - 1].mean(axis=0)
+    away = np.linalg.svd(X[: d - 1])[2][-1]  # a direction across all of them
+    X[-1] += apart * away
+    system = MarginSystem(X, float(d))
+    assert system.begin(np.arange(d - 1))
+    toward, beyond = system.toward(d)
+    assert np.allclose(toward[: d - 1], 1.0 / (d - 1), atol=1e-4)
+    assert np.isclose(beyond, apart**2, rtol=1e-3, atol=0.0)
+
+
 def test_few_samples_are_forgotten_and_inserted_without_newton(monkeypatch):
     """Where a path leads to the solution nothing starts anew, and the bytes are those of a fit."""
     rng = np.random.default_rng(3)

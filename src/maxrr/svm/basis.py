@@ -111,7 +111,7 @@ def factor(rows: Floats) -> Floats:
     """Upper triangular R with RᵀR = rows · rowsᵀ: from these products where that is safe, which is faster."""
     products = rows @ rows.T
     try:
-        R: Floats = np.linalg.cholesky(products).T
+        R = np.asarray(np.linalg.cholesky(products).T, dtype=np.float64)
         if are_independent(R, np.sqrt(products.diagonal()), SAFELY):
             return R
     except np.linalg.LinAlgError:

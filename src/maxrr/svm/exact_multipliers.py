@@ -173,7 +173,7 @@ class Search:
 
     def imbalance(self, a: Integers) -> int:
         """Σ aᵢyᵢ over all samples, with these multipliers of the basis."""
-        return sum((a * self.signs[self.members]).tolist()) + self.held_tilt
+        return int(sum((a * self.signs[self.members]).tolist())) + self.held_tilt
 
     def target(self) -> Target:
         """The multipliers of the basis and b when it has margins of 1, to the last bit or so."""

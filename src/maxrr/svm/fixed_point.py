@@ -157,7 +157,9 @@ def column_exponents(X: Floats) -> NDArray[np.int64]:
 
 def slices(X: Floats, exponents: NDArray[np.int64], width: int) -> Iterator[Floats]:
     """Whole numbers of `width` bits that add up to X, the most significant first; at least one slice."""
-    rest = np.ldexp(X, width - exponents)
+    half = (width - exponents) // 2  # in two steps, as 2^(width − c) may be too large for a float64
+    rest = X * np.ldexp(1.0, half)
+    rest *= np.ldexp(1.0, width - exponents - half)
     while True:
         part = np.rint(rest)
         yield part

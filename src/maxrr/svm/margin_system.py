@@ -13,7 +13,7 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 
 DEPENDENT = 1e-9  # of a sample's length: nearer than this to the span of those on the margin, it depends on them
 CANCELLED = 1e-6  # of the square of a sample's length: where less than this is left, digits were lost
-MOST_UPDATES = 160  # on the list
+MOST_UPDATES = 256  # on the list
 
 
 class MarginSystem:
@@ -50,7 +50,7 @@ class MarginSystem:
         self.places[:count], self.X[:count], self.right[1, :count] = places, self.all[places], 1.0
         gram = self.X[:count] @ self.X[:count].T + self.size
         try:
-            self.factor, self.updates = np.linalg.cholesky(gram).T, 0
+            self.factor, self.updates = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64), 0
         except np.linalg.LinAlgError:
             return False
         return not (self.factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()

@@ -33,7 +33,7 @@ CLEAR = 0.1  # of how far a sample is out of place, at most: so much clear of th
 GOLDEN = 0.6180339887498949
 WATCHED = 96  # samples at least, or (d + 1)/2, are watched for meeting the margin,
 LOOK = 32  # and after so many events it is looked which ones these should be
-ANEW = 96  # updates after which the system is factored anew
+ANEW = 192  # updates after which the system is factored anew
 MOST_LEGS = 8  # from 0 to 1: once more, if samples that were not watched have crossed
 
 
@@ -67,7 +67,7 @@ class Path:
         self.margins = y * (X @ w + b)
         inside = np.where(first > 0.0, alpha >= first - slack, self.margins < 1.0)
         self.side = np.where(between, MARGIN, np.where(inside, INSIDE, OUTSIDE))
-        self.on_margin, self.slots = MarginSystem(X, float(np.vdot(X, X)) / len(X) or 1.0), X.shape[1] + 1
+        self.on_margin, self.slots = MarginSystem(X, float(np.vdot(X, X)) / max(len(X), 1) or 1.0), X.shape[1] + 1
         self.signs, self.rises = np.zeros((2, self.slots))  # yᵢ and `rise` of the samples in slots
         self.direction = np.ones(X.shape[1] + 2)  # how w, b and time change per unit of time
         self.parts = np.modf(np.arange(1.0, len(y) + 1.0) * GOLDEN)[0]  # from 0 to 1, all different
