@@ -12,7 +12,6 @@ from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.screening import Screen
 
-
 PART_BYTES = 1 << 23  # of samples in float64 that are fetched at a time where there may be many
 
 
