@@ -130,6 +130,8 @@ def trial_at(
 def solve_band(parcel: tuple[Floats, Samples, Trial]) -> Head | None:
     """The head, if the samples that are not in the band stay where they are."""
     X, rest, trial = parcel
+    if not rest.alive.any():
+        return None
     try:
         (head,) = refine(replace(rest, X=X), [trial], InProcess())
     except UnsettledError:
@@ -140,8 +142,11 @@ def solve_band(parcel: tuple[Floats, Samples, Trial]) -> Head | None:
 def lift(band: Band, head: Head) -> Head:
     """A head solved on its band, with the numbers that samples have among all."""
     assert head.known is not None
-    inside = np.sort(np.concatenate([band.far, band.places[head.inside]]))
-    known = replace(head.known, places=np.sort(np.concatenate([band.far, band.places[head.known.places]])))
+    inside, summed = (
+        np.sort(np.concatenate([band.far, band.places[parts]]), kind="stable")  # which merges what is sorted
+        for parts in (head.inside, head.known.places)
+    )
+    known = replace(head.known, places=summed)
     certificate = replace(head.certificate, inside=len(inside))
     return replace(
         head, on_margin=band.places[head.on_margin], inside=inside, known=known, certificate=certificate

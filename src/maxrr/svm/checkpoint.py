@@ -41,7 +41,7 @@ class Checkpoint:
     def load(self, positive: int, features: int, alive: Bools) -> Head | None:
         """A head as it was kept, if there is one that could be for such samples."""
         try:
-            with np.load(self.file(positive), allow_pickle=False) as content:
+            with open(self.file(positive), "rb") as file, np.load(file, allow_pickle=False) as content:
                 w, b, multipliers = (np.asarray(content[name], np.float64) for name in ("w", "b", "multipliers"))
                 on_margin, inside = (np.asarray(content[name], np.int64) for name in ("on_margin", "inside"))
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):

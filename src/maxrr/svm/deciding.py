@@ -5,6 +5,7 @@ published (`rounding.py`), and one pass over all samples with the published weig
 strictly on the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -274,8 +275,9 @@ def certify(
     """The certificate from what was proved."""
     loss = float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins))) + loss_beyond(samples, y, w, b)
     primal = 0.5 * float(w @ w) + samples.penalties.C * loss
-    error = (weight_error * samples.longest(samples.alive) + bias_error) * UP
-    return Certificate(decided, weight_error, bias_error, error, gap / primal, primal, on_margin, inside)
+    error = (weight_error * samples.longest + bias_error) * UP
+    relative = gap / primal if primal > 0.0 else math.inf if gap > 0.0 else 0.0
+    return Certificate(decided, weight_error, bias_error, error, relative, primal, on_margin, inside)
 
 
 def loss_beyond(samples: Samples, y: Floats, w: Floats, b: float) -> float:
@@ -290,5 +292,5 @@ def loss_beyond(samples: Samples, y: Floats, w: Floats, b: float) -> float:
 
 def with_longest(certificate: Certificate, samples: Samples) -> Certificate:
     """The same certificate where samples without influence have come or gone."""
-    error = (certificate.weight_error * samples.longest(samples.alive) + certificate.bias_error) * UP
+    error = (certificate.weight_error * samples.longest + certificate.bias_error) * UP
     return replace(certificate, error=error)

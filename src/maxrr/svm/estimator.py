@@ -529,8 +529,8 @@ def flat_message(labels: list[Any]) -> str:
     which = f"the head of class {named} has" if len(labels) == 1 else f"the heads of classes {named} have"
     return (
         f"{which} weights of zero: under the hinge loss no linear function of these features is better than a "
-        "constant, whatever C, and every record is influential there. Features that tell such a class apart better would help, "
-        "or a `class_weight` above 1 for it"
+        "constant, whatever C, and every record is influential there. Features that tell such a class apart better "
+        "would help, or a `class_weight` above 1 for it"
     )
 
 

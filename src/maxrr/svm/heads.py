@@ -14,9 +14,9 @@ import numpy as np
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, marked, namespace, on_accelerator
-from maxrr.svm.bands import WIDTH, band_around, settle
+from maxrr.svm.bands import NOTHING, WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.deciding import TOUCHING, distances, margin_error, screen_of, with_longest
+from maxrr.svm.deciding import KEPT, TOUCHING, distances, margin_error, screen_of, with_longest
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
@@ -25,13 +25,12 @@ from maxrr.svm.working_set import REACH, refine
 Class = TypeVar("Class")
 
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
-MANY = 24  # times d + 1: so many samples are worked on first where many have changed
+MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 NARROWEST = 1e-3  # their smoothing at least
 GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
 DEVICE_GROUP_BYTES = 1 << 30  # or so many where these are on a device, which works on many heads as fast as on one;
 BYTES_PER_SAMPLE = 80  # and each of them needs so many
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
-WIDE = 256  # features from which on the steps of an update are large enough for threads
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ def from_checkpoint(
 ) -> dict[int, Head]:  # fmt: skip
     """Those of these heads that were solved before, proved again."""
     kept = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
-    heads = with_screens(samples, [head for head in kept if head is not None])
-    found = settle(samples, [band_around(samples, head) for head in heads], engine)
+    heads = [head for head in kept if head is not None]
+    found = settle(samples, bands_around(samples, [(head, None) for head in heads]), engine)
     return {head.positive: head for head in found if head is not None and head.certificate.solved}
 
 
@@ -121,15 +120,20 @@ def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
-    """Where heads are solved: tensors in main memory are left to their own library's threads.
+    """Where heads are solved from scratch: in threads.
 
     What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: for much of it,
     processes.
     """
     if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
         return Processes(min(cores(), heads)).kept()
+    return nullcontext(threads_for(samples))
+
+
+def threads_for(samples: Samples) -> Engine:
+    """Threads for several heads, unless the samples' own library has some."""
     several = is_numpy(samples.X) or on_accelerator(samples.X)
-    return nullcontext(Threads() if several and cores() > 1 else InProcess())
+    return Threads() if several and cores() > 1 else InProcess()
 
 
 def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[Head]:
@@ -208,12 +212,8 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
         else:
             few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
             (near if few else far).append((head, change))
-    engine: Engine = Threads() if samples.X.shape[1] >= WIDE and cores() > 1 else InProcess()
-    screened = with_screens(samples, [head for head, _ in near])
-    bands = [
-        band_around(samples, head, change, change.arriving) for head, (_, change) in zip(screened, near, strict=True)
-    ]
-    for (head, change), found in zip(near, settle(samples, bands, engine), strict=True):
+    engine = threads_for(samples)
+    for (head, change), found in zip(near, settle(samples, bands_around(samples, near), engine), strict=True):
         if found is not None and found.certificate.solved:
             ready[head.positive] = found
         else:
@@ -290,16 +290,25 @@ def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
     ]
 
 
-def with_screens(samples: Samples, heads: list[Head]) -> list[Head]:
-    """The same heads, each with a screen: those that were read from a file have none."""
-    without = [head for head in heads if head.screen is None]
-    if not without:
-        return heads
-    margins = dict(zip((head.positive for head in without), margins_at(samples, without), strict=True))
-    return [
-        replace(head, screen=head.screen or screen_of(samples, head.w, head.b, margins[head.positive]))
-        for head in heads
-    ]  # fmt: skip
+def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change | None]]) -> list[Band]:
+    """Bands for heads that were solved for almost these samples.
+
+    What a head that was read from a file says about samples is not relied on: it has no screen, and all samples are
+    looked at when it is solved. The same goes for one that has lost most of those that its screen knew.
+    """
+    few = min(KEPT * (samples.X.shape[1] + 1), int(np.count_nonzero(samples.alive))) // 2
+    without = [head for head, _ in heads if head.screen is None or len(head.screen.places) < few]
+    margins = margins_at(samples, without) if without else []
+    renewed = {
+        head.positive: replace(head, screen=screen_of(samples, head.w, head.b, of_head))
+        for head, of_head in zip(without, margins, strict=True)
+    }
+    bands = []
+    for head, change in heads:
+        arriving = NOTHING if change is None else change.arriving
+        band = band_around(samples, renewed.get(head.positive, head), change, arriving)
+        bands.append(replace(band, screen=None if head.positive in renewed else band.screen))
+    return bands
 
 
 def resume(samples: Samples, changes: list[tuple[Head, Change]]) -> list[Trial]:

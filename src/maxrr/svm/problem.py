@@ -68,6 +68,11 @@ class Samples:
         part: Bools = self.held & (self.penalties.weights > 0.0)
         return part
 
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest sample."""
+        return float(np.max(self.lengths[self.alive], initial=0.0))
+
     @property
     def caps(self) -> Floats:
         """Cᵢ, the upper bounds of the multipliers."""
@@ -125,10 +130,6 @@ class Samples:
             self.rows(places), self.lengths[places], self.exponents[places], self.codes[places], self.held[places],
             self.penalties.only(places), Counter(), base, base_exponent,
         )  # fmt: skip
-
-    def longest(self, chosen: Bools | Ints) -> float:
-        """The length of the longest among the chosen samples, 0.0 if there are none."""
-        return float(np.max(self.lengths[chosen], initial=0.0))
 
 
 @dataclass(frozen=True)

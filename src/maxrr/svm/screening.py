@@ -46,7 +46,7 @@ class Screen:
         """The same with what is known of these samples (sorted), whether they were near the margin or not."""
         others = ~np.isin(self.places, places, assume_unique=True, kind="table")
         everyone = np.concatenate([self.places[others], places])
-        order = np.argsort(everyone)
+        order = np.argsort(everyone, kind="stable")
         found = np.concatenate([self.distance[others], distance])[order]
         return replace(self, places=everyone[order], distance=found)
 

@@ -1,0 +1,116 @@
+"""What a screen says of margins holds for every change of the weights, and requests that rely on it change no byte."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import examples
+from tests.svm.problems import assert_equal, make, problems
+
+from maxrr.svm import LinearSVM, deciding, heads
+from maxrr.svm.deciding import distances
+from maxrr.svm.screening import Screen, size
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+
+
+def exact_margin(x, w, b, y):
+    score = sum((Fraction(one) * Fraction(other) for one, other in zip(x, w, strict=True)), Fraction(b))
+    return y * score
+
+
+@examples(60)
+@given(st.integers(0, 10**6), st.sampled_from([1, 3, 8]))
+def test_bounds_hold_exactly_along_a_walk_of_the_weights(seed, kept):
+    """Samples of very different lengths, weights that move by steps of very different sizes."""
+    rng = np.random.default_rng(seed)
+    n, d = 12, int(rng.integers(1, 5))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-6, 6, size=(n, 1))
+    y = rng.choice([-1.0, 1.0], n)
+    w, b = rng.normal(size=d) * 10.0 ** rng.uniform(-3, 3), float(rng.normal())
+    lengths = np.linalg.norm(X, axis=1)
+    screen = Screen.of(distances(lengths, w, b, y * (X @ w + b)), lengths, kept)
+    for _ in range(5):
+        other = w + rng.normal(size=d) * 10.0 ** rng.uniform(-12, 0) * size(w), b + float(rng.normal()) * 1e-3
+        screen = screen.after(size(other[0] - w), abs(other[1] - b), lengths)
+        w, b = other
+        known = dict(zip(screen.places.tolist(), screen.distance.tolist(), strict=True))
+        for row in range(n):
+            distance = abs(exact_margin(X[row], w, b, int(y[row])) - 1)
+            typical = Fraction(screen.rest) * (Fraction(lengths[row]) + Fraction(screen.typical))
+            assert distance >= (Fraction(known[row]) if row in known else typical)
+
+
+def test_a_request_does_without_a_pass():
+    problem = make("well_behaved", 1, n=3000, d=6, classes=3, C=0.1)
+    model = problem.fit()
+    for row in model.support_[:5]:
+        model.forget([row])
+        assert model.work_.passes == 0
+        assert model.work_.rows_touched < 1500
+    assert_equal(model, problem.fit_on(model.rows_), problem.X)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 1000])
+@examples(15)
+@given(problems(), st.integers(0, 10**6))
+def test_requests_end_in_the_same_bytes_however_much_is_kept(kept, problem, seed):
+    """With nothing kept every request needs a pass; with a little, the bound for all others decides."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deciding, "KEPT", kept)
+        patch.setattr(heads, "KEPT", kept)
+        model = problem.fit()
+        rng = np.random.default_rng(seed)
+        for _ in range(4):
+            rows = rng.choice(model.rows_, min(2, len(model.rows_)), replace=False)
+            left = np.setdiff1d(model.rows_, rows)
+            if len(np.unique(problem.y[left])) < 2:
+                break
+            model.forget(rows)
+        if len(model.rows_) < len(problem.y):
+            assert_equal(model, problem.fit_on(model.rows_), problem.X)
+
+
+def test_the_bound_for_all_others_wears_out_and_is_renewed():
+    """Each request takes from it what the weights moved; when it says nothing any more, a pass makes a new one."""
+    problem = make("well_behaved", 2, n=1500, d=5, classes=2, C=1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deciding, "KEPT", 20)
+        patch.setattr(heads, "KEPT", 20)
+        model = problem.fit()
+        passes, rests = [], []
+        for _ in range(30):
+            model.forget(model.support_[:1])
+            passes.append(model.work_.passes)
+            rests.append(model._fitted.solution.heads[0].screen.rest)
+    assert 0 in passes
+    assert max(passes) > 0
+    assert any(later < before for before, later in pairwise(rests))
+    assert any(later > before for before, later in pairwise(rests))
+    assert_equal(model, problem.fit_on(model.rows_), problem.X)
+
+
+def test_inserted_samples_are_watched():
+    """One that arrives without influence, near the margin, is known when the margin comes to it."""
+    problem = make("well_behaved", 3, n=400, d=3, classes=2, C=1.0)
+    order = np.argsort(problem.X[:, 0])
+    first, later = np.sort(order[:350]), np.sort(order[350:])
+    model = LinearSVM(1.0).fit(problem.X[first], problem.y[first])
+    for row in later:
+        model.insert(problem.X[row : row + 1], problem.y[row : row + 1])
+    model.forget(model.support_[:20])
+    kept = np.concatenate([first, later])[model.rows_]
+    assert_equal(model, problem.fit_on(kept), problem.X)
+
+
+def test_a_screen_knows_those_that_came_last():
+    screen = Screen(np.array([2, 5]), np.array([0.1, 0.2]), 0.3, 1.0)
+    found = screen.with_known(np.array([1, 5]), np.array([0.4, 0.5]))
+    assert found.places.tolist() == [1, 2, 5]
+    assert found.distance.tolist() == [0.4, 0.1, 0.5]
+    assert found.without(np.array([2])).places.tolist() == [1, 5]
+    assert replace(found, rest=0.0).rest_in_doubt(0.0, 0.0)
