@@ -1,4 +1,4 @@
-"""`LinearSVM`: an exact linear one-vs-rest SVM that can forget samples, in scikit-learn's conventions."""
+"""`LinearSVM`: an exact linear SVM that can forget samples, in scikit-learn's conventions."""
 
 import copy
 import warnings
@@ -14,9 +14,10 @@ from sklearn.utils.validation import validate_data
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
+from maxrr.svm.heads import Solution, Work, classes_present
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
+from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 
@@ -54,6 +55,7 @@ class FittedState:
     class_weight: dict[Any, float] | None
     classes: NDArray[Any]  # by code; those of forgotten classes stay
     solution: Solution
+    scheme: Scheme = "one-vs-rest"
     present: NDArray[Any] = field(init=False)  # those with samples; stays known after the samples were erased
 
     def __post_init__(self) -> None:
@@ -63,9 +65,9 @@ class FittedState:
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
-    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class against the rest.
+    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class or pair of classes.
 
-    For each class it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
+    For each head it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
     of its class; two classes share one head. It keeps a copy of the samples, so that `forget` and `insert`
     can move the solution when samples leave or arrive. Their result equals that of `fit` on the remaining samples and
     their weights in any order, byte for byte wherever the certificate is `decided`. A pickle of it holds the samples,
@@ -81,6 +83,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C : float
         Weight of the losses against ½|w|², from 1e-50 to 1e50. Smaller values give a wider margin and more influential
         samples.
+    scheme : {"one-vs-rest", "one-vs-one"}
+        Which heads there are. One-vs-rest: one per class, against all others; the largest score wins. One-vs-one: one
+        per pair of classes, fitted to the samples of these two alone, the problems of scikit-learn's `SVC`; each has a
+        vote. The pairs come as (0, 1), (0, 2), …, (1, 2), … of `classes_`, and scores are positive for the second.
     unsolved : {"raise", "warn"}
         What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
         or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
@@ -128,9 +134,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True
+        self, C: float = 1.0, *, scheme: Scheme = "one-vs-rest", unsolved: str = "raise",
+        class_weight: ClassWeight | None = None, copy_X: bool = True,
     ) -> None:  # fmt: skip
         self.C = C
+        self.scheme = scheme
         self.unsolved = unsolved
         self.class_weight = class_weight
         self.copy_X = copy_X
@@ -170,6 +178,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         if self.unsolved not in ("raise", "warn"):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
+        if self.scheme not in SCHEMES:
+            raise ValueError(f"scheme must be {' or '.join(map(repr, SCHEMES))}, not {self.scheme!r}")
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
@@ -180,7 +190,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         samples = Samples(
             kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
         )  # fmt: skip
-        found = FittedState(C, class_weight, classes, solve(samples))
+        found = FittedState(C, class_weight, classes, solve(self.scheme, samples), self.scheme)
         self._check(found)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
@@ -202,7 +212,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Returns
         -------
         tuple of Certificate
-            One per head. A class that loses its last sample loses its head.
+            One per head. A class that loses its last sample loses its head, or heads.
 
         Raises
         ------
@@ -240,7 +250,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         check_two(fitted.classes[classes_present(samples.codes, remaining)])
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        model._state = replace(fitted, solution=remove(fitted.solution, positions))
+        left = move(fitted.scheme, samples.without(positions), fitted.solution, positions)
+        model._state = replace(fitted, solution=left)
         self._check(model._state)
         return model
 
@@ -265,7 +276,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     ) -> tuple[Certificate, ...]:
         """Add samples to the solved problem: the reverse of `forget`. They get the row numbers that come next.
 
-        A class seen for the first time gets a head of its own, solved from scratch.
+        A class seen for the first time gets a head of its own, or one against every other class, solved from scratch.
 
         Parameters
         ----------
@@ -323,16 +334,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
         fresh = validation.as_narrow(validation.owned(like(to_numpy(features), old.X)), old.X)
         penalties = weigh(fitted.C, fitted.class_weight, labels.tolist(), weights)
-        added = exchange(
-            solution, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64), penalties
-        )
+        codes = codes[len(fitted.classes) :].astype(np.int64)
+        samples = solution.samples.without(leaving).followed_by(fresh, validation.sizes(fresh), codes, penalties)
+        changed = np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))])
+        added = move(fitted.scheme, samples, solution, changed)
         model = copy.copy(self)
         model._state = replace(fitted, classes=classes, solution=added)
         self._check(model._state)
         return model
 
     def decision_function(self, X: Array | ArrayLike) -> Array:
-        """Scores w·x + b: how sure each head is that a sample is of its class.
+        """Scores w·x + b: how sure each head is that a sample is of its class, of a pair the second.
 
         Parameters
         ----------
@@ -345,14 +357,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Samples × heads; with two classes one score per sample, positive for the second class. A torch tensor on
             the device of `X` if that is one, otherwise a NumPy array.
         """
-        coef, intercept = self.coef_, self.intercept_
-        features = self._checked(X)
-        scores = times(features, like(coef.T.copy(), features)) + like(intercept, features)
-        wanted: Array = scores[:, 0] if len(intercept) == 1 else scores
+        scores = self._scores(self._checked(X))
+        wanted: Array = scores[:, 0] if scores.shape[1] == 1 else scores
         return wanted
 
     def predict(self, X: Array | ArrayLike) -> NDArray[Any]:
-        """The class with the largest score.
+        """The class with the largest score; one-vs-one, that with the most votes, and of several the first.
 
         Parameters
         ----------
@@ -364,8 +374,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ndarray
             One class label per sample.
         """
-        scores = to_numpy(self.decision_function(X))
-        return np.asarray(self.classes_[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)])
+        features, fitted = self._checked(X), self._fitted
+        step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))  # pairs can be many more than features
+        codes = [
+            choose(fitted.scheme, to_numpy(self._scores(features[first : first + step])), len(fitted.present))
+            for first in range(0, len(features), step)
+        ]
+        return np.asarray(fitted.present[np.concatenate(codes)])
 
     # What a fitted model shows
 
@@ -459,6 +474,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         assert isinstance(state, FittedState)
         return state
 
+    def _scores(self, features: AnyArray) -> AnyArray:
+        """Samples × heads."""
+        return times(features, like(self.coef_.T.copy(), features)) + like(self.intercept_, features)
+
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
         """The features, if they are as many as the model was fitted on."""
         features = validation.features(X, self)
@@ -493,14 +512,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """Raise or warn about heads that are not solved, and warn about those without weights."""
         for head in found.solution.heads:
             label = validation.plain(found.classes[head.positive])
+            name = name_of(head, found.classes)
             if not head.certificate.solved:
-                message = unsolved_message(label, head, found)
+                message = unsolved_message(name, head, found)
                 if self.unsolved == "raise":
                     raise ConvergenceError(message, label)
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             elif not head.w.any():
                 warnings.warn(
-                    f"the head of class {label!r} has weights of zero: under the hinge loss no linear function of "
+                    f"{name} has weights of zero: under the hinge loss no linear function of "
                     "these features is better than a constant, whatever C, and every record is influential in "
                     "it. Features that tell the class apart better would help, or a `class_weight` above 1 for it",
                     FlatHeadWarning,
@@ -508,13 +528,19 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 )
 
 
-def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
+def name_of(head: Head, classes: NDArray[Any]) -> str:
+    """A head in words."""
+    name = f"the head of class {validation.plain(classes[head.positive])!r}"
+    return name if head.against is None else f"{name} against {validation.plain(classes[head.against])!r}"
+
+
+def unsolved_message(name: str, head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
     largest = validation.largest_by_column(found.solution.samples.X)
     known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"the head of class {label!r} is not solved: its decision values are known only to {known.error:.1e}, and its "
+        f"{name} is not solved: its decision values are known only to {known.error:.1e}, and its "
         f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
         f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
         "are, leave out columns that are combinations of others up to rounding"
@@ -544,5 +570,12 @@ def renumbered(solution: Solution, code_of: Ints) -> Solution:
     """The same solution when classes get other numbers, because new ones have come between them."""
     samples = solution.samples
     codes = np.where(samples.codes >= 0, code_of[samples.codes], -1)
-    heads = tuple(replace(head, positive=int(code_of[head.positive])) for head in solution.heads)
+    heads = tuple(
+        replace(
+            head,
+            positive=int(code_of[head.positive]),
+            against=None if head.against is None else int(code_of[head.against]),
+        )
+        for head in solution.heads
+    )
     return replace(solution, samples=replace(samples, codes=codes), heads=heads)
