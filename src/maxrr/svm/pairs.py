@@ -12,14 +12,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from maxrr.parallel import Engine, InProcess, Threads, cores
+from maxrr.parallel import Engine, InProcess, Processes, Threads, cores, single_threaded_blas
 from maxrr.svm import heads
-from maxrr.svm.arrays import Floats, Ints, is_numpy, marked
+from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
 from maxrr.svm.heads import Solution, Work, classes_present
 from maxrr.svm.problem import Head, Samples
-from maxrr.svm.working_set import for_each_head
 
 Class = TypeVar("Class")
+
+WORTH_PROCESSES = 500  # heads from scratch: with fewer the start of processes costs more, or hands over more samples
 
 
 def pairs(classes: Sequence[Class]) -> list[tuple[Class, Class]]:
@@ -55,32 +56,57 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     needed = pairs(classes_present(samples.codes, samples.alive))
     ready = {(head.against, head.positive): head for head in solution.heads}
     classes_changed = set(samples.codes[changed].tolist())
-    work = [pair for pair in needed if pair not in ready or not classes_changed.isdisjoint(pair)]
+    old = [pair for pair in needed if pair in ready and not classes_changed.isdisjoint(pair)]
+    new = [pair for pair in needed if pair not in ready]
     has_changed = marked(changed, len(samples.codes))
     there = samples.held | has_changed
-    members = {code: np.flatnonzero((samples.codes == code) & there) for code in set(chain(*work))}
+    members = {code: np.flatnonzero((samples.codes == code) & there) for code in set(chain(*old, *new))}
     before = len(solution.samples.codes)
 
-    def solve_pair(pair: tuple[int, int]) -> tuple[Head, Work]:
-        places = np.sort(np.concatenate([members[code] for code in pair]))
-        part = samples.among(places)
-        if pair in ready:
-            then = samples.among(places[places < before])
-            head = with_places(ready[pair], lambda known: np.searchsorted(places, known))
-            found = heads.move(part, Solution(then, (head,), Work()), np.flatnonzero(has_changed[places]))
-        else:
-            found = heads.solve(part)
-        (head,) = found.heads
-        gone = np.flatnonzero(~part.held)
-        head = replace(head, against=pair[0], screen=head.screen and head.screen.without(gone))
-        return with_places(head, lambda found: places[found]), found.work
+    def places_of(pair: tuple[int, int]) -> Ints:
+        return np.sort(np.concatenate([members[code] for code in pair]), kind="stable")  # merges the two
 
-    solved = for_each_head(engine_for(samples), solve_pair, work)
-    ready.update(zip(work, (head for head, _ in solved), strict=True))
-    return Solution(samples.counting(), tuple(ready[pair] for pair in needed), total(cost for _, cost in solved))
+    def move_pair(pair: tuple[int, int]) -> tuple[Head, Work]:
+        places = places_of(pair)
+        then = samples.among(places[places < before])
+        known = Solution(then, (numbered_within(ready[pair], places),), Work())
+        return only_head(heads.move(samples.among(places), known, np.flatnonzero(has_changed[places])))
+
+    parcels = (samples.among(places_of(pair)).parcel() for pair in new)
+    costs = []
+    with single_threaded_blas():  # the products are small
+        moved = engine_for(samples, 0).map(move_pair, old)
+        solved = engine_for(samples, len(new)).map(solve_pair, parcels)
+        for pair, (head, cost) in zip(old + new, chain(moved, solved), strict=True):
+            ready[pair] = numbered_among_all(head, pair[0], places_of(pair), changed[~samples.held[changed]])
+            costs.append(cost)
+    return Solution(samples.counting(), tuple(ready[pair] for pair in needed), total(costs))
 
 
-def with_places(head: Head, number: Callable[[Ints], Ints]) -> Head:
+def solve_pair(parcel: tuple[AnyArray, Samples]) -> tuple[Head, Work]:
+    """The head of two classes, from scratch."""
+    X, rest = parcel
+    return only_head(heads.solve(replace(rest, X=X)))
+
+
+def only_head(solution: Solution) -> tuple[Head, Work]:
+    """The head of a solution for two classes, and what it cost."""
+    (head,) = solution.heads
+    return head, solution.work
+
+
+def numbered_within(head: Head, places: Ints) -> Head:
+    """The same head, with the numbers that its samples have among those of these places."""
+    return with_numbers(head, lambda known: np.searchsorted(places, known))
+
+
+def numbered_among_all(head: Head, against: int, places: Ints, gone: Ints) -> Head:
+    """The reverse, when some samples have gone; none of them shapes the head."""
+    head = with_numbers(head, lambda known: places[known])
+    return replace(head, against=against, screen=head.screen and head.screen.without(gone))
+
+
+def with_numbers(head: Head, number: Callable[[Ints], Ints]) -> Head:
     """The same head when its samples get other numbers."""
     return replace(
         head,
@@ -91,9 +117,14 @@ def with_places(head: Head, number: Callable[[Ints], Ints]) -> Head:
     )
 
 
-def engine_for(samples: Samples) -> Engine:
-    """Where heads are solved: tensors are left to their own library's threads."""
-    return Threads() if is_numpy(samples.X) and cores() > 1 else InProcess()
+def engine_for(samples: Samples, new: int) -> Engine:
+    """Where heads are solved, `new` of them from scratch: tensors are left to their own library's threads.
+
+    Many heads are of small classes, which is work that holds the interpreter: for many new ones, processes.
+    """
+    if not is_numpy(samples.X) or cores() == 1:
+        return InProcess()
+    return Processes(ahead=2 * cores()) if new >= WORTH_PROCESSES else Threads()
 
 
 def total(costs: Iterable[Work]) -> Work:

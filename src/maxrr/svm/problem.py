@@ -127,6 +127,10 @@ class Samples:
             self.penalties.only(places), chosen=places,
         )  # fmt: skip
 
+    def parcel(self) -> tuple[AnyArray, "Samples"]:
+        """What a worker process needs of such a part, the features by themselves: they are sent in another way."""
+        return self.features, replace(self, X=np.empty((0, self.X.shape[1])), chosen=None)
+
     def without(self, places: Ints) -> "Samples":
         """The same samples when these are no longer held."""
         held = self.held.copy()
