@@ -511,16 +511,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _check(self, found: FittedState) -> None:
         """Raise or warn about heads that are not solved, and warn about those without weights."""
         for head in found.solution.heads:
-            label = validation.plain(found.classes[head.positive])
-            name = name_of(head, found.classes)
             if not head.certificate.solved:
-                message = unsolved_message(name, head, found)
+                message = unsolved_message(head, found)
                 if self.unsolved == "raise":
-                    raise ConvergenceError(message, label)
+                    raise ConvergenceError(message, validation.plain(found.classes[head.positive]))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             elif not head.w.any():
                 warnings.warn(
-                    f"{name} has weights of zero: under the hinge loss no linear function of "
+                    f"{name_of(head, found.classes)} has weights of zero: under the hinge loss no linear function of "
                     "these features is better than a constant, whatever C, and every record is influential in "
                     "it. Features that tell the class apart better would help, or a `class_weight` above 1 for it",
                     FlatHeadWarning,
@@ -534,16 +532,16 @@ def name_of(head: Head, classes: NDArray[Any]) -> str:
     return name if head.against is None else f"{name} against {validation.plain(classes[head.against])!r}"
 
 
-def unsolved_message(name: str, head: Head, found: FittedState) -> str:
+def unsolved_message(head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
     largest = validation.largest_by_column(found.solution.samples.X)
     known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"{name} is not solved: its decision values are known only to {known.error:.1e}, and its "
-        f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
-        f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
-        "are, leave out columns that are combinations of others up to rounding"
+        f"{name_of(head, found.classes)} is not solved: its decision values are known only to {known.error:.1e}, and "
+        f"its objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches "
+        f"{largest[wide]:.1e}, column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to "
+        "about 1; if they are, leave out columns that are combinations of others up to rounding"
     )
 
 

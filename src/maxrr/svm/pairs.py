@@ -15,12 +15,12 @@ import numpy as np
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores, single_threaded_blas
 from maxrr.svm import heads
 from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
-from maxrr.svm.heads import Solution, Work, classes_present
+from maxrr.svm.heads import WIDE, Solution, Work, classes_present
 from maxrr.svm.problem import Head, Samples
 
 Class = TypeVar("Class")
 
-WORTH_PROCESSES = 500  # heads from scratch: with fewer the start of processes costs more, or hands over more samples
+WORTH_PROCESSES = 500  # heads from scratch: with fewer the start of processes costs more than they save
 
 
 def pairs(classes: Sequence[Class]) -> list[tuple[Class, Class]]:
@@ -120,11 +120,13 @@ def with_numbers(head: Head, number: Callable[[Ints], Ints]) -> Head:
 def engine_for(samples: Samples, new: int) -> Engine:
     """Where heads are solved, `new` of them from scratch: tensors are left to their own library's threads.
 
-    Many heads are of small classes, which is work that holds the interpreter: for many new ones, processes.
+    Small steps hold the interpreter: for many new heads, which are of small classes, processes.
     """
     if not is_numpy(samples.X) or cores() == 1:
         return InProcess()
-    return Processes(ahead=2 * cores()) if new >= WORTH_PROCESSES else Threads()
+    if new >= WORTH_PROCESSES:
+        return Processes(ahead=2 * cores())
+    return Threads() if samples.X.shape[1] >= WIDE else InProcess()
 
 
 def total(costs: Iterable[Work]) -> Work:
