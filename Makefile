@@ -43,7 +43,7 @@ long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: min
 cuda: .venv/dev.stamp ## what can only be seen on a GPU
 	$(BIN)/python -m pytest tests/cuda
 
-bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes benchmarks/results.json and the plots of docs/svm.md
+bench: .venv/dev.stamp fashion-mnist ## beside the peers, two or three hours; writes benchmarks/results.json, and plots and tables for docs/svm.md
 	$(BIN)/python benchmarks/training.py --out benchmarks/training.json
 	$(BIN)/python benchmarks/unlearning.py --out benchmarks/unlearning.json
 	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json
@@ -51,6 +51,7 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, half an hour; writes b
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/proof.py --out benchmarks/proof.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
+	$(BIN)/python benchmarks/tables.py benchmarks/results.json
 
 docs: .venv/docs.stamp ## the pages and a reference as a site, build/site/index.html; every warning is an error
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site

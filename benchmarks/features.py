@@ -10,8 +10,6 @@ from maxrr import data
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-NOISE = 0.01  # of a feature's standard deviation: repeated samples differ, and stay where they were
-
 
 def load(file: Path | None, n: int | None) -> tuple[Floats, Labels]:
     """The first n samples (all if None) of an .npz file with arrays X and y, or of Fashion-MNIST's ReLU features."""
@@ -34,21 +32,3 @@ def signs(y: Labels) -> Floats:
     """One row of ±1 a head: each class against the rest, or of two classes the second against the first."""
     classes = np.unique(y)
     return np.where(y == classes[-1 if len(classes) == 2 else 0 :, None], 1.0, -1.0)
-
-
-def repeated(X: Floats, y: Labels, n: int) -> tuple[Floats, Labels]:
-    """n samples: the first ones, and when they run out the same again with a little noise, so that none are equal.
-
-    Filled block by block, so that building them needs no more memory than they do.
-    """
-    rng, spread = np.random.default_rng(1), NOISE * X.std(axis=0)
-    larger = np.empty((n, X.shape[1]))
-    for start in range(0, n, len(X)):
-        block = larger[start : start + len(X)]
-        if start:
-            rng.standard_normal(out=block)
-            block *= spread
-            block += X[: len(block)]
-        else:
-            block[:] = X[: len(block)]
-    return larger, np.resize(y, n)

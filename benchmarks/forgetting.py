@@ -68,9 +68,9 @@ def requests(model: LinearSVM, X: Floats, y: Labels, problem: str, console: Cons
     untied = [rows for rows, tied in zip(model.influential_, tied_heads(model), strict=True) if not tied]
     influential = everyone[np.isin(everyone, np.concatenate(untied))] if untied else everyone[:0]
     kinds = (
-        ("influential", influential, 1, 20, (10, 20, None)),
-        ("influential", influential, 30, 3, (None, 5, None)),
-        ("influential", influential, 1000, 3, (None, 2, None)),
+        ("influential", influential, 1, 20, (3, 60, None)),
+        ("influential", influential, 30, 3, (None, 10, None)),
+        ("influential", influential, 1000, 3, (None, 4, None)),
         ("only in a head with w = 0", np.setdiff1d(model.support_, influential), 1, 5, (None, None, None)),
         ("not influential", np.setdiff1d(everyone, model.support_), 1000, 3, (None, None, 0)),
     )

@@ -5,7 +5,7 @@ Those that need minutes a head solve only the first few heads; their seconds are
 
 import multiprocessing
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.pool import Pool
@@ -112,29 +112,36 @@ def interior_point(X: Floats, y: Labels, C: float, tol: float = 1e-12) -> Answer
 class Worker:
     """Solves in another process, which it stops when that takes too long (or is stopped for its use of memory)."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, solvers: Sequence[Solve]) -> None:
         self.limit = limit
-        self.pool = started()
+        self.solvers = solvers
+        self.pool: Pool | None = None
 
     def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.pool.terminate()
+        self.stop()
+
+    def stop(self) -> None:
+        if self.pool:
+            self.pool.terminate()
+            self.pool = None
 
     def solve(self, solve: Solve, X: Floats, y: Labels, C: float) -> Answer | None:
         """The answer, or None after `limit` seconds."""
+        if self.pool is None:
+            self.pool = started(self.solvers)
         try:
             return self.pool.apply_async(solve, (X, y, C)).get(self.limit)
         except multiprocessing.TimeoutError:
-            self.pool.terminate()
-            self.pool = started()
+            self.stop()
             return None
 
 
-def started() -> Pool:
+def started(solvers: Sequence[Solve]) -> Pool:
     """A process that has loaded its libraries, so that they take no part of anybody's time."""
     pool = multiprocessing.get_context("spawn").Pool(1)
-    for solve in (linear_svc, svc, interior_point):
+    for solve in solvers:
         pool.apply(solve, (np.eye(4), np.arange(4) % 2, 1.0))
     return pool

@@ -18,13 +18,13 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import features
+from circumstances import circumstances
 from maxrr.svm import FlatHeadWarning, LinearSVM, deciding, working_set
 from maxrr.svm.basis import Near
 from maxrr.svm.deciding import BITS
 from maxrr.svm.enclosure import enclose, publish
 from maxrr.svm.exact_multipliers import Search
 from maxrr.svm.fixed_point import Fixed
-from svm import circumstances
 
 SIZES = ((80, 84), (330, 384), (650, 768))
 REPEATS = 5

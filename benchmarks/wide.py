@@ -1,122 +1,305 @@
-"""The exact SVM on features as wide as embeddings: fit, forget and insert, beside its peers and the floor.
+"""The exact SVM on features as wide as embeddings: fit, forget and insert, beside the floor and its peers.
 
-The embeddings are made up: one centre per class, noise, and some labels that are wrong. Peers are scikit-learn's
-LinearSVC with the hinge loss, and logistic regression by L-BFGS in PyTorch, another problem, which is there for
-its time. A pass is one product of all samples with all weights, the floor for anything that looks at every sample.
+One row is one problem on one device. Rows have names, such as `cpu-20000x768x10-C1-noisy`; each is saved as it grows,
+so that a run may be cut and go on later. Only PyTorch, NumPy, SciPy and scikit-learn are needed: machines with a
+graphics processor may have no more.
 """
 
-import argparse
-import json
-import os
-import platform
-import warnings
-from collections.abc import Callable
-from datetime import UTC, datetime
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 
+import floor
+import logistic
+import memory
+import peers
+from circumstances import circumstances
+from features import Labels, signs
 from maxrr.svm import LinearSVM
+from synthetic import embeddings
+from where import Watch
 
-REPEATS = 5
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=20_000)
-    parser.add_argument("--width", type=int, default=768)
-    parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--wrong", type=float, default=0.05, help="Share of labels that are wrong.")
-    parser.add_argument("--C", type=float, default=1.0)
-    parser.add_argument("--device", default="cpu", help="Where our samples are; peers run on the processor.")
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--out", type=Path, help="A JSON file; results of other sizes in it are kept.")
-    options = parser.parse_args()
-    X, y = embeddings(options)
-    found = {**circumstances(), **ours(X, y, options), **(peers(X, y, options) if options.peers else {})}
-    print(json.dumps(found, indent=1))
-    if options.out:
-        size = f"{options.samples} × {options.width} × {options.classes}"
-        name = f"{size}, C = {options.C:g}, {options.wrong:g} wrong, {options.device}"
-        before = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
-        options.out.write_text(json.dumps({**before, name: found}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+NOISY = 0.05  # share of labels that are drawn anew
+FITS, FITS_SECONDS = 3, 20.0  # repeats of a fit, unless they take longer together
+REPEATS = {1: 5}  # requests of so many samples; larger ones are sent once
+NEW = 500  # samples inserted
+PASS_BYTES = 1 << 31  # of samples in float64 with which the time of a pass is measured
 
 
-def circumstances() -> dict[str, Any]:
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)), "load": round(os.getloadavg()[0], 1),
-    }  # fmt: skip
+@dataclass(frozen=True)
+class Case:
+    """What a row measures."""
+
+    device: str
+    samples: int
+    width: int
+    classes: int
+    C: float = 1.0
+    wrong: float = NOISY
+    forget: tuple[int, ...] = (1, 30, 1000)  # influential samples
+    insert: int = NEW
+    peers: tuple[str, ...] = ("LinearSVC", "logistic")
+    in_parts: bool = False  # whether a fit may be cut, and taken up in a later run
+
+    @property
+    def name(self) -> str:
+        labels = "noisy" if self.wrong else "clean"
+        return f"{self.device}-{self.samples}x{self.width}x{self.classes}-C{self.C:g}-{labels}"
 
 
-def embeddings(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(options.classes, options.width))
-    y = rng.integers(options.classes, size=options.samples)
-    X = (0.2 * centres[y] + rng.normal(size=(options.samples, options.width))) / np.sqrt(options.width) * 4
-    wrong = rng.random(options.samples) < options.wrong
-    y[wrong] = rng.integers(options.classes, size=int(wrong.sum()))
-    return X.astype(np.float32).astype(np.float64), y
+SIZES = ((20_000, 768), (60_000, 384))
+CASES = [
+    *(Case("cpu", n, d, 10, C, wrong) for n, d in SIZES for C in (0.01, 1.0, 100.0) for wrong in (NOISY, 0.0)),
+    Case("cpu", 60_000, 768, 10, forget=(1,), peers=()),
+    Case("cuda", 60_000, 84, 10, peers=("logistic",)),
+    Case("cuda", 60_000, 768, 10, peers=("logistic",)),
+    Case("cuda", 200_000, 384, 100, peers=("logistic",)),
+    Case("cuda", 1_000_000, 384, 10, peers=("logistic",)),
+    Case("cuda", 1_281_167, 768, 1000, forget=(1, 30), peers=("logistic",), in_parts=True),
+]
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds, and what came out."""
-    started = perf_counter()
-    found = work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return round(perf_counter() - started, 4), found
+@dataclass(frozen=True)
+class Fit:
+    """A median over `repeats`; a fit that was cut and taken up again took the sum of its `parts`."""
+
+    seconds: float
+    repeats: int
+    parts: list[float]
+    floor_seconds: float
+    decided: bool  # every head
+    influential: int
+    influential_per_head: float
+    on_margin_per_head: float
+    flat_heads: int  # with weights of zero
+    passes: int
+    rows_touched: int
+    shares: dict[str, float]  # of the time, by module
+    peak: float  # memory as a multiple of the samples as given, which are part of it
 
 
-def ours(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
-    samples = X if options.device == "cpu" else torch.as_tensor(X, device=options.device)
-    fit, model = timed(lambda: LinearSVM(options.C, copy_X=False).fit(samples, y))
-    weights = (
-        model.coef_.T.copy()
-        if options.device == "cpu"
-        else torch.as_tensor(model.coef_.T.copy(), device=options.device)
-    )
-    one_pass = min(timed(lambda: samples @ weights)[0] for _ in range(REPEATS))
+@dataclass(frozen=True)
+class Request:
+    """A median over `repeats`. `passes` are those over the data that the solver counted, at most."""
+
+    kind: str
+    asked: int  # samples
+    count: int  # fewer if not so many are influential
+    repeats: int
+    seconds: float
+    decided: bool
+    passes: int
+    cold_solves: int
+
+
+@dataclass(frozen=True)
+class PeerFit:
+    """`distance` is how far its objective P is from the optimum P*, (P − P*) / P*, worst head; None if it was stopped.
+
+    LinearSVC penalises the bias too, so that its own optimum is another point. At ours that penalty is `bias` times P*:
+    so much of the distance, at most, may be due to it.
+    """
+
+    solver: str
+    seconds: float
+    finished: bool  # and not stopped after so many seconds
+    content: bool  # whether it reached its own tolerance
+    distance: float | None = None
+    bias: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What has been measured so far."""
+
+    case: Case
+    circumstances: dict[str, Any]
+    speeds: floor.Speeds
+    samples_bytes: int
+    fit: Fit
+    pass_seconds: float  # one product of all samples, in float64, with all weights
+    pass_floor_seconds: float
+    requests: tuple[Request, ...] = ()
+    peers: tuple[PeerFit, ...] = ()
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How rows are measured: with which peers' process, and where a fit in parts is kept and when it is cut."""
+
+    worker: peers.Worker
+    folder: Path
+    cut_after: float | None = None
+    quick: bool = False
+
+
+def quickly(case: Case) -> Case:
+    """The same at a size that takes no time, and in one part."""
+    return replace(case, samples=min(case.samples // 50, 1200), width=60, classes=4, in_parts=False)
+
+
+def measure(case: Case, settings: Settings) -> Iterator[Row]:
+    """The row, each time that something was added to it. A fit that is cut raises KeyboardInterrupt."""
+    found_here = circumstances()
+    place = case.device if torch.cuda.is_available() or not settings.quick else "cpu"
+    if place != "cpu":
+        found_here["device"] = torch.cuda.get_device_name()
+    speeds = floor.measure(place, quick=settings.quick)
+    warm_up(place)
+    everything, labels = embeddings(case.samples + case.insert, case.width, case.classes, case.wrong, place)
+    X: Any = everything if case.device != "cpu" else everything.numpy()
+    X, y, new, new_labels = X[: case.samples], labels[: case.samples], X[case.samples :], labels[case.samples :]
+    problem = floor.Problem(case.samples, case.width, case.classes, X.nbytes)
+
+    model, fitted = fit(case, X, y, problem, speeds, place, settings)
+    row = Row(
+        case, found_here, speeds, X.nbytes, fitted, pass_seconds(X, model, place), floor.one_pass(problem, speeds)
+    )  # fmt: skip
+    yield row
     rng = np.random.default_rng(1)
-    found: dict[str, Any] = {"fit": fit, "pass": one_pass, "influential": len(model.support_)}
-    for count in (1, 30, 1000):
-        if count < len(model.support_) // 2:
-            gone = [rng.choice(model.support_, count, replace=False) for _ in range(REPEATS if count == 1 else 1)]
-            seconds = [timed(lambda rows=rows: model.without(rows))[0] for rows in gone]
-            found[f"forget {count}"] = float(np.median(seconds))
-    new = samples[:500] * 1.001
-    found["insert 500"] = timed(lambda: model.with_more(new, y[:500]))[0]
-    found["every head decided"] = all(certificate.decided for certificate in model.certificate_)
-    return found
+    for wanted in case.forget:
+        count = min(wanted, len(model.support_) // 2)
+        draws = [rng.choice(model.support_, count, replace=False) for _ in range(REPEATS.get(wanted, 1))]
+        done = timed("forget", wanted, count, [lambda rows=rows: model.without(rows) for rows in draws], place)
+        row = replace(row, requests=(*row.requests, done))
+        yield row
+    done = timed("insert", case.insert, case.insert, [lambda: model.with_more(new, new_labels)], place)
+    row = replace(row, requests=(*row.requests, done))
+    yield row
+    for name in case.peers:
+        found = PEERS[name](case, model, everything[: case.samples], y, settings)
+        row = replace(row, peers=(*row.peers, found))
+        yield row
+    yield replace(row, complete=True)
 
 
-def peers(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        svc = LinearSVC(C=options.C, loss="hinge", tol=1e-4, max_iter=20_000)
-        seconds = timed(lambda: svc.fit(X, y))[0]
-    return {"LinearSVC": seconds, "logistic, L-BFGS": timed(lambda: logistic(X, y, options.C))[0]}
+def warm_up(place: str) -> None:
+    """Libraries and threads are there before anything is measured."""
+    samples, labels = torch.eye(50, device=place), np.arange(50) % 10
+    LinearSVM().fit(samples, labels)
+    logistic.run(samples, torch.as_tensor(labels, device=place), C=1.0, limit=1.0)
 
 
-def logistic(X: np.ndarray, y: np.ndarray, C: float) -> None:
-    samples, labels = torch.as_tensor(X, dtype=torch.float32), torch.as_tensor(y)
-    layer = torch.nn.Linear(X.shape[1], int(y.max()) + 1)
-    optimiser = torch.optim.LBFGS(layer.parameters(), max_iter=1000, line_search_fn="strong_wolfe")
-
-    def loss() -> torch.Tensor:
-        optimiser.zero_grad()
-        total = C * torch.nn.functional.cross_entropy(layer(samples), labels, reduction="sum")
-        total = (total + 0.5 * layer.weight.square().sum()) / len(labels)
-        total.backward()
-        return total
-
-    optimiser.step(loss)
+def start_of_memory(place: str) -> int:
+    """Bytes held now; the peak counts from here."""
+    if place == "cpu":
+        memory.reset_peak()
+        return memory.held()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated()
 
 
-if __name__ == "__main__":
-    main()
+def peak_of_memory(place: str) -> int:
+    return memory.peak() if place == "cpu" else torch.cuda.max_memory_allocated()
+
+
+def fit(
+    case: Case, X: Any, y: Labels, problem: floor.Problem, speeds: floor.Speeds, place: str, settings: Settings
+) -> tuple[LinearSVM, Fit]:  # fmt: skip
+    """The model, with what it cost."""
+    model = LinearSVM(case.C, copy_X=False)
+    with_samples = start_of_memory(place)
+    parts: list[float] = []
+    with Watch() as watch:
+        if case.in_parts:
+            parts = fit_in_parts(case, model, X, y, settings)
+            times = [sum(parts)]
+        else:
+            times = [floor.seconds(lambda: model.fit(X, y), place)]
+    more = peak_of_memory(place) - with_samples
+    while not case.in_parts and len(times) < FITS and sum(times) < FITS_SECONDS:
+        times.append(floor.seconds(lambda: model.fit(X, y), place))
+    heads = model.certificate_
+    return model, Fit(
+        seconds=median(times), repeats=len(times), parts=parts, floor_seconds=floor.fit(problem, heads, speeds),
+        decided=all(head.decided for head in heads), influential=len(model.support_),
+        influential_per_head=float(np.mean([head.on_margin + head.inside for head in heads])),
+        on_margin_per_head=float(np.mean([head.on_margin for head in heads])),
+        flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model.work_.passes,
+        rows_touched=model.work_.rows_touched, shares=watch.shares(), peak=1.0 + more / problem.bytes,
+    )  # fmt: skip
+
+
+def fit_in_parts(case: Case, model: LinearSVM, X: Any, y: Labels, settings: Settings) -> list[float]:
+    """Fit, or go on with a fit; seconds of each part. Heads solved in earlier ones are taken from the folder."""
+    folder, log = settings.folder / case.name, settings.folder / f"{case.name}.seconds"
+    folder.mkdir(parents=True, exist_ok=True)
+    if settings.cut_after is not None:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, settings.cut_after)
+    start = perf_counter()
+    try:
+        model.fit(X, y, checkpoint=folder)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        with log.open("a") as lines:
+            lines.write(f"{perf_counter() - start}\n")
+    return [float(line) for line in log.read_text().split()]
+
+
+def pass_seconds(X: Any, model: LinearSVM, place: str) -> float:
+    """One product of all samples with all weights in float64, or of as many as fit, and then in proportion."""
+    count = min(len(X), PASS_BYTES // (8 * X.shape[1]))
+    if isinstance(X, np.ndarray):
+        samples, weights = X[:count].astype(np.float64), model.coef_.T.copy()
+    else:
+        samples, weights = X[:count].double(), torch.as_tensor(model.coef_.T.copy(), device=X.device)
+    return floor.best(lambda: samples @ weights, place) * len(X) / count
+
+
+def timed(kind: str, asked: int, count: int, works: list[Callable[[], LinearSVM]], place: str) -> Request:
+    """Requests of one kind, each to the model as it was fitted."""
+    times, costs, decided = [], [], []
+    for work in works:
+        found: list[LinearSVM] = []
+        times.append(floor.seconds(lambda work=work, found=found: found.append(work()), place))
+        costs.append(found[0].work_)
+        decided.append(all(head.decided for head in found[0].certificate_))
+    return Request(
+        kind, asked, count, len(works), median(times), decided=all(decided),
+        passes=max(cost.passes for cost in costs), cold_solves=max(cost.cold_solves for cost in costs),
+    )  # fmt: skip
+
+
+def linear_svc(case: Case, model: LinearSVM, X: torch.Tensor, y: Labels, settings: Settings) -> PeerFit:
+    """In a process of its own, which can be stopped."""
+    samples = X.cpu().numpy()
+    answer = settings.worker.solve(peers.linear_svc, samples, y, case.C)
+    if answer is None:
+        return PeerFit("LinearSVC", settings.worker.limit, finished=False, content=False)
+    optimum = np.array([head.primal for head in model.certificate_])
+    margins = signs(y) * (answer.coef @ samples.T.astype(np.float64) + answer.intercept[:, None])
+    reached = 0.5 * np.sum(answer.coef**2, axis=1) + case.C * np.maximum(0.0, 1.0 - margins).sum(axis=1)
+    return PeerFit(
+        "LinearSVC", answer.seconds, finished=True, content=not answer.stopped,
+        distance=float(np.max((reached - optimum) / optimum)), bias=float(np.max(0.5 * model.intercept_**2 / optimum)),
+    )  # fmt: skip
+
+
+def logistic_regression(case: Case, model: LinearSVM, X: torch.Tensor, y: Labels, settings: Settings) -> PeerFit:
+    """On the device of the samples; its distance is that from its own optimum."""
+    found = logistic.run(X, torch.as_tensor(y, device=X.device), case.C, settings.worker.limit)
+    return PeerFit("logistic", found.seconds, finished=True, content=not found.stopped, distance=found.distance)
+
+
+PEERS = {"LinearSVC": linear_svc, "logistic": logistic_regression}
+
+
+def sentence(row: Row) -> str:
+    """What was found, in a line."""
+    fit = row.fit
+    said = [f"{row.case.name}: fit {fit.seconds:.2f} s, {fit.seconds / fit.floor_seconds:.0f} × its floor"]
+    said += [f"{one.kind} {one.count:,} {1e3 * one.seconds:.0f} ms" for one in row.requests]
+    for peer in row.peers:
+        off = "" if peer.distance is None else f", {peer.distance:.0e} off"
+        said.append(f"{peer.solver} {'' if peer.finished else '> '}{peer.seconds:.1f} s{off}")
+    return ", ".join(said) + ("" if fit.decided else ", NOT ALL HEADS DECIDED")

@@ -265,11 +265,13 @@ def test_vectors_are_rounded_like_numbers(values, bits):
 def test_digits_and_back(values):
     parts = digits(integers(values))
     assert np.all((parts[:-1] >= 0.0) & (parts[:-1] < 2.0**DIGIT))
-    assert carried(parts.T).tolist() == values
+    assert carried(parts[None], 1).tolist() == values
 
 
-@given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1), min_size=1, max_size=40))
-def test_carrying(sums):
-    """Digits of any size below 2⁵³, of either sign."""
-    expected = sum(value << DIGIT * place for place, value in enumerate(sums))
-    assert carried(np.array([sums, sums], dtype=float)).tolist() == [expected, expected]
+@given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1), min_size=1, max_size=40), st.integers(1, 9), st.integers(1, 36))
+def test_carrying(sums, slices, width):
+    """Digits of any size below 2⁵³, of either sign, in slices that overlap."""
+    one = sum(value << DIGIT * place for place, value in enumerate(sums))
+    expected = sum(one << width * number for number in range(slices))
+    every = np.array(sums, dtype=float)[None, :, None].repeat(slices, axis=0).repeat(2, axis=2)
+    assert carried(every, width).tolist() == [expected, expected]

@@ -284,7 +284,8 @@ def test_other_kinds_of_input_give_the_same_bytes(kind, monkeypatch):
 
 def test_from_where_a_graphics_processor_can_bring_them(monkeypatch):
     """Run here on the processor."""
-    monkeypatch.setattr(heads, "on_accelerator", is_torch)
+    for module in (heads, deciding):
+        monkeypatch.setattr(module, "on_accelerator", is_torch)
     problem = make("well_behaved", 13, n=200, d=4, classes=4)
     model = one_vs_one().fit(torch.tensor(problem.X), problem.y)
     assert snapshot(model)[:3] == snapshot(fit(problem))[:3]
@@ -358,6 +359,16 @@ def test_the_scheme_is_a_parameter_and_stays_that_of_the_fit():
     unknown = LinearSVM(scheme="ovo")
     with pytest.raises(ValueError, match="scheme must be 'one-vs-rest' or 'one-vs-one', not 'ovo'"):
         unknown.fit(problem.X, problem.y)
+
+
+def test_progress_is_told_by_heads_and_a_checkpoint_is_refused(tmp_path):
+    problem, said = make("well_behaved", 0, classes=4), []
+    one_vs_one().fit(problem.X, problem.y, progress=lambda what, done, total, **_: said.append((what, done, total)))
+    assert said == [("heads", done, 6) for done in range(1, 7)]
+    model = one_vs_one()
+    with pytest.raises(ValueError, match="a checkpoint is for one-vs-rest heads, and the scheme is 'one-vs-one'"):
+        model.fit(problem.X, problem.y, checkpoint=tmp_path / "heads")
+    assert not list(tmp_path.iterdir())
 
 
 def test_messages_name_both_classes(monkeypatch):

@@ -1,4 +1,4 @@
-"""Paths between problems: where they end every optimality condition holds. And the system that they keep up to date."""
+"""Paths between problems: where they end every optimality condition holds. And what they keep up to date."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_the_system_stays_that_of_its_samples(seed, d):
         place = int(rng.integers(len(X)))
         if place in held:
             if len(held) > 1:
-                system.drop(place)
+                system.drop(int(np.flatnonzero(system.places == place)[0]))
         else:
             toward, beyond = system.toward(place)
             if beyond > 1e-3:
@@ -124,12 +124,12 @@ def test_the_system_stays_that_of_its_samples(seed, d):
         members = X[system.places[filled]]
         inverse = np.linalg.inv(members @ members.T + d)
         expected = np.zeros_like(system.solution)
-        expected[filled] = inverse @ system.right[filled]
+        expected[:, filled] = system.right[:, filled] @ inverse
         assert np.allclose(system.solution, expected, atol=1e-6 * (1.0 + np.max(np.abs(inverse))))
         signed, shift = system.solve(0.3)
         assert np.isclose(signed.sum(), -0.3, atol=1e-6)
         rise = members @ (signed[filled] @ members) + shift
-        assert np.allclose(rise, system.right[filled, 0], atol=1e-5)
+        assert np.allclose(rise, system.right[0, filled], atol=1e-5)
 
 
 def test_a_full_system_takes_no_more():
@@ -140,6 +140,22 @@ def test_a_full_system_takes_no_more():
     assert not system.begin(np.arange(5))
     assert not system.begin(np.empty(0, dtype=np.int64))
     assert not MarginSystem(np.ones((4, 3)), 3.0).begin(np.arange(2))
+
+
+@examples(25)
+@given(st.integers(0, 10**6), st.integers(3, 30), st.sampled_from([0.0, 1e-8, 1e-6, 1e-4]))
+def test_what_is_left_of_a_sample_is_not_rounding(seed, d, apart):
+    """The mean of others is seen to depend on them, and one a little off by as much as it is."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(d + 1, d))
+    X[-1] = X[: d - 1].mean(axis=0)
+    away = np.linalg.svd(X[: d - 1])[2][-1]  # a direction across all of them
+    X[-1] += apart * away
+    system = MarginSystem(X, float(d))
+    assert system.begin(np.arange(d - 1))
+    toward, beyond = system.toward(d)
+    assert np.allclose(toward[: d - 1], 1.0 / (d - 1), atol=1e-4)
+    assert np.isclose(beyond, apart**2, rtol=1e-3, atol=0.0)
 
 
 def test_few_samples_are_forgotten_and_inserted_without_newton(monkeypatch):

@@ -11,8 +11,8 @@ from maxrr.parallel import Threads
 
 try:
     import array_api_compat as compat
-except ImportError:  # SciPy carries a copy, and where only the field's basics are installed that one serves
-    from scipy._lib import array_api_compat as compat  # type: ignore[no-redef]
+except ImportError:  # scikit-learn carries a copy, and where only the field's basics are installed that one serves
+    from sklearn.externals import array_api_compat as compat  # type: ignore[no-redef]
 
 
 class Array(Protocol):

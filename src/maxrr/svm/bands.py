@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.parallel import Engine, InProcess
+from maxrr.parallel import Engine, InProcess, Threads
 from maxrr.svm.arrays import Bools, Floats, Ints, marked
 from maxrr.svm.deciding import TOUCHING, distances, screen_of, sums, with_longest
 from maxrr.svm.fallback import UnsettledError
@@ -65,8 +65,11 @@ def settle(samples: Samples, bands: Sequence[Band | None], engine: Engine) -> li
         unseen = [number for number, result in lifted.items() if result is None]
         if unseen:
             scores = samples.scores(np.stack([solved[number].w for number in unseen], axis=1))
-            for number, score in zip(unseen, scores.T, strict=True):
-                lifted[number] = looked_at(samples, active[number], solved[number], score)
+            looks = Threads().map(
+                lambda column: looked_at(samples, active[unseen[column]], solved[unseen[column]], scores[:, column]),  # noqa: B023
+                range(len(unseen)),
+            )
+            lifted.update(zip(unseen, looks, strict=True))
         active = {}
         for number, result in lifted.items():
             assert result is not None

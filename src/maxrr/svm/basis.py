@@ -14,6 +14,7 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, integers
 
 CLEARLY = 1e-8  # more than this of each sample's own length is beyond the span of the others: they are independent
+SAFELY = 1e-5  # more than this: even their products tell
 DEPENDENT = 1e-12  # less than this of it: they are not
 
 
@@ -49,7 +50,7 @@ class Near:
 
     def steepness(self) -> float:
         """By how much a multiplier, in units of C, can change a margin: C|x|²."""
-        return self.C * float(np.max(np.sum(self.X * self.X, axis=1), initial=0.0))
+        return self.C * float(np.max(np.einsum("ij,ij->i", self.X, self.X), initial=0.0))
 
 
 class Basis:
@@ -60,14 +61,11 @@ class Basis:
         self.C = near.C
         self.first = near.X[members[0]]
         self.rows = near.X[members[1:]] - self.first
-        self.R = qr(self.rows.T, mode="r", check_finite=False)[0][: len(self.rows)] if len(self.rows) else None
+        self.R = factor(self.rows) if len(self.rows) else None
 
     def independent(self) -> bool:
         """Whether its samples clearly are."""
-        if self.R is None:
-            return True
-        lengths = np.linalg.norm(self.rows, axis=1)
-        return len(self.R) == self.R.shape[1] and bool((np.abs(np.diag(self.R)) > CLEARLY * lengths).all())
+        return self.R is None or are_independent(self.R, np.linalg.norm(self.rows, axis=1), CLEARLY)
 
     def correction(self, first: float, further: Floats, imbalance: float) -> tuple[Floats, float]:
         """Changes of yᵢaᵢ and of b that undo the imbalance, Σ yᵢaᵢ, and raise the basis' scores.
@@ -79,15 +77,18 @@ class Basis:
             return np.array([-imbalance]), float(first - self.first @ change)
         right = further / self.C + imbalance * (self.rows @ self.first)
         signed = self.solve(self.solve(right, transposed=True))
+        signed += self.solve(self.solve(right - self.rows @ (signed @ self.rows), transposed=True))  # a few bits more
         change = self.C * (signed @ self.rows - imbalance * self.first)
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
 
     def step(self, first: float, further: Floats, imbalance: float, bits: int) -> tuple[Integers, int]:
-        """The same as whole numbers of 2^−bits."""
+        """The same as whole numbers of 2^−bits, which undo the imbalance to the last of them."""
         change, shift = self.correction(first, further, imbalance)
         if not (np.isfinite(change).all() and np.isfinite(shift)):
             raise OverflowError("the numbers are too far apart for float64")
-        return rounded_to(change, bits), int(rounded_to(np.array([shift]), bits)[0])
+        whole = rounded_to(change, bits)
+        whole[0] -= sum(whole.tolist()) + round_to(imbalance, bits)
+        return whole, int(rounded_to(np.array([shift]), bits)[0])
 
     def solve(self, right: Floats, transposed: bool = False) -> Floats:
         found, failed = dtrtrs(self.R, right, trans=int(transposed))
@@ -104,6 +105,24 @@ class Basis:
         again = self.solve(self.solve(self.rows @ rest, transposed=True))
         inner, rest = inner + again, rest - again @ self.rows
         return np.concatenate([[1.0 - np.sum(inner)], inner]), float(np.linalg.norm(rest)) / length
+
+
+def factor(rows: Floats) -> Floats:
+    """Upper triangular R with RᵀR = rows · rowsᵀ: from these products where that is safe, which is faster."""
+    products = rows @ rows.T
+    try:
+        R = np.asarray(np.linalg.cholesky(products).T, dtype=np.float64)
+        if are_independent(R, np.sqrt(products.diagonal()), SAFELY):
+            return R
+    except np.linalg.LinAlgError:
+        pass
+    # In LAPACK's order, or else it would be copied for every solution.
+    return np.asfortranarray(qr(rows.T, mode="r", check_finite=False)[0][: len(rows)])
+
+
+def are_independent(R: Floats, lengths: Floats, clearly: float) -> bool:
+    """Whether rows of these lengths with this factor are."""
+    return len(R) == R.shape[1] and bool((np.abs(R.diagonal()) > clearly * lengths).all())
 
 
 def independent(X: Floats, preference: Floats) -> Ints:
@@ -156,7 +175,15 @@ def share_out(near: Near, guess: Floats, b: float, basis: Basis, places: Ints) -
 def rounded_to(values: Floats, bits: int) -> Integers:
     """values · 2^bits, without digits beyond the last one of the largest: they would have to be carried along."""
     keep = min(max(MANTISSA - int(np.frexp(np.max(np.abs(values)))[1]), 0), bits)
-    return integers(round_to(value, keep) << (bits - keep) for value in values)
+    return all_rounded_to(values, keep) << (bits - keep)
+
+
+def all_rounded_to(values: Floats, bits: int) -> Integers:
+    """values · 2^bits as integers."""
+    whole = np.floor(np.ldexp(values, bits))
+    if np.max(np.abs(whole), initial=0.0) < 2.0**62:
+        return integers(whole.astype(np.int64).tolist())
+    return integers(round_to(value, bits) for value in values)
 
 
 def round_to(value: float, bits: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import Bools, Floats, Ints, marked
+from maxrr.svm.arrays import Bools, Floats, Ints, marked, on_accelerator
 from maxrr.svm.basis import Near
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
@@ -184,13 +184,23 @@ def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | Non
 
 def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
-    X, signs, bounds = samples.rows(places), y[places], samples.bounds[places]
-    filled = np.count_nonzero(X, axis=0)
-    if samples.penalties.even:
-        total, tilt = signed_sum(X, signs), Fixed(integers([int(np.sum(signs))]), 0)
-    else:
-        factors = Fixed.of(bounds * signs)
-        total, tilt = combination(X, factors), Fixed(integers([int(np.sum(factors.values))]), factors.bits)
+    signs, bounds = y[places], samples.bounds[places]
+    if samples.penalties.even and on_accelerator(samples.X):
+        from maxrr.svm import sums_cuda  # brings torch
+
+        samples.counter.rows += len(places)
+        total, filled = sums_cuda.signed_sum(samples.X, samples.row_numbers(places), signs)
+        return InsideSum(places, total, Fixed(integers([int(np.sum(signs))]), 0), float(len(places)), filled)
+    factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
+    total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)
+    for part in samples.parts(places):
+        X = samples.rows(places[part])
+        filled += np.count_nonzero(X, axis=0)
+        if samples.penalties.even:
+            total = total.plus(signed_sum(X, signs[part]))
+        else:
+            total = total.plus(combination(X, Fixed(factors.values[part], factors.bits)))
+    tilt = Fixed(integers([int(np.sum(factors.values))]), factors.bits)
     return InsideSum(places, total, tilt, float(np.sum(bounds)), filled)
 
 

@@ -1,6 +1,7 @@
 """`LinearSVM`: an exact linear SVM that can forget samples, in scikit-learn's conventions."""
 
 import copy
+import os
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -11,15 +12,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
+from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
+from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import Solution, Work, classes_present
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
 from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
+MOST_NAMED = 5  # classes in a warning
 
 
 class ConvergenceError(ArithmeticError):
@@ -145,7 +149,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     # What callers do
 
-    def fit(self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None, progress: Progress | None = None,
+    ) -> Self:  # fmt: skip
         """Solve every head from scratch.
 
         Parameters
@@ -157,6 +164,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         sample_weight
             One weight per sample, finite and not negative; by default 1. A sample of weight k counts as k samples, and
             one of weight zero not at all: it has a row number, and can be forgotten, but shapes nothing.
+        checkpoint
+            A folder for heads that are solved, where there are hundreds. A fit that was interrupted is called again
+            with the same folder and goes on from there: heads are solved in groups, and at most one group is lost.
+            What is in the folder is not believed, but proved again. It is empty when the fit is done. One-vs-rest only.
+        progress
+            Called with "heads", how many are solved and how many there are, after every group.
 
         Returns
         -------
@@ -180,6 +193,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
         if self.scheme not in SCHEMES:
             raise ValueError(f"scheme must be {' or '.join(map(repr, SCHEMES))}, not {self.scheme!r}")
+        if checkpoint is not None and self.scheme != "one-vs-rest":
+            raise ValueError(f"a checkpoint is for one-vs-rest heads, and the scheme is {self.scheme!r}: leave it out")
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
@@ -190,8 +205,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         samples = Samples(
             kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
         )  # fmt: skip
-        found = FittedState(C, class_weight, classes, solve(self.scheme, samples), self.scheme)
+        store = None if checkpoint is None else Checkpoint(checkpoint)
+        found = FittedState(C, class_weight, classes, solve(self.scheme, samples, store, progress), self.scheme)
         self._check(found)
+        if store is not None:
+            store.clear()
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
         return self
@@ -481,7 +499,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
         """The features, if they are as many as the model was fitted on."""
         features = validation.features(X, self)
-        validate_data(self, X if not is_torch(X) else to_numpy(features), reset=False, skip_check_array=True)
+        validate_data(self, X if not is_torch(X) else to_numpy(features[:1]), reset=False, skip_check_array=True)
         return features
 
     def with_own_samples(self) -> Self:
@@ -510,6 +528,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _check(self, found: FittedState) -> None:
         """Raise or warn about heads that are not solved, and warn about those without weights."""
+        flat = []
         for head in found.solution.heads:
             if not head.certificate.solved:
                 message = unsolved_message(head, found)
@@ -517,18 +536,27 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                     raise ConvergenceError(message, validation.plain(found.classes[head.positive]))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             elif not head.w.any():
-                warnings.warn(
-                    f"{name_of(head, found.classes)} has weights of zero: under the hinge loss no linear function of "
-                    "these features is better than a constant, whatever C, and every record is influential in "
-                    "it. Features that tell the class apart better would help, or a `class_weight` above 1 for it",
-                    FlatHeadWarning,
-                    stacklevel=3,
-                )
+                flat.append(head)
+        if flat:
+            warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=3)
+
+
+def flat_message(heads: list[Head], classes: NDArray[Any]) -> str:
+    """Which heads have no weights, and what helps."""
+    named = ", ".join(name_of(head, classes) for head in heads[:MOST_NAMED]) + (
+        f" and {len(heads) - MOST_NAMED} more" if len(heads) > MOST_NAMED else ""
+    )
+    which = f"the head of class {named} has" if len(heads) == 1 else f"the heads of classes {named} have"
+    return (
+        f"{which} weights of zero: under the hinge loss no linear function of these features is better than a "
+        "constant, whatever C, and every record is influential there. Features that tell such a class apart better "
+        "would help, or a `class_weight` above 1 for it"
+    )
 
 
 def name_of(head: Head, classes: NDArray[Any]) -> str:
-    """A head in words."""
-    name = f"the head of class {validation.plain(classes[head.positive])!r}"
+    """The class of a head, and the one that it is against if there is such."""
+    name = repr(validation.plain(classes[head.positive]))
     return name if head.against is None else f"{name} against {validation.plain(classes[head.against])!r}"
 
 
@@ -538,10 +566,10 @@ def unsolved_message(head: Head, found: FittedState) -> str:
     known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"{name_of(head, found.classes)} is not solved: its decision values are known only to {known.error:.1e}, and "
-        f"its objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches "
-        f"{largest[wide]:.1e}, column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to "
-        "about 1; if they are, leave out columns that are combinations of others up to rounding"
+        f"the head of class {name_of(head, found.classes)} is not solved: its decision values are known only to "
+        f"{known.error:.1e}, and its objective to {known.relative_gap:.1e} of itself. Column {wide} of the features "
+        f"reaches {largest[wide]:.1e}, column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the "
+        "features to about 1; if they are, leave out columns that are combinations of others up to rounding"
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.svm.arrays import Floats
-from maxrr.svm.basis import DEPENDENT, Basis, Near, independent, round_to, share_out
+from maxrr.svm.basis import DEPENDENT, Basis, Near, all_rounded_to, independent, round_to, share_out
 from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, Slices, integers, scaled
 from maxrr.svm.integer_basis import MOST, NOTHING, FineBasis
 from maxrr.svm.turning import ends
@@ -51,6 +51,16 @@ class Polished:
     shortfall: Fixed
 
 
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Multipliers of the basis and b, the weights that follow, and how much the scores of the basis lack."""
+
+    a: Integers
+    b: int
+    w: Fixed
+    lacking: Fixed
+
+
 class UnpolishedError(ArithmeticError):
     """No admissible multipliers were found from this guess."""
 
@@ -59,10 +69,11 @@ class Search:
     """The active set method, from a guess of the multipliers (in units of C) and of b; margins are good to 2^−bits."""
 
     def __init__(self, near: Near, guess: Floats, b: float, bits: int, patient: bool = False) -> None:
-        if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(near.steepness())):
+        steep = near.steepness()
+        if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(steep)):
             raise UnpolishedError("the numbers are too far apart for float64")
-        bits = max(bits, near.whole_bounds.bits) + max(0, int(np.frexp(near.steepness())[1]))
-        self.near, self.bits, self.steep = near, bits, max(1.0, near.steepness())
+        bits = max(bits, near.whole_bounds.bits) + max(0, int(np.frexp(steep)[1]))
+        self.near, self.bits, self.steep = near, bits, max(1.0, steep)
         self.top: Integers = near.whole_bounds.at(bits)
         self.widened, self.length = False, float(np.max(np.abs(near.X), initial=0.0))
         self.signs = integers(int(sign) for sign in near.y)
@@ -86,12 +97,14 @@ class Search:
                 self.basis = basis
         self.members: list[int] = places.tolist()
         coarse = min(max(COARSE + max(0, -int(np.frexp(typical)[1])), near.whole_bounds.bits), bits)
-        whole = integers(round_to(value, coarse) for value in guess)
+        whole = all_rounded_to(guess, coarse)
         self.a: Integers = whole << (bits - coarse)
         self.b = round_to(b, bits)
         # Σ aᵢyᵢxᵢ and Σ aᵢyᵢ over all samples outside the basis.
         whole[self.members] = 0
-        self.held = near.pull.plus(self.slices.combination(Fixed(whole * self.signs, coarse)))
+        self.held = near.pull
+        if any(whole):
+            self.held = self.held.plus(self.slices.combination(Fixed(whole * self.signs, coarse)))
         self.held_tilt = int(near.tilt.at(bits)[0]) + (int(np.sum(whole * self.signs)) << (bits - coarse))
 
     def widen(self, bits: int) -> None:
@@ -103,18 +116,20 @@ class Search:
     def run(self) -> Polished:
         """Multipliers that satisfy the optimality conditions on the samples near the margin, to about 2^−bits."""
         for _ in range(self.most_pivots):
-            target, b = self.target()
-            if self.step_to(target):
-                self.b = b
+            target = self.target()
+            if self.step_to(target.a):
+                self.b = target.b
                 self.balance()
-                w = self.weights(self.of_basis(), self.a[self.members])
+                w, short = self.from_target(target)
                 if len(self.a) > FEW and not self.widened and np.max(np.abs(w.rounded())) * self.length < ZERO:
                     self.widen(ZERO_BITS)  # what looks like weights of zero takes more bits to be told from others
                     continue
-                entering = self.entering(*self.roughly(w))
+                complete = len(self.members) == len(self.a)
+                entering = None if complete else self.entering(*self.roughly(w))
                 if entering is None:
-                    state = self.state(w)
-                    entering = self.entering(state.shortfall.rounded(), 2.0 ** -(self.bits // 2))
+                    state = self.state(w, short)
+                    if not complete:
+                        entering = self.entering(state.shortfall.rounded(), 2.0 ** -(self.bits // 2))
                     if entering is None:
                         return self.finish(state)
                 self.enter(*entering)
@@ -141,12 +156,14 @@ class Search:
         return self.basis
 
     def of_basis(self) -> Slices:
-        return Slices(self.slices.stacked[:, self.members], self.slices.exponents, self.slices.width)
+        return self.slices.of_rows(self.members)
 
-    def state(self, w: Fixed) -> Polished:
-        """What follows from the current multipliers."""
+    def state(self, w: Fixed, short: Fixed) -> Polished:
+        """What follows from the current multipliers, with which the basis falls short by so much."""
         b = Fixed(integers([self.b]), self.bits)
-        return Polished(Fixed(self.a.copy(), self.bits), w, b, shortfall(self.slices, self.signs, w, b))
+        if self.members != list(range(len(self.a))):
+            short = shortfall(self.slices, self.signs, w, b)
+        return Polished(Fixed(self.a.copy(), self.bits), w, b, short)
 
     def roughly(self, w: Fixed) -> tuple[Floats, float]:
         """1 − mᵢ in float64, and how far that may be off."""
@@ -156,32 +173,50 @@ class Search:
 
     def imbalance(self, a: Integers) -> int:
         """Σ aᵢyᵢ over all samples, with these multipliers of the basis."""
-        return int(np.sum(a * self.signs[self.members])) + self.held_tilt
+        return int(sum((a * self.signs[self.members]).tolist())) + self.held_tilt
 
-    def target(self) -> tuple[Integers, int]:
+    def target(self) -> Target:
         """The multipliers of the basis and b when it has margins of 1, to the last bit or so."""
-        members = self.members
+        members, signs, slices = self.members, self.signs[self.members], self.of_basis()
         a, b = self.a[members], self.b
+        w = self.weights(slices, a)
+        lacking = shortfall(slices, signs, w, Fixed(integers([b]), self.bits)).times_each(signs)
         if not members:
-            return a, b
-        basis, slices = self.factorise(), self.of_basis()
-        least, patience = np.inf, 0
+            return Target(a, b, w, lacking)
+        basis = self.factorise()
+        least, patience, imbalance = np.inf, 0, self.imbalance(a)
         for _ in range(MOST_ROUNDS):
-            w = self.weights(slices, a)
-            short = shortfall(slices, self.signs[members], w, Fixed(integers([b]), self.bits))
-            lacking, off = Fixed(short.values * self.signs[members], short.bits), scaled(self.imbalance(a), self.bits)
-            first = lacking.rounded()[0]
-            residual = max(float(np.max(np.abs(short.rounded()))), self.steep * abs(off))
+            off, rounded = scaled(imbalance, self.bits), lacking.rounded()
+            residual = max(float(np.max(np.abs(rounded))), self.steep * abs(off))
             if residual <= len(members) * self.steep * 2.0 ** (SLACK - self.bits):
-                return a, b
+                return Target(a, b, w, lacking)
             patience = patience + 1 if residual > STALLED * least else 0
             least = min(least, residual)
             if patience > MOST_PATIENCE:
                 raise UnpolishedError("samples on the margin depend on each other too closely")
             further = Fixed(lacking.values[1:] - lacking.values[0], lacking.bits).rounded()
-            change, shift = basis.step(first, further, off, self.bits)
-            a, b = a + change * self.signs[members], b + shift
+            change, shift = basis.step(float(rounded[0]), further, off, self.bits)
+            a, b, imbalance = a + change * signs, b + shift, imbalance + sum(change.tolist())
+            moved, raised = self.effect(slices, change)
+            w, lacking = w.plus(moved), lacking.minus(raised).minus(Fixed(integers([shift]), self.bits))
         raise UnpolishedError("refinement takes too many rounds")
+
+    def effect(self, slices: Slices, change: Integers) -> tuple[Fixed, Fixed]:
+        """How w and the scores of the basis change with its signed multipliers.
+
+        A change of a few digits costs much less than to begin again with all digits of the multipliers.
+        """
+        moved = slices.combination(Fixed(change, self.bits))
+        return moved.times(self.near.C), slices.product(moved).times(self.near.C)  # C last: it may have many digits
+
+    def from_target(self, target: Target) -> tuple[Fixed, Fixed]:
+        """w, and by how much the margins of the basis fall short, at the current multipliers, close to the target."""
+        signs, w, lacking = self.signs[self.members], target.w, target.lacking
+        change = (self.a[self.members] - target.a) * signs
+        if any(change):
+            moved, raised = self.effect(self.of_basis(), change)
+            w, lacking = w.plus(moved), lacking.minus(raised)
+        return w, lacking.times_each(signs)
 
     def step_to(self, target: Integers) -> bool:
         """Go to the target, or as far as the bounds allow: then one sample leaves the basis."""
@@ -211,10 +246,7 @@ class Search:
 
         `off` is 1 − mᵢ, of which only what is beyond the tolerance counts.
         """
-        if not len(off):
-            return None
-        can_rise = np.array([value < top for value, top in zip(self.a, self.top, strict=True)], dtype=bool)
-        can_fall = np.array([value > 0 for value in self.a], dtype=bool)
+        can_rise, can_fall = (self.a < self.top).astype(bool), (self.a > 0).astype(bool)
         if not self.members and self.held_tilt:
             # No multiplier is between its bounds: first one has to make up for what is lacking.
             toward = -np.sign(self.held_tilt) * self.near.y
@@ -286,7 +318,7 @@ class Search:
 def shortfall(slices: Slices, signs: Integers, w: Fixed, b: Fixed) -> Fixed:
     """1 − mᵢ of these samples."""
     score = slices.product(w).plus(b)
-    return ONE.minus(Fixed(score.values * signs, score.bits))
+    return ONE.minus(score.times_each(signs))
 
 
 def with_bias_nearest_zero(near: Near, state: Polished) -> Polished:

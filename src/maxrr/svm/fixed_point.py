@@ -6,7 +6,9 @@ in any order, stay below 2⁵³: float64 arithmetic is exact there, so that BLAS
 of threads.
 """
 
+import functools
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -72,11 +74,12 @@ class Fixed:
         numerator, denominator = factor.as_integer_ratio()
         return Fixed(self.values * numerator, self.bits + denominator.bit_length() - 1)
 
+    def times_each(self, factors: Integers) -> "Fixed":
+        return Fixed(self.values * factors, self.bits)
+
     def reduced(self) -> "Fixed":
         """The same numbers with as few bits as they need."""
-        every = 0
-        for value in self.values:
-            every |= value
+        every = functools.reduce(operator.or_, self.values.tolist(), 0)
         spare = max((every & -every).bit_length() - 1, 0)
         return Fixed(self.values >> spare, self.bits - spare) if spare else self
 
@@ -90,7 +93,7 @@ class Fixed:
 
 def integers(values: Any) -> Integers:
     """An array of Python's integers."""
-    found = list(values)
+    found = values if isinstance(values, list) else list(values)
     array = np.empty(len(found), dtype=object)
     array[:] = found
     return array
@@ -123,30 +126,27 @@ class Slices:
         exponents = column_exponents(X)
         return cls(np.array(list(slices(X, exponents, width))), exponents, width)
 
+    def of_rows(self, places: list[int]) -> "Slices":
+        """The same for some of its rows, in this order."""
+        if places == list(range(self.stacked.shape[1])):
+            return self
+        return Slices(self.stacked[:, places], self.exponents, self.width)
+
     def product(self, vector: Fixed) -> Fixed:
         """X · vector."""
         vector = vector.reduced()
         lowest = int(self.exponents.min(initial=0))
         parts = digits(vector.values << integers((self.exponents - lowest).tolist()))
-        count, rows, columns = self.stacked.shape
-        sums = carried(self.stacked.reshape(count * rows, columns) @ parts.T)
-        return Fixed(self.added(sums.reshape(count, rows)), vector.bits + self.width * count - lowest)
+        total = carried(parts @ self.stacked.transpose(0, 2, 1), self.width)
+        return Fixed(total, vector.bits + self.width * len(self.stacked) - lowest)
 
     def combination(self, vector: Fixed) -> Fixed:
         """Σ vectorᵢ xᵢ over the rows xᵢ."""
         vector = vector.reduced()
         lowest = int(self.exponents.min(initial=0))
-        count, _, columns = self.stacked.shape
-        sums = carried((digits(vector.values) @ self.stacked).transpose(0, 2, 1).reshape(count * columns, -1))
-        total = self.added(sums.reshape(count, columns)) << integers((self.exponents - lowest).tolist())
-        return Fixed(total, vector.bits + self.width * count - lowest)
-
-    def added(self, parts: Integers) -> Integers:
-        """Σ parts[k] · 2^w(slices − 1 − k)."""
-        total: Integers = parts[0]
-        for part in parts[1:]:
-            total = (total << self.width) + part
-        return total
+        total = carried(digits(vector.values) @ self.stacked, self.width)
+        total = total << integers((self.exponents - lowest).tolist())
+        return Fixed(total, vector.bits + self.width * len(self.stacked) - lowest)
 
 
 def column_exponents(X: Floats) -> NDArray[np.int64]:
@@ -157,7 +157,9 @@ def column_exponents(X: Floats) -> NDArray[np.int64]:
 
 def slices(X: Floats, exponents: NDArray[np.int64], width: int) -> Iterator[Floats]:
     """Whole numbers of `width` bits that add up to X, the most significant first; at least one slice."""
-    rest = np.ldexp(X, width - exponents)
+    half = (width - exponents) // 2  # in two steps, as 2^(width − c) may be too large for a float64
+    rest = X * np.ldexp(1.0, half)
+    rest *= np.ldexp(1.0, width - exponents - half)
     while True:
         part = np.rint(rest)
         yield part
@@ -169,28 +171,36 @@ def slices(X: Floats, exponents: NDArray[np.int64], width: int) -> Iterator[Floa
 
 def digits(values: Integers) -> Floats:
     """Digits to the base 2^DIGIT, the least significant first, the last one with the sign: (digits × values)."""
-    longest = max((abs(value).bit_length() for value in values), default=0)
+    whole = values.tolist()
+    longest = max(max(whole), -min(whole)).bit_length() if whole else 0
     count = longest // DIGIT + 1
-    content = b"".join([int(value).to_bytes(2 * count, "little", signed=True) for value in values])
+    content = b"".join([value.to_bytes(2 * count, "little", signed=True) for value in whole])
     found = np.frombuffer(content, dtype="<u2").reshape(len(values), count).T.astype(np.float64)
     found[-1] = np.frombuffer(content, dtype="<i2").reshape(len(values), count)[:, -1]
     return found
 
 
-def carried(sums: Floats) -> Integers:
-    """Σ sums[i, l] · 2^(DIGIT·l) as integers, for whole numbers below 2^MANTISSA in size."""
-    rows, count = sums.shape
-    whole = sums.T.astype(np.int64)
-    content = np.empty((rows, 2 * count + 8), dtype=np.uint8)
-    low = content[:, : 2 * count].view("<u2")
-    carry = np.zeros(rows, dtype=np.int64)
-    for place in range(count):
-        carry += whole[place]
-        low[:, place] = carry & ((1 << DIGIT) - 1)
+def carried(sums: Floats, width: int) -> Integers:
+    """Σ sums[k, l, i] · 2^(DIGIT·l + width·(slices − 1 − k)) as integers, for whole numbers below 2^MANTISSA."""
+    slices, count, columns = sums.shape
+    whole, low = sums.astype(np.int64), (1 << DIGIT) - 1
+    # 1. All slices in common digits, which may still be of either sign and large: up to 2^(MANTISSA − 1) from each.
+    total = np.zeros((count + width * (slices - 1) // DIGIT + 1, columns), dtype=np.int64)
+    for number, part in enumerate(whole):
+        place, shift = divmod(width * (slices - 1 - number), DIGIT)
+        total[place : place + count] += (part & low) << shift
+        total[place + 1 : place + 1 + count] += (part >> DIGIT) << shift
+    # 2. From each digit to the next.
+    content = np.empty((columns, 2 * len(total) + 8), dtype=np.uint8)
+    final = content[:, :-8].view("<u2")
+    carry = np.zeros(columns, dtype=np.int64)
+    for place, digit in enumerate(total):
+        carry += digit
+        final[:, place] = carry & low
         carry >>= DIGIT
-    content[:, 2 * count :] = carry.astype("<i8").view(np.uint8).reshape(rows, 8)
-    size, flat = 2 * count + 8, content.tobytes()
-    return integers(int.from_bytes(flat[at : at + size], "little", signed=True) for at in range(0, rows * size, size))
+    content[:, -8:] = carry.astype("<i8").view(np.uint8).reshape(columns, 8)
+    size, flat = content.shape[1], content.tobytes()
+    return integers([int.from_bytes(flat[at : at + size], "little", signed=True) for at in range(0, len(flat), size)])
 
 
 def signed_sum(X: Floats, y: Floats) -> Fixed:

@@ -3,6 +3,7 @@
 Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -11,8 +12,10 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
+from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, is_numpy, marked, on_accelerator
 from maxrr.svm.bands import WIDTH, band_around, settle
+from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import TOUCHING, distances, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
@@ -20,9 +23,12 @@ from maxrr.svm.working_set import REACH, refine
 
 Class = TypeVar("Class")
 
-MOST_CHANGED = 4  # samples that leave or arrive: with more than this a path is longer than Newton's way
-GROUP_BYTES = 1 << 30  # meant for what heads that are solved together need,
-BYTES_PER_SAMPLE = 80  # and each of them needs so much
+MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
+MANY = 24  # times d + 1: so many samples are worked on first where many have changed
+NARROWEST = 1e-3  # their smoothing at least
+GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
+DEVICE_GROUP_BYTES = 1 << 30  # or so many where these are on a device, which works on many heads as fast as on one;
+BYTES_PER_SAMPLE = 80  # and each of them needs so many
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 
@@ -78,20 +84,42 @@ def heads_needed(codes: Ints, alive: Bools) -> list[int]:
     return list(with_a_head(classes_present(codes, alive)))
 
 
-def solve(samples: Samples) -> Solution:
-    """Every head from scratch."""
+def solve(samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None) -> Solution:
+    """Every head from scratch, or from where an interrupted fit has left it."""
     samples = samples.counting()
     needed = heads_needed(samples.codes, samples.alive)
-    heads = list[Head]()
+    ready: dict[int, Head] = {}
+    cold = 0
     with engine_for(samples, len(needed)) as engine:
         for classes in groups(samples, needed):
-            heads += from_scratch(samples, classes, engine)
-    return Solution(samples, tuple(heads), work_of(samples, cold_solves=len(needed)))
+            found = {} if checkpoint is None else from_checkpoint(samples, classes, checkpoint, engine)
+            missing = [positive for positive in classes if positive not in found]
+            for head in from_scratch(samples, missing, engine) if missing else []:
+                found[head.positive] = head
+                if checkpoint is not None:
+                    checkpoint.save(head)
+            ready.update(found)
+            cold += len(missing)
+            if progress is not None:
+                progress("heads", len(ready), len(needed))
+    return Solution(samples, tuple(ready[positive] for positive in needed), work_of(samples, cold_solves=cold))
+
+
+def from_checkpoint(
+    samples: Samples, classes: list[int], checkpoint: Checkpoint, engine: Engine
+) -> dict[int, Head]:  # fmt: skip
+    """Those of these heads that were solved before, proved again."""
+    kept = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
+    heads = with_screens(samples, [head for head in kept if head is not None])
+    found = settle(samples, [band_around(samples, head) for head in heads], engine)
+    return {head.positive: head for head in found if head is not None and head.certificate.solved}
 
 
 def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
     """Heads that are solved together: so many that they share a pass, and no more than memory is meant for."""
-    size = max(cores(), GROUP_BYTES // (BYTES_PER_SAMPLE * len(samples.codes)))
+    X = samples.X
+    meant = DEVICE_GROUP_BYTES if on_accelerator(X) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
+    size = max(cores(), meant // (BYTES_PER_SAMPLE * len(X)))
     return [classes[first : first + size] for first in range(0, len(classes), size)]
 
 
@@ -159,8 +187,10 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
             (near if few else far).append((head, change))
     engine: Engine = Threads() if samples.X.shape[1] >= WIDE and cores() > 1 else InProcess()
-    near = with_screens(samples, near)
-    bands = [band_around(samples, head, change, change.arriving) for head, change in near]
+    screened = with_screens(samples, [head for head, _ in near])
+    bands = [
+        band_around(samples, head, change, change.arriving) for head, (_, change) in zip(screened, near, strict=True)
+    ]
     for (head, change), found in zip(near, settle(samples, bands, engine), strict=True):
         if found is not None and found.certificate.solved:
             ready[head.positive] = found
@@ -238,16 +268,16 @@ def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
     ]
 
 
-def with_screens(samples: Samples, changes: list[tuple[Head, Change]]) -> list[tuple[Head, Change]]:
+def with_screens(samples: Samples, heads: list[Head]) -> list[Head]:
     """The same heads, each with a screen: those that were read from a file have none."""
-    without = [head for head, _ in changes if head.screen is None]
+    without = [head for head in heads if head.screen is None]
     if not without:
-        return changes
+        return heads
     margins = dict(zip((head.positive for head in without), margins_at(samples, without), strict=True))
     return [
-        (replace(head, screen=head.screen or screen_of(samples, head.w, head.b, margins[head.positive])), change)
-        for head, change in changes
-    ]
+        replace(head, screen=head.screen or screen_of(samples, head.w, head.b, margins[head.positive]))
+        for head in heads
+    ]  # fmt: skip
 
 
 def resume(samples: Samples, changes: list[tuple[Head, Change]]) -> list[Trial]:
@@ -264,7 +294,16 @@ def resume_head(samples: Samples, head: Head, change: Change, margins: Floats) -
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0
+    width = first_width(margins, len(head.w))
     return Trial(
-        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=WIDTH,
-        reach=REACH * WIDTH, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
+        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=width,
+        reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
     )  # fmt: skip
+
+
+def first_width(margins: Floats, features: int) -> float:
+    """A smoothing to begin with, so wide that enough samples are worked on, and no wider than it has to be."""
+    count = MANY * (features + 1)
+    if len(margins) <= count:
+        return WIDTH
+    return float(np.clip(np.partition(np.abs(margins - 1.0), count)[count] / REACH, NARROWEST, WIDTH))

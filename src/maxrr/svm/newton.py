@@ -21,7 +21,7 @@ from maxrr.svm.arrays import AnyArray, combined, is_numpy, namespace, solve_posi
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms
-MOST_BAND_ROWS = 16_384  # a part of a larger band gives its curvature well enough
+MOST_BAND_ROWS, MOST_BAND_NUMBERS = 16_384, 1 << 22  # a part of a larger band gives its curvature well enough
 RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
 ROUGH_RIDGE = 1e-7  # the same for products in float32, of the mean of the diagonal
 WIDE = 256  # features from which on these are worth while: for a direction that an exact line search follows they do
@@ -118,7 +118,7 @@ def direction(
             return xp.zeros_like(gradient_w), -math.copysign(1.0, gradient_b)
         return -gradient_w, 0.0
     chosen = xp.nonzero(in_band)[0]
-    stride = -(-n_band // MOST_BAND_ROWS)
+    stride = -(-n_band // min(MOST_BAND_ROWS, MOST_BAND_NUMBERS // X.shape[1] + 1))
     centred = wide(xp.take(X, chosen[::stride], axis=0))
     if share is None:
         mean, size = xp.mean(centred, axis=0), float(n_band)

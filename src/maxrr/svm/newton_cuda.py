@@ -89,7 +89,7 @@ class Rows:
         first = torch.arange(runs, device=rows.device).repeat_interleave(len(weights) // runs) * (len(rows) // runs)
         share = max(1, LARGEST_PRODUCT // (most * dimension))
         found = []
-        for part in torch.arange(len(weights), device=rows.device).split(share):
+        for part in (slice(start, start + share) for start in range(0, len(weights), share)):
             chosen = torch.where(weights[part] > 0.0, self.lots, -1.0).topk(most, sorted=False).indices
             factor = weights[part].gather(1, chosen) * (counts[part] / most).clamp(min=1.0)
             near = rows[chosen + first[part, None]]

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores, single_threaded_blas
+from maxrr.progress import Progress
 from maxrr.svm import heads
 from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
 from maxrr.svm.heads import WIDE, Solution, Work, classes_present
@@ -46,12 +47,12 @@ def vote(scores: Floats, classes: int) -> Ints:
     return np.asarray(votes.argmax(axis=0))
 
 
-def solve(samples: Samples) -> Solution:
+def solve(samples: Samples, progress: Progress | None = None) -> Solution:
     """Every head from scratch."""
-    return move(samples, Solution(samples, (), Work()), np.empty(0, dtype=np.int64))
+    return move(samples, Solution(samples, (), Work()), np.empty(0, dtype=np.int64), progress)
 
 
-def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
+def move(samples: Samples, solution: Solution, changed: Ints, progress: Progress | None = None) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
     needed = pairs(classes_present(samples.codes, samples.alive))
     ready = {(head.against, head.positive): head for head in solution.heads}
@@ -80,6 +81,8 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
         for pair, (head, cost) in zip(old + new, chain(moved, solved), strict=True):
             ready[pair] = numbered_among_all(head, pair[0], places_of(pair), changed[~samples.held[changed]])
             costs.append(cost)
+            if progress is not None:
+                progress("heads", len(costs), len(old) + len(new))
     return Solution(samples.counting(), tuple(ready[pair] for pair in needed), total(costs))
 
 

@@ -6,21 +6,24 @@ the solution of a problem in which they weigh as much as before. So let all thes
 t from 0 to 1: the margins asked for become 1, samples that leave weigh less and less, samples that arrive more and
 more. The solution follows continuously. As long as no sample changes sides, those on the margin have to keep the
 margin asked for, which is a linear system (`margin_system.py`): weights, bias and multipliers move along a straight
-line. It ends where a multiplier meets a bound, or a margin the one asked for. Then that sample changes sides, the
-system is updated for it, and the next line begins. At t = 1 the problem is solved.
+line. It ends where a multiplier meets a bound, or a margin the one asked for (`race.py`). Then that sample changes
+sides, the system is updated for it, and the next line begins. At t = 1 the problem is solved.
 
 Nothing here has to be believed: what comes out is a guess for `exact_multipliers.py`. Where samples are tied or too
 many change sides, it gives up.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxrr.svm.arrays import Bools, Floats
+from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.margin_system import MarginSystem
+from maxrr.svm.race import Race
 
-OUTSIDE, MARGIN, INSIDE = 0, 1, 2
+OUTSIDE, MARGIN, INSIDE = 1.0, 0.0, -1.0  # on which side of the margin
 DRIFTED, FINE = 1e-7, 1e-11  # margins that are off by more than this, on the way and at its end
 AT_BOUND = 1e-9  # of its upper bound: a multiplier nearer than this to a bound is at it
 PAUSE = 1e-12  # a line shorter than this leads nowhere,
@@ -28,10 +31,10 @@ MOST_PAUSES = 20  # and so many in a row mean that samples are tied
 ROUNDING = 1e-13  # of a margin near 1
 CLEAR = 0.1  # of how far a sample is out of place, at most: so much clear of the margin it is
 GOLDEN = 0.6180339887498949
-WATCHED = 2  # times d + 1: so many samples are watched for meeting the margin,
-LOOK = 16  # and after so many events it is looked which ones these should be
+WATCHED = 96  # samples at least, or (d + 1)/2, are watched for meeting the margin,
+LOOK = 32  # and after so many events it is looked which ones these should be
+ANEW = 192  # updates after which the system is factored anew
 MOST_LEGS = 8  # from 0 to 1: once more, if samples that were not watched have crossed
-ANEW = 256  # updates after which it is computed anew
 
 
 @dataclass(frozen=True)
@@ -45,39 +48,36 @@ class Followed:
     multipliers: Floats
 
 
-@dataclass(frozen=True)
-class Line:
-    """How everything changes per unit of time."""
-
-    w: Floats
-    b: float
-    multipliers: Floats  # signed, by slot
-    margins: Floats  # of the samples that are watched
-
-
 class Path:
     """One head on its way: samples (m × d), their multipliers, and the upper bounds of these at both ends.
 
     Samples that are not given are taken to stay where they are; `off` is Σ αᵢyᵢ over all, those included.
+
+    What can end a line takes part in a race. Its distances are, by slot, how far the multipliers of the samples on the
+    margin are above zero, then how far they are below their upper bounds, and then how far the samples that are watched
+    are from the margin asked for. `alpha` has the multipliers of samples on the margin only when they were settled.
     """
 
     def __init__(
         self, X: Floats, y: Floats, w: Floats, b: float, alpha: Floats, first: Floats, last: Floats, off: float
     ) -> None:  # fmt: skip
-        self.X, self.y, self.w, self.b, self.alpha = X, y, w, b, alpha.copy()
+        self.X, self.y, self.w, self.b, self.alpha = X, y, w.copy(), b, alpha.copy()
         slack = AT_BOUND * first
         between = (alpha > slack) & (alpha < first - slack)
         self.margins = y * (X @ w + b)
         inside = np.where(first > 0.0, alpha >= first - slack, self.margins < 1.0)
         self.side = np.where(between, MARGIN, np.where(inside, INSIDE, OUTSIDE))
-        self.on_margin = MarginSystem(X, float(np.mean(np.sum(X * X, axis=1))) or 1.0)
+        self.on_margin, self.slots = MarginSystem(X, float(np.vdot(X, X)) / max(len(X), 1) or 1.0), X.shape[1] + 1
+        self.signs, self.rises = np.zeros((2, self.slots))  # yᵢ and `rise` of the samples in slots
+        self.direction = np.ones(X.shape[1] + 2)  # how w, b and time change per unit of time
         self.parts = np.modf(np.arange(1.0, len(y) + 1.0) * GOLDEN)[0]  # from 0 to 1, all different
         self.set_out(first, last, off)
 
     def set_out(self, first: Floats, last: Floats, off: float) -> None:
         """A leg from 0 to 1, on which all that makes this point a solution fades."""
         self.time, self.first, self.last, self.rise, self.off = 0.0, first, last, last - first, off
-        self.left = -1  # which sample has just left the margin, and does not come back at once
+        self.moving = np.flatnonzero(self.rise)
+        self.left = -1  # the distance of the sample that has just left the margin, and does not come back at once
         self.lift = 1.0 - self.asked_here()
         self.lift[np.abs(self.lift) <= ROUNDING] = 0.0
 
@@ -86,14 +86,17 @@ class Path:
 
         Samples out of place are so by various parts, so that they do not all come to the margin at once.
         """
-        inside = self.side == INSIDE
-        out_of_place = np.maximum(np.where(inside, self.margins - 1.0, 1.0 - self.margins), 0.0)
-        clear = out_of_place * (1.0 + CLEAR * self.parts)
-        return np.where(self.side == MARGIN, self.margins, np.where(inside, 1.0 + clear, 1.0 - clear))
+        clear = np.maximum(self.side * (1.0 - self.margins), 0.0) * (1.0 + CLEAR * self.parts)
+        return np.where(self.side == MARGIN, self.margins, 1.0 - self.side * clear)
 
-    def asked(self) -> Floats:
-        """The margins that are asked for now."""
-        return 1.0 - (1.0 - self.time) * self.lift
+    def distances(self) -> Floats:
+        """How far samples are from the margin that is asked for now, below zero on the wrong side of it."""
+        found: Floats = self.side * (self.margins - 1.0 + (1.0 - self.time) * self.lift)
+        return found
+
+    def cap(self, place: int) -> float:
+        """The upper bound of a multiplier now."""
+        return float(self.first[place] + self.time * self.rise[place])
 
     def follow(self, most_events: int) -> Followed | None:
         """The solution at the end, or None if that takes more events, samples are tied or numbers too far apart."""
@@ -105,38 +108,47 @@ class Path:
         legs, pauses = 1, 0
         possible = self.begin()
         for events in range(1, most_events + 1):
-            line = self.line() if possible else None
-            if line is None or not (np.isfinite(line.w).all() and np.isfinite(line.multipliers).all()):
+            if not (possible and self.aim()):
                 return None
-            length, place, side = self.next_event(line)
-            self.advance(line, length)
-            if place >= 0:
+            length, number = self.race.first()
+            self.advance(min(length, 1.0 - self.time))
+            if self.time < 1.0:
                 pauses = pauses + 1 if length <= PAUSE else 0
-                possible = pauses <= MOST_PAUSES and self.change(place, side)
+                possible = pauses <= MOST_PAUSES and self.change(number)
                 if possible and events % LOOK == 0:
+                    self.settle()
                     possible = (self.on_margin.updates < ANEW and self.look()) or self.begin()
-            elif not (self.look(FINE) or self.begin(FINE)):
-                return None
-            elif self.solved():
-                return self.end()
-            else:  # samples that were not watched have crossed, or rounding was too much: the same again, from here
+            else:
+                self.settle()
+                if not (self.look(FINE) or self.begin(FINE)):
+                    return None
+                if self.solved():
+                    return self.end()
+                # Samples that were not watched have crossed, or rounding was too much: the same again, from here.
                 legs += 1
                 possible = legs <= MOST_LEGS and self.set_out_again()
         return None
 
     def begin(self, tolerance: float = DRIFTED) -> bool:
-        """Compute the inverse anew, and look at all samples; whether it exists."""
+        """Factor the system anew, and look at all samples; whether it has a solution."""
         return self.on_margin.begin(np.flatnonzero(self.side == MARGIN)) and self.look(tolerance)
 
+    def settle(self) -> None:
+        """Note the multipliers of the samples on the margin."""
+        filled = self.on_margin.filled
+        self.alpha[self.on_margin.places[filled]] = self.race.distance[: self.slots][filled]
+
     def look(self, tolerance: float = DRIFTED) -> bool:
-        """Margins of all samples, without what rounding has done to them, and which samples to watch."""
+        """Margins of all samples, without what rounding has done to them, and the race from here."""
         filled = self.on_margin.filled
         members = self.on_margin.places[filled]
-        for _ in range(3):
-            self.margins = self.y * (self.X @ self.w + self.b)
-            off = np.zeros(len(filled))
-            off[filled] = (self.y * (self.asked() - self.margins))[members]
-            if np.max(np.abs(off)) <= tolerance:
+        for attempt in range(3):
+            if self.time > 0.0 or attempt:  # where a leg begins they are known
+                self.margins = self.y * (self.X @ self.w + self.b)
+            off = np.zeros(self.slots)
+            asked = 1.0 - (1.0 - self.time) * self.lift[members]
+            off[filled] = self.y[members] * (asked - self.margins[members])
+            if np.abs(off).max() <= tolerance:
                 break
             self.on_margin.ask(off)
             signed, shift = self.on_margin.solve(0.0)
@@ -145,15 +157,41 @@ class Path:
         else:
             return False
         if self.time < 1.0:  # samples that crossed are asked for what they have
-            crossed = self.crossed(DRIFTED)
+            crossed = self.distances() < -DRIFTED
             self.lift[crossed] = (1.0 - self.asked_here()[crossed]) / (1.0 - self.time)
-        distance = np.where(self.side == MARGIN, np.inf, np.abs(self.asked() - self.margins))
-        count = min(WATCHED * (self.X.shape[1] + 1), len(distance) - 1)
-        nearest = np.argpartition(distance, count)[:count]
-        self.watched = np.union1d(nearest, np.flatnonzero(self.rise != 0.0))
-        self.X_watched = self.X[self.watched].astype(np.float32)  # enough for which comes next
+        self.line_up(filled, members)
         self.ask()
         return True
+
+    def line_up(self, filled: Bools, members: Ints) -> None:
+        """A new race: of the samples on the margin, and of those nearest to it or on the move, which are watched."""
+        distances = self.distances()
+        nearness = np.where(self.side == MARGIN, np.inf, np.abs(distances))
+        nearness[self.moving] = -1.0
+        count = min(max(self.slots // 2, WATCHED) + len(self.moving), len(nearness) - 1)
+        watched = np.argpartition(nearness, count)[:count]
+        # Each event until the next look may add one that has left the margin.
+        self.watched, self.numbers = np.concatenate([watched, np.full(LOOK, -1)]), np.full(len(nearness), -1)
+        self.numbers[watched], self.next_number = np.arange(count), count
+        self.rows = np.zeros((count + LOOK, len(self.direction)), dtype=np.float32)
+        self.rows[:count] = self.approach(watched)
+        self.signs[:], self.rises[:] = 0.0, 0.0
+        self.signs[filled], self.rises[filled] = self.y[members], self.rise[members]
+        room = np.full((2, self.slots), np.inf)
+        room[0, filled] = self.alpha[members]
+        room[1, filled] = self.first[members] + self.time * self.rise[members] - self.alpha[members]
+        self.race = Race(np.concatenate([*room, distances[watched], np.full(LOOK, np.inf)]))
+
+    def approach(self, places: Ints) -> NDArray[np.float32]:
+        """Rows whose products with the direction tell how fast distances of these samples change.
+
+        For which sample comes next, 24 bits are enough.
+        """
+        rows, side = np.empty((len(places), len(self.direction)), dtype=np.float32), self.side[places]
+        signed = side * self.y[places]
+        np.multiply(self.X[places], signed[:, None], out=rows[:, :-2])
+        rows[:, -2], rows[:, -1] = signed, -side * self.lift[places]
+        return rows
 
     def out_of_bounds(self) -> Bools:
         """Samples on the margin whose multipliers rounding has taken out of their bounds, at the end."""
@@ -163,7 +201,7 @@ class Path:
 
     def solved(self) -> bool:
         """Whether this is the solution, at the end."""
-        return not (self.out_of_bounds().any() or self.crossed(FINE).any())
+        return not (self.out_of_bounds().any() or (self.distances() < -FINE).any())
 
     def set_out_again(self) -> bool:
         """Another leg, from where this one ended, with multipliers put back to their bounds."""
@@ -177,107 +215,106 @@ class Path:
 
     def ask(self) -> None:
         """What the lines from here have to do: follow the samples inside whose bounds change."""
-        moving = np.flatnonzero((self.side == INSIDE) & (self.rise != 0.0))
+        moving = self.moving[self.side[self.moving] == INSIDE]
         signed = self.rise[moving] * self.y[moving]
-        self.pull, self.tilt = signed @ self.X[moving], float(np.sum(signed)) + self.off
-        members = self.on_margin.places
-        raised = np.where(members >= 0, (self.lift * self.y)[members], 0.0)
-        self.on_margin.ask(raised - self.on_margin.X @ self.pull)
+        self.pull, self.tilt = signed @ self.X[moving], float(signed.sum()) + self.off
+        self.on_margin.ask(self.lift[self.on_margin.places] * self.signs - self.on_margin.X @ self.pull)
 
-    def crossed(self, tolerance: float) -> Bools:
-        """Samples on the other side than they are taken to be."""
-        beyond = np.where(self.side == INSIDE, self.margins - self.asked(), self.asked() - self.margins)
-        found: Bools = (beyond > tolerance) & (self.side != MARGIN)
-        return found
+    def aim(self) -> bool:
+        """The direction from here, and how fast distances change; whether these are numbers."""
+        change, shift = self.on_margin.solve(self.tilt)
+        w, speed, slots = self.direction[:-2], self.race.speed, self.slots
+        np.dot(change, self.on_margin.X, out=w)
+        w += self.pull
+        self.direction[-2] = shift
+        if not math.isfinite(shift):
+            return False
+        if self.on_margin.full and not self.lift.any():  # d + 1 margins that stay determine w and b
+            self.direction[:-1] = 0.0
+        np.multiply(change, self.signs, out=speed[:slots])
+        np.subtract(self.rises, speed[:slots], out=speed[slots : 2 * slots])
+        speed[2 * slots :] = self.rows @ self.direction.astype(np.float32)
+        if self.left >= 0:
+            speed[self.left] = max(speed[self.left], 0.0)
+        return True
 
-    def line(self) -> Line:
-        """The direction from here."""
-        change, b = self.on_margin.solve(self.tilt)
-        w = self.pull + change @ self.on_margin.X
-        if self.on_margin.filled.all() and not self.lift.any():  # d + 1 margins that stay determine w and b
-            w, b = np.zeros_like(w), 0.0
-        margins = self.y[self.watched] * (self.X_watched @ w.astype(np.float32) + np.float32(b))
-        return Line(w, b, change, margins.astype(np.float64))
-
-    def next_event(self, line: Line) -> tuple[float, int, int]:
-        """How long the line is, which sample ends it and where that goes; −1 if none does before the end."""
-        filled, watched = self.on_margin.filled, self.watched
-        members = self.on_margin.places[filled]
-        rise, change = self.rise[members], line.multipliers[filled] * self.y[members]
-        alpha, caps = self.alpha[members], self.first[members] + self.time * rise
-        room = 1.0 - (1.0 - self.time) * self.lift[watched] - self.margins[watched]
-        speed = line.margins - self.lift[watched]
-        nearing = np.where(self.side[watched] == INSIDE, speed > 0.0, speed < 0.0) & (self.side[watched] != MARGIN)
-        nearing &= watched != self.left
-        ends = [(1.0 - self.time, -1, OUTSIDE)]
-        for ending, way, pace, places, side in (
-            (change < 0.0, alpha, -change, members, OUTSIDE),
-            (change > rise, caps - alpha, change - rise, members, INSIDE),
-            (nearing, room, speed, watched, MARGIN),
-        ):
-            candidates = np.flatnonzero(ending)
-            if len(candidates):
-                lengths = way[candidates] / pace[candidates]
-                number = int(np.argmin(lengths))
-                ends.append((max(float(lengths[number]), 0.0), int(places[candidates[number]]), side))
-        return min(ends)
-
-    def advance(self, line: Line, length: float) -> None:
+    def advance(self, length: float) -> None:
         """Go along the line."""
-        filled = self.on_margin.filled
-        members = self.on_margin.places[filled]
-        self.w, self.b, self.time = self.w + length * line.w, self.b + length * line.b, self.time + length
-        self.margins[self.watched] += length * line.margins
-        self.alpha[members] += length * line.multipliers[filled] * self.y[members]
+        self.w += length * self.direction[:-2]
+        self.b += length * float(self.direction[-2])
+        self.time += length
+        self.race.advance(length)
 
-    def change(self, place: int, side: int) -> bool:
-        """Let a sample change sides; whether the system still has a solution."""
-        caps = self.first + self.time * self.rise
-        before, self.side[place] = int(self.side[place]), side
-        self.alpha[place] = caps[place] if INSIDE in (before, side) else 0.0
-        possible, self.left = True, place if side != MARGIN else -1
-        if side != MARGIN:
-            self.on_margin.drop(place)
-            possible = bool(self.on_margin.filled.any())
-        elif not self.take(place):
-            possible = self.exchange(place, before, caps)
-        if self.rise[place] != 0.0 or (self.left >= 0 and self.rise[self.left] != 0.0):
+    def change(self, number: int) -> bool:
+        """Let the sample whose distance has vanished change sides; whether the system still has a solution."""
+        if number >= 2 * self.slots:
+            return self.join(int(self.watched[number - 2 * self.slots]))
+        self.leave(number % self.slots, OUTSIDE if number < self.slots else INSIDE)
+        return self.on_margin.count > 0
+
+    def leave(self, slot: int, side: float) -> None:
+        """Let a sample leave the margin."""
+        place = int(self.on_margin.places[slot])
+        self.on_margin.drop(slot)
+        self.signs[slot] = self.rises[slot] = 0.0
+        self.race.distance[slot] = self.race.distance[self.slots + slot] = np.inf
+        self.put(place, side)
+
+    def put(self, place: int, side: float) -> None:
+        """Put a sample to this side of the margin, which it is just leaving, and its multiplier to that bound."""
+        self.side[place], self.alpha[place] = side, self.cap(place) if side == INSIDE else 0.0
+        if self.numbers[place] < 0:
+            self.numbers[place], self.watched[self.next_number] = self.next_number, place
+            self.next_number += 1
+        number = int(self.numbers[place])
+        self.left = 2 * self.slots + number
+        self.rows[number], self.race.distance[self.left] = self.approach(np.array([place]))[0], 0.0
+        if self.rise[place] != 0.0:
             self.ask()
-        return possible
+
+    def join(self, place: int) -> bool:
+        """Let a sample that was watched come to the margin; whether the system still has a solution."""
+        before, self.side[place], self.left = float(self.side[place]), MARGIN, -1
+        self.alpha[place] = self.cap(place) if before == INSIDE else 0.0
+        self.rows[self.numbers[place]] = 0.0
+        return self.take(place) or self.exchange(place, before)
 
     def take(self, place: int) -> bool:
         """Let a sample join those on the margin, unless it depends on them."""
         toward, beyond = self.on_margin.toward(place)
         if beyond > 0.0:
             score = float(self.lift[place] * self.y[place] - self.X[place] @ self.pull)
-            self.on_margin.take(place, toward, beyond, score)
+            slot = self.on_margin.take(place, toward, beyond, score)
+            self.signs[slot], self.rises[slot] = self.y[place], self.rise[place]
+            self.race.distance[slot] = self.alpha[place]
+            self.race.distance[self.slots + slot] = self.cap(place) - self.alpha[place]
+            if self.rise[place] != 0.0:
+                self.ask()
         return beyond > 0.0
 
-    def exchange(self, place: int, before: int, caps: Floats) -> bool:
+    def exchange(self, place: int, before: float) -> bool:
         """Let a sample that depends on those on the margin take over from them, until one of them meets a bound.
 
         The weights stay as they are meanwhile. If its own multiplier gets to its other bound first, it goes there.
         """
-        filled = self.on_margin.filled
-        members = self.on_margin.places[filled]
-        rise = 1.0 if before == OUTSIDE else -1.0
-        slopes = -rise * self.y[place] * self.y[members] * self.on_margin.toward(place)[0][filled]
-        alpha = self.alpha[members]
-        rooms = np.where(slopes < 0.0, alpha / -slopes, (caps[members] - alpha) / slopes)
-        rooms = np.where(np.abs(slopes) > AT_BOUND, np.maximum(rooms, 0.0), np.inf)
-        number = int(np.argmin(rooms))
-        room = min(float(rooms[number]), float(caps[place]))
-        self.alpha[members] += room * slopes
-        self.alpha[place] += rise * room
-        if room < rooms[number]:
-            self.left, self.side[place] = place, INSIDE if before == OUTSIDE else OUTSIDE
+        alpha, room = self.race.distance[: 2 * self.slots].reshape(2, self.slots)  # of it, and up to the upper bound
+        slopes = -before * self.y[place] * self.signs * self.on_margin.toward(place)[0]
+        lengths = np.where(slopes < 0.0, alpha, room) / np.abs(slopes)
+        lengths = np.where(np.abs(slopes) > AT_BOUND, np.maximum(lengths, 0.0), np.inf)
+        slot = int(lengths.argmin())
+        length, cap = float(lengths[slot]), self.cap(place)
+        if cap < length:
+            self.shift(cap * slopes)
+            self.put(place, -before)
             return True
-        other = int(members[number])
-        self.side[other] = INSIDE if slopes[number] > 0.0 else OUTSIDE
-        self.alpha[other] = caps[other] if slopes[number] > 0.0 else 0.0
-        self.left = other
-        self.on_margin.drop(other)
+        self.shift(length * slopes)
+        self.alpha[place] += before * length
+        self.leave(slot, INSIDE if slopes[slot] > 0.0 else OUTSIDE)
         return self.take(place)
+
+    def shift(self, change: Floats) -> None:
+        """Change the multipliers of the samples on the margin."""
+        self.race.distance[: 2 * self.slots] += np.concatenate([change, -change])
 
     def end(self) -> Followed:
         """What was found, with samples that weigh nothing left out."""

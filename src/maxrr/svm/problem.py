@@ -12,6 +12,8 @@ from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.screening import Screen
 
+PART_BYTES = 1 << 23  # of samples in float64 that are fetched at a time where there may be many
+
 
 @dataclass
 class Counter:
@@ -106,12 +108,28 @@ class Samples:
     def on_device(self, positions: Ints) -> AnyArray:
         """Some samples' features, where and as X is."""
         self.counter.rows += len(positions)
-        return rows(self.X, positions if self.chosen is None else self.chosen[positions])
+        return rows(self.X, self.row_numbers(positions))
+
+    def row_numbers(self, positions: Ints) -> Ints:
+        """Where some samples are in X."""
+        return positions if self.chosen is None else self.chosen[positions]
 
     def rows(self, positions: Ints) -> Floats:
         """Some samples' features in main memory, in float64."""
         found: Floats = wide(to_numpy(self.on_device(positions)))
         return found
+
+    def combined(self, positions: Ints, multipliers: Floats) -> Floats:
+        """Σ multiplierᵢxᵢ over some samples, a part of them at a time."""
+        total = np.zeros(self.X.shape[1])
+        for part in self.parts(positions):
+            total += multipliers[part] @ self.rows(positions[part])
+        return total
+
+    def parts(self, positions: Ints) -> list[slice]:
+        """Stretches of these samples that take little memory in float64."""
+        step = max(1, PART_BYTES // (8 * self.X.shape[1]))
+        return [slice(first, first + step) for first in range(0, len(positions), step)]
 
     def only(self, places: Ints, base: InsideSum | None = None, base_exponent: int = NO_EXPONENT) -> "Samples":
         """Some of the samples, in main memory and in float64."""
@@ -225,7 +243,7 @@ class Trial:
         changed = np.flatnonzero(held != self.held)
         if len(changed):
             signed = (held - self.held)[changed] * self.y[changed]
-            self.pull = self.pull + signed @ samples.rows(changed)
+            self.pull = self.pull + samples.combined(changed, signed)
             self.tilt += float(np.sum(signed))
         self.held = held
 

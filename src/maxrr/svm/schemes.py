@@ -4,8 +4,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from maxrr.progress import Progress
 from maxrr.svm import heads, pairs
 from maxrr.svm.arrays import Floats, Ints
+from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import Solution
 from maxrr.svm.problem import Samples
 
@@ -13,9 +15,13 @@ Scheme = Literal["one-vs-rest", "one-vs-one"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
-def solve(scheme: Scheme, samples: Samples) -> Solution:
-    """Every head from scratch."""
-    return heads.solve(samples) if scheme == "one-vs-rest" else pairs.solve(samples)
+def solve(
+    scheme: Scheme, samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None
+) -> Solution:  # fmt: skip
+    """Every head from scratch; one-vs-rest, those of a checkpoint from there."""
+    if scheme == "one-vs-rest":
+        return heads.solve(samples, checkpoint, progress)
+    return pairs.solve(samples, progress)
 
 
 def move(scheme: Scheme, samples: Samples, solution: Solution, changed: Ints) -> Solution:

@@ -77,7 +77,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
     """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
     run, heads = prepare(samples, features, classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
-    v = find_direction(run, samples)
+    v = find_direction(run, samples, classes)
     caps = samples.penalties.C * run.bounds
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
@@ -131,9 +131,9 @@ def centre_and_length(X: Tensor) -> tuple[Tensor, Tensor]:
     return origin, torch.where(length > 0.0, length, 1.0)[None]
 
 
-def find_direction(run: RunSamples, samples: Samples) -> Tensor:
+def find_direction(run: RunSamples, samples: Samples, classes: list[int]) -> Tensor:
     """Weights from a thinned sample: (runs, heads, D)."""
-    chosen, weight = thin(samples)
+    chosen, weight = thin(samples, classes)
     places = torch.as_tensor(chosen, device=run.X.device)
     cap = torch.as_tensor(samples.penalties.C * (samples.bounds[chosen] * weight), device=run.X.device)
     runs, heads = len(run.X), len(run.y)
@@ -146,16 +146,17 @@ def find_direction(run: RunSamples, samples: Samples) -> Tensor:
     return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(runs, heads, -1)
 
 
-def thin(samples: Samples) -> tuple[Ints, Floats]:
-    """About `ENOUGH` samples, and how many each stands for. Small classes keep more of their members."""
-    chosen, weight = [], []
+def thin(samples: Samples, classes: list[int]) -> tuple[Ints, Floats]:
+    """About `ENOUGH` samples, and how many each stands for. Classes with a head keep more of their members."""
     alive = np.flatnonzero(samples.alive)
     codes = samples.codes[alive]
-    for code in np.unique(codes):
-        members = alive[codes == code]
-        kept = members[:: max(1, len(members) // max(ENOUGH * len(members) // len(alive), ENOUGH // 20))]
-        chosen.append(kept)
-        weight.append(np.full(len(kept), len(members) / len(kept)))
+    others = ~np.isin(codes, classes)
+    chosen, weight = [], []
+    for members in (*(alive[codes == code] for code in classes), alive[others]):
+        if len(members):
+            kept = members[:: max(1, len(members) // max(ENOUGH * len(members) // len(alive), ENOUGH // 20))]
+            chosen.append(kept)
+            weight.append(np.full(len(kept), len(members) / len(kept)))
     return np.concatenate(chosen), np.concatenate(weight)
 
 

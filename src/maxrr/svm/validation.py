@@ -26,6 +26,10 @@ from maxrr.svm.arrays import (
 )  # fmt: skip
 from maxrr.svm.limits import LARGEST_PENALTY, LONGEST, NO_EXPONENT, SMALLEST, SMALLEST_PENALTY
 
+DENSE = (
+    "pass a dense array, {}. If that does not fit into memory, reduce the columns first by something that has not seen "
+    "the samples, such as sklearn.random_projection.SparseRandomProjection with a fixed random_state"
+)
 FLOATS = (np.float16, np.float32, np.float64)
 LARGE = 1 << 29  # bytes that samples take in float64; more of them are read in blocks, and a narrower type is kept
 
@@ -76,14 +80,14 @@ def sample_weights(given: ArrayLike | None, count: int) -> Floats:
 def features(X: AnyArray, estimator: object) -> AnyArray:
     """X as a finite float64 matrix of the kind it came in; large ones, and those on a device, keep a narrower type."""
     if issparse(X):
-        raise ValueError("sparse matrices are not supported: pass a dense array, X.toarray()")
+        raise ValueError(f"sparse matrices are not supported: {DENSE.format('X.toarray()')}")
     if is_large(X):
         return check_large(X)
     if not is_torch(X):
         return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
     xp = namespace(X)
     if str(X.layout) != "torch.strided":
-        raise ValueError("sparse tensors are not supported: pass a dense one, X.to_dense()")
+        raise ValueError(f"sparse tensors are not supported: {DENSE.format('X.to_dense()')}")
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError("Complex data not supported")
     if X.ndim != 2 or 0 in X.shape:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be on the margin without ties
-SMALL = 16 * SMALLEST  # up to this many, one is worked on until nothing is left to do
+SMALL = 4 * SMALLEST  # up to this many, one is worked on until nothing is left to do
 REACH = 10.0  # a working set holds the margins within this many widths of 1
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
 NARROWING = 5.0  # how much narrower the smoothing gets

@@ -1,0 +1,55 @@
+"""What a fit takes in memory: features as they are given, in memory or in a file, and many classes."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from tests.svm.memory_run import measure
+
+from maxrr.svm import LinearSVM
+
+ROWS, COLUMNS = 200_000, 384
+WORKING = 8 * 4000 * COLUMNS * 8 + 200 * ROWS
+"""Bytes beside the features: eight times 4,000 samples in float64, and 200 bytes for every sample; 138 MB here."""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_narrow_features_are_copied_once_and_not_widened(dtype):
+    """Half of the features more than the copy that is kept; float64 of all would be two or four times the features."""
+    found = measure("--rows", ROWS, "--columns", COLUMNS, "--dtype", dtype)
+    assert found["fit"] <= 1.5 * found["features"] + WORKING
+    assert found["forget"] <= 0.5 * found["features"] + WORKING
+
+
+def test_a_file_is_never_loaded_whole(tmp_path):
+    """Worked on where it is: the process has less than half of it in memory of its own, in a fit and in a request."""
+    found = measure("--rows", ROWS, "--columns", COLUMNS, "--file", tmp_path / "X.npy", "--in-place")
+    assert found["fit"] <= 0.5 * found["features"] + WORKING
+    assert found["forget"] <= 0.25 * found["features"]
+
+
+CLASSES, D = 200, 16
+
+
+def taken(n: int) -> tuple[int, int]:
+    """Bytes at the peak of a fit, and how many pairs of a head and a sample that shapes it there are."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % CLASSES
+    centres = rng.normal(size=(CLASSES, D))
+    X = 4.0 * (centres / np.linalg.norm(centres, axis=1, keepdims=True))[y] + 0.05 * rng.normal(size=(n, D))
+    tracemalloc.start()
+    try:
+        model = LinearSVM().fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    return peak, sum(map(len, model.influential_))
+
+
+def test_memory_does_not_grow_with_samples_times_classes():
+    """Per sample: its features, 500 bytes, and 64 for every head that it shapes.
+
+    One number for every sample and head would be 1,600 bytes.
+    """
+    (small, few), (large, many) = taken(4500), taken(13_500)
+    assert large - small <= 9000 * (1.5 * 8 * D + 500) + 64 * (many - few)
