@@ -9,8 +9,9 @@ from scipy.special import expit
 from tests.paper.test_heads import problem
 
 from maxrr.paper.confidence import OF_SCHEME, couple, fit_pairs, losses
-from maxrr.paper.heads import pairs, solve_one_vs_one, solve_one_vs_rest
+from maxrr.paper.heads import solve_one_vs_one, solve_one_vs_rest
 from maxrr.svm import PlattScaling, fit_platt
+from maxrr.svm.pairs import pairs
 
 SIGMOID = PlattScaling(a=np.array([-1.0]), b=np.zeros(1), centre=np.zeros(1))  # so that a score is a logit
 SOLVE = {"one-vs-rest": solve_one_vs_rest, "one-vs-one": solve_one_vs_one}
@@ -18,9 +19,9 @@ SOLVE = {"one-vs-rest": solve_one_vs_rest, "one-vs-one": solve_one_vs_one}
 
 def least(scores):
     """The point of the simplex with the least Σᵢⱼ (rⱼᵢpᵢ − rᵢⱼpⱼ)², searched for one step at a time."""
-    count = next(count for count in range(2, 20) if len(pairs(count)) == len(scores))
+    count = next(count for count in range(2, 20) if len(pairs(range(count))) == len(scores))
     r = np.zeros((count, count))
-    for score, (one, other) in zip(scores, pairs(count), strict=True):
+    for score, (one, other) in zip(scores, pairs(range(count)), strict=True):
         r[other, one], r[one, other] = expit(score), expit(-score)
 
     def objective(p):
@@ -35,7 +36,7 @@ def least(scores):
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 6])
 def test_coupled_is_the_minimiser(classes):
-    columns = len(pairs(classes))
+    columns = len(pairs(range(classes)))
     scores = 2.0 * np.random.default_rng(classes).normal(size=(5, columns))
     found = couple([SIGMOID] * columns, scores)
     np.testing.assert_allclose(found, [least(row) for row in scores], atol=2e-5)
@@ -45,7 +46,7 @@ def test_coupled_is_the_minimiser(classes):
 @given(st.lists(st.floats(-8.0, 0.0), min_size=2, max_size=6))
 def test_pairs_that_agree_give_the_probabilities_they_come_from(logits):
     p = np.exp(logits) / np.exp(logits).sum()
-    scores = [[np.log(p[other] / p[one]) for one, other in pairs(len(p))]]
+    scores = [[np.log(p[other] / p[one]) for one, other in pairs(range(len(p)))]]
     np.testing.assert_allclose(couple([SIGMOID] * len(scores[0]), np.array(scores))[0], p, rtol=1e-6, atol=1e-9)
 
 
@@ -106,7 +107,7 @@ def test_a_pairs_sigmoid_knows_only_its_two_classes():
     X, y = problem(4)
     head = solve_one_vs_one(X, y, None)
     scores = head.scores(X)
-    for column, (one, other) in enumerate(pairs(len(head.classes))):
+    for column, (one, other) in enumerate(pairs(range(len(head.classes)))):
         rows = np.isin(y, head.classes[[one, other]])
         wanted = fit_platt(scores[rows, column], y[rows] == head.classes[other], [False, True])
         found = fit_pairs(scores, y, head.classes)[column]

@@ -9,9 +9,9 @@ from maxrr.audit.threshold import folds_of
 from maxrr.paper.confidence import couple
 from maxrr.paper.cross_validated import FOLDS
 from maxrr.paper.cross_validated import measure as cross_validated
-from maxrr.paper.heads import pairs
 from maxrr.paper.verification import METHODS
 from maxrr.svm import LinearSVM, fit_platt
+from maxrr.svm.pairs import pairs
 
 
 def features_of(lab, method, run):
@@ -34,7 +34,7 @@ def one_vs_rest(X, queries, y, kept, folds):
 def one_vs_one(X, queries, y, kept, folds):
     """The same by pairs, of which each has records of its two classes alone."""
     sigmoids, columns = [], ([], [])
-    for pair in pairs(len(set(y.tolist()))):
+    for pair in pairs(range(len(set(y.tolist())))):
         rows = kept & np.isin(y, pair)
         scores = np.zeros(len(y))
         for fold in range(FOLDS):

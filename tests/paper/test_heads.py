@@ -5,10 +5,11 @@ import pytest
 from sklearn.svm import SVC
 
 from maxrr.paper import heads as solver
-from maxrr.paper.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
+from maxrr.paper.heads import OneVsOne, OneVsRest, accuracy, solve_one_vs_one, solve_one_vs_rest
 from maxrr.parallel import InProcess, Processes
 from maxrr.parallel.parcels import Parcel
 from maxrr.svm import LinearSVM, influence
+from maxrr.svm.pairs import pairs
 
 SOLVE = [solve_one_vs_rest, solve_one_vs_one]
 
@@ -47,7 +48,7 @@ def test_one_vs_one_is_scikit_learns(seed):
 
 def test_of_equal_votes_the_first_class_wins():
     head = OneVsOne(np.array([2, 5, 9]), np.zeros((3, 1)), np.zeros(3), np.zeros(0, dtype=bool), 0.0)
-    assert pairs(3) == [(0, 1), (0, 2), (1, 2)]
+    assert pairs(range(3)) == [(0, 1), (0, 2), (1, 2)]
     circle = [-1.0, 1.0, -1.0]  # 2 beats 5, 9 beats 2, 5 beats 9
     for_last, for_middle = [0.5, 0.1, 0.1], [0.1, -1.0, -1.0]
     assert head.choose(np.array([circle, for_last, for_middle])).tolist() == [2, 9, 5]

@@ -20,10 +20,11 @@ from maxrr.nets import Recipe
 from maxrr.nets.records import WHITE
 from maxrr.paper import published
 from maxrr.paper.comparison import Cell, compare
-from maxrr.paper.heads import Bools, Scheme
+from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.parts import Kind
 from maxrr.paper.results import Json
+from maxrr.svm.schemes import Scheme
 
 
 @dataclass(frozen=True)

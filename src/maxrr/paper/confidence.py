@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
 from maxrr.audit.signals import cross_entropy
-from maxrr.paper.heads import Bools, Floats, Heads, Ints, OneVsOne, Scheme, pairs
+from maxrr.paper.heads import Bools, Floats, Heads, Ints, OneVsOne
 from maxrr.svm import PlattScaling, fit_platt
+from maxrr.svm.pairs import pairs
+from maxrr.svm.schemes import Scheme
 
 Variant = Literal["retained", "everything", "test", "unnormalised", "softmax"]
 USUAL: Variant = "retained"
@@ -84,7 +86,7 @@ def log_sigmoid(scaling: PlattScaling, scores: Floats) -> Floats:
 def fit_pairs(scores: Floats, labels: Ints, classes: Ints) -> list[PlattScaling]:
     """One sigmoid for each pair of classes, fitted to the records of these two."""
     found = []
-    for column, (one, other) in enumerate(pairs(len(classes))):
+    for column, (one, other) in enumerate(pairs(range(len(classes)))):
         rows = (labels == classes[one]) | (labels == classes[other])
         found.append(fit_platt(scores[rows, column], labels[rows], classes[[one, other]]))
     return found
@@ -99,7 +101,7 @@ def couple(sigmoids: list[PlattScaling], scores: Floats) -> Floats:
     """
     count = round((1 + (1 + 8 * scores.shape[1]) ** 0.5) / 2)
     r = np.zeros((len(scores), count, count))
-    for column, (one, other) in enumerate(pairs(count)):
+    for column, (one, other) in enumerate(pairs(range(count))):
         second = sigmoids[column].probabilities(scores[:, column])[:, 1].clip(LEAST, 1.0 - LEAST)
         r[:, other, one], r[:, one, other] = second, 1.0 - second
     system = np.zeros((len(scores), count + 1, count + 1))

@@ -7,8 +7,7 @@ The paper says one-vs-rest. The class that most people take for a linear SVM, sc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,9 @@ from maxrr.parallel import Processes, cores
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
 from maxrr.svm.arrays import Array, to_numpy
+from maxrr.svm.schemes import Scheme, choose
 from maxrr.unlearning.flat_heads import quietly
 
-Scheme = Literal["one-vs-rest", "one-vs-one"]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,59 +72,35 @@ class OneVsRest(Linear):
     """One head per class, against all others; the largest score wins."""
 
     def choose(self, scores: Floats) -> Ints:
-        if scores.shape[1] == 1:  # two classes share one
-            return np.asarray(self.classes[(scores[:, 0] > 0.0).astype(int)])
-        return np.asarray(self.classes[scores.argmax(1)])
+        return np.asarray(self.classes[choose("one-vs-rest", scores, len(self.classes))])
 
 
 class OneVsOne(Linear):
     """One head per pair of classes, positive for the second; each has a vote, and the first class wins a tie."""
 
     def choose(self, scores: Floats) -> Ints:
-        votes = np.zeros((len(scores), len(self.classes)), dtype=int)
-        for column, (one, other) in enumerate(pairs(len(self.classes))):
-            votes[:, other] += scores[:, column] > 0.0
-            votes[:, one] += scores[:, column] <= 0.0
-        return np.asarray(self.classes[votes.argmax(1)])
-
-
-def pairs(classes: int) -> list[tuple[int, int]]:
-    """The columns of one-vs-one scores.
-
-    >>> pairs(3)
-    [(0, 1), (0, 2), (1, 2)]
-    """
-    return list(combinations(range(classes), 2))
+        return np.asarray(self.classes[choose("one-vs-one", scores, len(self.classes))])
 
 
 def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsRest:
     """Fitted to the records of the mask; None stands for all."""
-    rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
-    model = fit_svm(to_numpy(X)[rows], y[rows], C)
-    influential = np.isin(np.arange(len(y)), rows[model.support_])
-    return OneVsRest(model.classes_, model.coef_, model.intercept_, influential, worst_gap(model.certificate_))
+    return OneVsRest(*fit_svm("one-vs-rest", X, y, mask, C))
 
 
 def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsOne:
     """The same problems as scikit-learn's `SVC(kernel="linear")`, solved to rounding."""
+    return OneVsOne(*fit_svm("one-vs-one", X, y, mask, C))
+
+
+def fit_svm(
+    scheme: Scheme, X: Array, y: Ints, mask: Bools | None, C: float
+) -> tuple[Ints, Floats, Floats, Bools, float]:  # fmt: skip
+    """What `Linear` holds. No warning that a head has no weights: that is what the study found, and counted as such."""
     rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
-    features, classes = to_numpy(X), np.unique(y[rows])
-    members = [rows[y[rows] == code] for code in classes]
-    weights, biases, gaps, influential = [], [], [], np.zeros(len(y), dtype=bool)
-    for one, other in pairs(len(classes)):
-        both = np.sort(np.concatenate([members[one], members[other]]))
-        model = fit_svm(features[both], y[both], C)
-        weights.append(model.coef_[0])
-        biases.append(model.intercept_[0])
-        gaps.append(worst_gap(model.certificate_))
-        influential[both[model.support_]] = True
-    return OneVsOne(classes, np.stack(weights), np.array(biases), influential, max(gaps))
-
-
-def fit_svm(features: Array, labels: Ints, C: float) -> LinearSVM:
-    """Fit SVMs without the warning that one has no weights: that is what the study found, and counted as such."""
     with quietly():
-        return LinearSVM(C=C).fit(features, labels)
+        model = LinearSVM(C, scheme=scheme).fit(to_numpy(X)[rows], y[rows])
+    influential = np.isin(np.arange(len(y)), rows[model.support_])
+    return model.classes_, model.coef_, model.intercept_, influential, worst_gap(model.certificate_)
 
 
 def worst_gap(certificates: Iterable[Certificate]) -> float:

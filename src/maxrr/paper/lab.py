@@ -28,11 +28,12 @@ from maxrr.nets.records import as_tensor, chosen_device
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.paper import published
-from maxrr.paper.heads import Bools, Heads, Scheme, accuracy, solve
+from maxrr.paper.heads import Bools, Heads, accuracy, solve
 from maxrr.paper.profiles import KNOWN, PROFILES, Profile
 from maxrr.paper.results import Results
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
+from maxrr.svm.schemes import Scheme
 
 MODELS, REQUESTS = 8, 9  # streams below the seed: of the models' own seeds, and of random records
 WORK = "work"  # a folder for what is not finished

@@ -6,7 +6,7 @@ from typing import Any
 
 from maxrr.data.known import PUBLISHED
 from maxrr.nets import Recipe
-from maxrr.paper.heads import Scheme
+from maxrr.svm.schemes import Scheme
 
 KNOWN = ("digits", *PUBLISHED)  # data that have a name; all others are files
 

@@ -11,10 +11,10 @@ import numpy as np
 from maxrr.paper import published
 from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.confidence import USUAL
-from maxrr.paper.heads import Scheme
 from maxrr.paper.lab import Lab
 from maxrr.paper.results import Json
 from maxrr.paper.verification import FIGURES, METHODS, extract, fit_to_retained, scenario, tally_claims
+from maxrr.svm.schemes import Scheme
 
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 PENALTIES = (0.1, 1.0, 10.0)

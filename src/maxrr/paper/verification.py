@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from maxrr.audit.threshold import Threshold
 from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.confidence import OF_SCHEME, USUAL, Variant, losses
-from maxrr.paper.heads import Bools, Floats, Heads, Scheme
+from maxrr.paper.heads import Bools, Floats, Heads
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.published import published
 from maxrr.paper.results import Json
 from maxrr.parallel import Threads, single_threaded_blas
+from maxrr.svm.schemes import Scheme
 
 T = TypeVar("T")
 K = TypeVar("K", np.bool_, np.float64)

@@ -190,7 +190,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
         from maxrr.svm import sums_cuda  # brings torch
 
         samples.counter.rows += len(places)
-        total, filled = sums_cuda.signed_sum(samples.X, places, signs)
+        total, filled = sums_cuda.signed_sum(samples.X, samples.row_numbers(places), signs)
         return InsideSum(places, total, Fixed(integers([int(np.sum(signs))]), 0), float(len(places)), filled)
     factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
     total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""`LinearSVM`: an exact linear one-vs-rest SVM that can forget samples, in scikit-learn's conventions."""
+"""`LinearSVM`: an exact linear SVM that can forget samples, in scikit-learn's conventions."""
 
 import copy
 import os
@@ -17,9 +17,10 @@ from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.heads import Solution, Work, classes_present, exchange, remove, solve
+from maxrr.svm.heads import Solution, Work, classes_present
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
+from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
@@ -58,6 +59,7 @@ class FittedState:
     class_weight: dict[Any, float] | None
     classes: NDArray[Any]  # by code; those of forgotten classes stay
     solution: Solution
+    scheme: Scheme = "one-vs-rest"
     present: NDArray[Any] = field(init=False)  # those with samples; stays known after the samples were erased
 
     def __post_init__(self) -> None:
@@ -67,9 +69,9 @@ class FittedState:
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
-    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class against the rest.
+    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class or pair of classes.
 
-    For each class it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
+    For each head it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
     of its class; two classes share one head. It keeps a copy of the samples, so that `forget` and `insert`
     can move the solution when samples leave or arrive. Their result equals that of `fit` on the remaining samples and
     their weights in any order, byte for byte wherever the certificate is `decided`. A pickle of it holds the samples,
@@ -85,6 +87,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C : float
         Weight of the losses against ½|w|², from 1e-50 to 1e50. Smaller values give a wider margin and more influential
         samples.
+    scheme : {"one-vs-rest", "one-vs-one"}
+        Which heads there are. One-vs-rest: one per class, against all others; the largest score wins. One-vs-one: one
+        per pair of classes, fitted to the samples of these two alone, the problems of scikit-learn's `SVC`; each has a
+        vote. The pairs come as (0, 1), (0, 2), …, (1, 2), … of `classes_`, and scores are positive for the second.
     unsolved : {"raise", "warn"}
         What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
         or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
@@ -132,9 +138,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True
+        self, C: float = 1.0, *, scheme: Scheme = "one-vs-rest", unsolved: str = "raise",
+        class_weight: ClassWeight | None = None, copy_X: bool = True,
     ) -> None:  # fmt: skip
         self.C = C
+        self.scheme = scheme
         self.unsolved = unsolved
         self.class_weight = class_weight
         self.copy_X = copy_X
@@ -159,7 +167,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         checkpoint
             A folder for heads that are solved, where there are hundreds. A fit that was interrupted is called again
             with the same folder and goes on from there: heads are solved in groups, and at most one group is lost.
-            What is in the folder is not believed, but proved again. It is empty when the fit is done.
+            What is in the folder is not believed, but proved again. It is empty when the fit is done. One-vs-rest only.
         progress
             Called with "heads", how many are solved and how many there are, after every group.
 
@@ -183,6 +191,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         if self.unsolved not in ("raise", "warn"):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
+        if self.scheme not in SCHEMES:
+            raise ValueError(f"scheme must be {' or '.join(map(repr, SCHEMES))}, not {self.scheme!r}")
+        if checkpoint is not None and self.scheme != "one-vs-rest":
+            raise ValueError(f"a checkpoint is for one-vs-rest heads, and the scheme is {self.scheme!r}: leave it out")
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
@@ -194,7 +206,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
         )  # fmt: skip
         store = None if checkpoint is None else Checkpoint(checkpoint)
-        found = FittedState(C, class_weight, classes, solve(samples, store, progress))
+        found = FittedState(C, class_weight, classes, solve(self.scheme, samples, store, progress), self.scheme)
         self._check(found)
         if store is not None:
             store.clear()
@@ -218,7 +230,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Returns
         -------
         tuple of Certificate
-            One per head. A class that loses its last sample loses its head.
+            One per head. A class that loses its last sample loses its head, or heads.
 
         Raises
         ------
@@ -256,7 +268,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         check_two(fitted.classes[classes_present(samples.codes, remaining)])
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        model._state = replace(fitted, solution=remove(fitted.solution, positions))
+        left = move(fitted.scheme, samples.without(positions), fitted.solution, positions)
+        model._state = replace(fitted, solution=left)
         self._check(model._state)
         return model
 
@@ -281,7 +294,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     ) -> tuple[Certificate, ...]:
         """Add samples to the solved problem: the reverse of `forget`. They get the row numbers that come next.
 
-        A class seen for the first time gets a head of its own, solved from scratch.
+        A class seen for the first time gets a head of its own, or one against every other class, solved from scratch.
 
         Parameters
         ----------
@@ -339,16 +352,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
         fresh = validation.as_narrow(validation.owned(like(to_numpy(features), old.X)), old.X)
         penalties = weigh(fitted.C, fitted.class_weight, labels.tolist(), weights)
-        added = exchange(
-            solution, leaving, fresh, validation.sizes(fresh), codes[len(fitted.classes) :].astype(np.int64), penalties
-        )
+        codes = codes[len(fitted.classes) :].astype(np.int64)
+        samples = solution.samples.without(leaving).followed_by(fresh, validation.sizes(fresh), codes, penalties)
+        changed = np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))])
+        added = move(fitted.scheme, samples, solution, changed)
         model = copy.copy(self)
         model._state = replace(fitted, classes=classes, solution=added)
         self._check(model._state)
         return model
 
     def decision_function(self, X: Array | ArrayLike) -> Array:
-        """Scores w·x + b: how sure each head is that a sample is of its class.
+        """Scores w·x + b: how sure each head is that a sample is of its class, of a pair the second.
 
         Parameters
         ----------
@@ -361,14 +375,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Samples × heads; with two classes one score per sample, positive for the second class. A torch tensor on
             the device of `X` if that is one, otherwise a NumPy array.
         """
-        coef, intercept = self.coef_, self.intercept_
-        features = self._checked(X)
-        scores = times(features, like(coef.T.copy(), features)) + like(intercept, features)
-        wanted: Array = scores[:, 0] if len(intercept) == 1 else scores
+        scores = self._scores(self._checked(X))
+        wanted: Array = scores[:, 0] if scores.shape[1] == 1 else scores
         return wanted
 
     def predict(self, X: Array | ArrayLike) -> NDArray[Any]:
-        """The class with the largest score.
+        """The class with the largest score; one-vs-one, that with the most votes, and of several the first.
 
         Parameters
         ----------
@@ -380,8 +392,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ndarray
             One class label per sample.
         """
-        scores = to_numpy(self.decision_function(X))
-        return np.asarray(self.classes_[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)])
+        features, fitted = self._checked(X), self._fitted
+        step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))  # pairs can be many more than features
+        codes = [
+            choose(fitted.scheme, to_numpy(self._scores(features[first : first + step])), len(fitted.present))
+            for first in range(0, len(features), step)
+        ]
+        return np.asarray(fitted.present[np.concatenate(codes)])
 
     # What a fitted model shows
 
@@ -475,6 +492,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         assert isinstance(state, FittedState)
         return state
 
+    def _scores(self, features: AnyArray) -> AnyArray:
+        """Samples × heads."""
+        return times(features, like(self.coef_.T.copy(), features)) + like(self.intercept_, features)
+
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
         """The features, if they are as many as the model was fitted on."""
         features = validation.features(X, self)
@@ -509,24 +530,23 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """Raise or warn about heads that are not solved, and warn about those without weights."""
         flat = []
         for head in found.solution.heads:
-            label = validation.plain(found.classes[head.positive])
             if not head.certificate.solved:
-                message = unsolved_message(label, head, found)
+                message = unsolved_message(head, found)
                 if self.unsolved == "raise":
-                    raise ConvergenceError(message, label)
+                    raise ConvergenceError(message, validation.plain(found.classes[head.positive]))
                 warnings.warn(message, ConvergenceWarning, stacklevel=3)
             elif not head.w.any():
-                flat.append(label)
+                flat.append(head)
         if flat:
-            warnings.warn(flat_message(flat), FlatHeadWarning, stacklevel=3)
+            warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=3)
 
 
-def flat_message(labels: list[Any]) -> str:
+def flat_message(heads: list[Head], classes: NDArray[Any]) -> str:
     """Which heads have no weights, and what helps."""
-    named = ", ".join(map(repr, labels[:MOST_NAMED])) + (
-        f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+    named = ", ".join(name_of(head, classes) for head in heads[:MOST_NAMED]) + (
+        f" and {len(heads) - MOST_NAMED} more" if len(heads) > MOST_NAMED else ""
     )
-    which = f"the head of class {named} has" if len(labels) == 1 else f"the heads of classes {named} have"
+    which = f"the head of class {named} has" if len(heads) == 1 else f"the heads of classes {named} have"
     return (
         f"{which} weights of zero: under the hinge loss no linear function of these features is better than a "
         "constant, whatever C, and every record is influential there. Features that tell such a class apart better "
@@ -534,16 +554,22 @@ def flat_message(labels: list[Any]) -> str:
     )
 
 
-def unsolved_message(label: Any, head: Head, found: FittedState) -> str:
+def name_of(head: Head, classes: NDArray[Any]) -> str:
+    """The class of a head, and the one that it is against if there is such."""
+    name = repr(validation.plain(classes[head.positive]))
+    return name if head.against is None else f"{name} against {validation.plain(classes[head.against])!r}"
+
+
+def unsolved_message(head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
     largest = validation.largest_by_column(found.solution.samples.X)
     known = head.certificate
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"the head of class {label!r} is not solved: its decision values are known only to {known.error:.1e}, and its "
-        f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
-        f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the features to about 1; if they "
-        "are, leave out columns that are combinations of others up to rounding"
+        f"the head of class {name_of(head, found.classes)} is not solved: its decision values are known only to "
+        f"{known.error:.1e}, and its objective to {known.relative_gap:.1e} of itself. Column {wide} of the features "
+        f"reaches {largest[wide]:.1e}, column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the "
+        "features to about 1; if they are, leave out columns that are combinations of others up to rounding"
     )
 
 
@@ -570,5 +596,12 @@ def renumbered(solution: Solution, code_of: Ints) -> Solution:
     """The same solution when classes get other numbers, because new ones have come between them."""
     samples = solution.samples
     codes = np.where(samples.codes >= 0, code_of[samples.codes], -1)
-    heads = tuple(replace(head, positive=int(code_of[head.positive])) for head in solution.heads)
+    heads = tuple(
+        replace(
+            head,
+            positive=int(code_of[head.positive]),
+            against=None if head.against is None else int(code_of[head.against]),
+        )
+        for head in solution.heads
+    )
     return replace(solution, samples=replace(samples, codes=codes), heads=heads)

@@ -1,4 +1,4 @@
-"""All heads over one set of samples: solve them, and move the solution when samples leave or arrive.
+"""All one-vs-rest heads over one set of samples: solve them, and move the solution when samples leave or arrive.
 
 Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
@@ -13,11 +13,10 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, is_numpy, marked, namespace, on_accelerator
+from maxrr.svm.arrays import Bools, Floats, Ints, is_numpy, marked, on_accelerator
 from maxrr.svm.bands import NOTHING, WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import KEPT, TOUCHING, distances, margin_error, screen_of, with_longest
-from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
@@ -42,7 +41,8 @@ class Work:
     cold_solves
         Heads solved from scratch: all of them in a fit, otherwise those of new classes and of updates that failed.
     passes
-        Products of all samples with the weights of one head or more.
+        Products of all samples with the weights of one head or more; one-vs-one, of all samples of two classes with the
+        weights of their head.
     rows_touched
         Rows of the features that were read, each counted every time.
     """
@@ -54,7 +54,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Solution:
-    """Samples, and the solved heads over them: one per class, or for two classes one that stands for the second."""
+    """Samples, and the solved heads over them: one per class, or for two classes one that stands for the second.
+
+    One-vs-one there is one per pair of classes (`pairs.py`).
+    """
 
     samples: Samples
     heads: tuple[Head, ...]
@@ -165,31 +168,6 @@ def with_failed(
             if before is None or head.certificate.relative_gap < before.certificate.relative_gap:
                 heads[head.positive] = head
     return [head for head in heads.values() if head is not None]
-
-
-def remove(solution: Solution, positions: Ints) -> Solution:
-    """The solution without these samples. Heads that they do not influence are not computed again."""
-    held = solution.samples.held.copy()
-    held[positions] = False
-    return move(replace(solution.samples, held=held), solution, positions)
-
-
-def exchange(
-    solution: Solution, leaving: Ints, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties
-) -> Solution:  # fmt: skip
-    """The solution without some samples and with others; `sizes` are lengths and exponents of these."""
-    old = solution.samples
-    held = old.held.copy()
-    held[leaving] = False
-    samples = Samples(
-        namespace(old.X).concat([old.X, X]),
-        np.concatenate([old.lengths, sizes[0]]),
-        np.concatenate([old.exponents, sizes[1]]),
-        np.concatenate([old.codes, codes]),
-        np.concatenate([held, np.ones(len(codes), dtype=bool)]),
-        old.penalties.followed_by(penalties),
-    )
-    return move(samples, solution, np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))]))
 
 
 def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:

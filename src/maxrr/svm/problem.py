@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, rows, times, to_numpy, wide
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, namespace, rows, times, to_numpy, wide
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.limits import NO_EXPONENT
@@ -50,6 +50,8 @@ class Samples:
 
     Where these are a part of all samples, `base` sums up samples inside the margin of the head that they are for: those
     of its `places`, and all that are not among these samples. The others are taken to be outside.
+
+    Where X has rows of other samples, too, `chosen` are the rows of these; None stands for all.
     """
 
     X: AnyArray
@@ -61,6 +63,7 @@ class Samples:
     counter: Counter = field(default_factory=Counter, compare=False)
     base: InsideSum | None = None
     base_exponent: int = NO_EXPONENT  # the largest among samples that are in `base` alone
+    chosen: Ints | None = None
 
     @cached_property
     def alive(self) -> Bools:
@@ -95,17 +98,26 @@ class Samples:
         """X @ weights (d × heads): one pass over the data."""
         self.counter.passes += 1
         self.counter.rows += len(self.codes)
-        return to_numpy(times(self.X, like(weights, self.X)))
+        return to_numpy(times(self.features, like(weights, self.X)))
+
+    @cached_property
+    def features(self) -> AnyArray:
+        """The rows of X that are these samples'; copied if they are not all, when somebody wants all at once."""
+        return self.X if self.chosen is None else rows(self.X, self.chosen)
 
     def everything(self) -> AnyArray:
         """All features, where and as they are."""
         self.counter.rows += len(self.codes)
-        return self.X
+        return self.features
 
     def on_device(self, positions: Ints) -> AnyArray:
         """Some samples' features, where and as X is."""
         self.counter.rows += len(positions)
-        return rows(self.X, positions)
+        return rows(self.X, self.row_numbers(positions))
+
+    def row_numbers(self, positions: Ints) -> Ints:
+        """Where some samples are in X."""
+        return positions if self.chosen is None else self.chosen[positions]
 
     def rows(self, positions: Ints) -> Floats:
         """Some samples' features in main memory, in float64."""
@@ -131,10 +143,41 @@ class Samples:
             self.penalties.only(places), Counter(), base, base_exponent,
         )  # fmt: skip
 
+    def among(self, places: Ints) -> "Samples":
+        """Some of the samples, as a problem of their own on the same X. These are not a part of others."""
+        return Samples(
+            self.X, self.lengths[places], self.exponents[places], self.codes[places], self.held[places],
+            self.penalties.only(places), chosen=places,
+        )  # fmt: skip
+
+    def parcel(self) -> tuple[AnyArray, "Samples"]:
+        """What a worker process needs of such a part, the features by themselves: they are sent in another way."""
+        return self.features, replace(self, X=np.empty((0, self.X.shape[1])), chosen=None)
+
+    def without(self, places: Ints) -> "Samples":
+        """The same samples when these are no longer held."""
+        held = self.held.copy()
+        held[places] = False
+        return replace(self, held=held)
+
+    def followed_by(self, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties) -> "Samples":
+        """These samples and others; `sizes` are lengths and exponents of the others."""
+        return Samples(
+            namespace(self.X).concat([self.X, X]),
+            np.concatenate([self.lengths, sizes[0]]),
+            np.concatenate([self.exponents, sizes[1]]),
+            np.concatenate([self.codes, codes]),
+            np.concatenate([self.held, np.ones(len(codes), dtype=bool)]),
+            self.penalties.followed_by(penalties),
+        )
+
 
 @dataclass(frozen=True)
 class Head:
     """One head, solved: weights, the samples on its margin and inside it, and the certificate.
+
+    It stands for the class `positive`, among all samples or, if a class is given that it is `against`, those of these
+    two.
 
     `multipliers` are those of the samples on the margin (the ones inside have Cᵢ, the rest 0). `known` sums up samples
     that are inside, and `screen` says how far from the margin the others are; both are None until they are needed.
@@ -149,6 +192,7 @@ class Head:
     certificate: Certificate
     known: InsideSum | None = None
     screen: Screen | None = None
+    against: int | None = None
 
     @cached_property
     def influential(self) -> Ints:
