@@ -114,7 +114,7 @@ class Counted:
         self.did = Counter()
         self.count(patch, blueprint_module, "train_once", "trains", lambda network, core, *_: len(core))
         self.count(patch, blueprint_module, "embed", "embeds", lambda net, given: len(given))
-        self.count(patch, heads, "resume", "moved", lambda *_: 1)
+        self.count(patch, heads, "pieces", "moved", lambda _, heads: len(heads))
         self.count(patch, heads, "from_scratch", "scratch", lambda samples, classes, engine: len(classes))
 
     def count(self, patch, module, name, what, number):

@@ -85,9 +85,11 @@ def settle(samples: Samples, bands: Sequence[Band | None], engine: Engine) -> li
 def band_around(samples: Samples, head: Head, change: Change | None = None, moved: Ints = NOTHING) -> Band:
     """The band of a head that was solved for almost these samples, or is not quite solved yet.
 
-    The head has a screen. Samples that arrived, or crossed the margin, are `moved`: part of the band wherever they are.
+    The head has a screen. Samples that arrived, or crossed the margin, are part of the band wherever they are.
     """
     assert head.screen is not None
+    if change is not None:
+        moved = np.concatenate([moved, change.arriving])
     y = samples.signs(head.positive)
     known = head.known or sums(samples, y, head.inside)
     leaving = NOTHING if change is None else change.leaving

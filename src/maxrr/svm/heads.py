@@ -14,7 +14,7 @@ import numpy as np
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, is_numpy, marked, on_accelerator
-from maxrr.svm.bands import NOTHING, WIDTH, Band, band_around, settle
+from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import KEPT, TOUCHING, distances, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
@@ -22,9 +22,12 @@ from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
 
 Class = TypeVar("Class")
+T = TypeVar("T")
 
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
+BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
+FEW = 5  # heads that are moved: for these no processes are started
 NARROWEST = 1e-3  # their smoothing at least
 GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
 DEVICE_GROUP_BYTES = 1 << 30  # or so many where these are on a device, which works on many heads as fast as on one;
@@ -115,11 +118,16 @@ def from_checkpoint(
 
 
 def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
-    """Heads that are solved together: so many that they share a pass, and no more than memory is meant for."""
+    """Heads that are solved together."""
+    size = group_size(samples)
+    return [classes[first : first + size] for first in range(0, len(classes), size)]
+
+
+def group_size(samples: Samples) -> int:
+    """So many heads that they share a pass, and no more than memory is meant for."""
     X = samples.X
     meant = DEVICE_GROUP_BYTES if on_accelerator(X) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
-    size = max(cores(), meant // (BYTES_PER_SAMPLE * len(X)))
-    return [classes[first : first + size] for first in range(0, len(classes), size)]
+    return max(cores(), meant // (BYTES_PER_SAMPLE * len(X)))
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
@@ -177,36 +185,39 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     changes = changes_of(samples, solution, changed[~arrived], changed[arrived])
     needed = heads_needed(samples.codes, samples.alive)
     ready: dict[int, Head] = {}
-    near: list[tuple[Head, Change]] = []
-    far: list[tuple[Head, Change]] = []
-    unknown: list[int] = []
+    affected: list[tuple[Head, Change]] = []
     for positive in needed:
-        if positive not in changes:
-            unknown.append(positive)
-            continue
-        head, change = changes[positive]
-        if not len(change.leaving) + len(change.arriving):
-            ready[positive] = replace(head, certificate=with_longest(head.certificate, samples))
-        else:
-            few = len(change.leaving) + len(change.arriving) <= MOST_CHANGED
-            (near if few else far).append((head, change))
-    engine = threads_for(samples)
-    for (head, change), found in zip(near, settle(samples, bands_around(samples, near), engine), strict=True):
-        if found is not None and found.certificate.solved:
-            ready[head.positive] = found
-        else:
-            far.append((head, change))
-    for found in refine(samples, resume(samples, far), engine):
-        if found.certificate.solved:
-            ready[found.positive] = found
-        else:
-            unknown.append(found.positive)
+        if positive in changes:
+            head, change = changes[positive]
+            if change.count:
+                affected.append((head, change))
+            else:
+                ready[positive] = replace(head, certificate=with_longest(head.certificate, samples))
+    near = [(head, change) for head, change in affected if change.count <= MOST_CHANGED]
+    with engine_for(samples, len(near)) if len(near) > FEW else nullcontext(threads_for(samples)) as engine:
+        for part in pieces(samples, near):
+            for found in settle(samples, bands_around(samples, part), engine):
+                if found is not None and found.certificate.solved:
+                    ready[found.positive] = found
+    others = [head for head, _ in affected if head.positive not in ready and not on_accelerator(samples.X)]
+    for piece in pieces(samples, others):
+        for head in refine(samples, resume(samples, piece), threads_for(samples)):
+            if head.certificate.solved:
+                ready[head.positive] = head
+    unknown = [positive for positive in needed if positive not in ready]
     if unknown:
         with engine_for(samples, len(unknown)) as engine:
             for classes in groups(samples, unknown):
                 ready.update({found.positive: found for found in from_scratch(samples, classes, engine)})
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, work_of(samples, len(unknown)))
+
+
+def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
+    """Heads that are moved together, as `groups`; their bands have to fit into memory, too."""
+    features = samples.X.shape[1]
+    size = max(cores(), min(group_size(samples), BANDS_BYTES // (8 * MANY * (features + 1) * features)))
+    return [heads[first : first + size] for first in range(0, len(heads), size)]
 
 
 def work_of(samples: Samples, cold_solves: int) -> Work:
@@ -261,6 +272,8 @@ def side_bound(samples: Samples, head: Head, places: Ints) -> Floats:
 
 def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
     """The margins of all samples, infinite for those that take no part. One pass over the data for all heads."""
+    if not heads:
+        return []
     scores = samples.scores(np.stack([head.w for head in heads], axis=1))
     return [
         np.where(samples.alive, samples.signs(head.positive) * (score + head.b), np.inf)
@@ -275,30 +288,26 @@ def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change | None]]) 
     looked at when it is solved. The same goes for one that has lost most of those that its screen knew.
     """
     few = min(KEPT * (samples.X.shape[1] + 1), int(np.count_nonzero(samples.alive))) // 2
-    without = [head for head, _ in heads if head.screen is None or len(head.screen.places) < few]
-    margins = margins_at(samples, without) if without else []
+    unseen = [head for head, _ in heads if head.screen is None or len(head.screen.places) < few]
     renewed = {
-        head.positive: replace(head, screen=screen_of(samples, head.w, head.b, of_head))
-        for head, of_head in zip(without, margins, strict=True)
+        head.positive: replace(head, screen=screen_of(samples, head.w, head.b, margins))
+        for head, margins in zip(unseen, margins_at(samples, unseen), strict=True)
     }
     bands = []
     for head, change in heads:
-        arriving = NOTHING if change is None else change.arriving
-        band = band_around(samples, renewed.get(head.positive, head), change, arriving)
-        bands.append(replace(band, screen=None if head.positive in renewed else band.screen))
+        band = band_around(samples, renewed.get(head.positive, head), change)
+        bands.append(replace(band, screen=None) if head.positive in renewed else band)
     return bands
 
 
-def resume(samples: Samples, changes: list[tuple[Head, Change]]) -> list[Trial]:
-    """Trials that start at heads solved for almost these samples."""
-    heads = [head for head, _ in changes]
+def resume(samples: Samples, heads: list[Head]) -> list[Trial]:
+    """Trials that start at heads solved for other samples, many of which are the same."""
     return [
-        resume_head(samples, head, change, margins)
-        for (head, change), margins in zip(changes, margins_at(samples, heads) if heads else [], strict=True)
+        resume_head(samples, head, margins) for head, margins in zip(heads, margins_at(samples, heads), strict=True)
     ]
 
 
-def resume_head(samples: Samples, head: Head, change: Change, margins: Floats) -> Trial:
+def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
     """One of them."""
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers

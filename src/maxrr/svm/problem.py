@@ -214,6 +214,11 @@ class Change:
     multipliers: Floats  # which these had
     arriving: Ints
 
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return len(self.leaving) + len(self.arriving)
+
 
 @dataclass
 class Trial:

@@ -96,7 +96,7 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
         trial.near, trial.change, trial.moved = False, None, trial.moved[:0]
     proposal = begin(samples, trial)
     working = proposal.working
-    if len(working) <= SMALL * (samples.X.shape[1] + 1):
+    if len(working) <= max(SMALL * (samples.X.shape[1] + 1), 2 * MANY_TIES):
         work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
         X, cap, share = samples.on_device(working), samples.caps[working], shares(samples, working)
