@@ -1,5 +1,7 @@
 """scikit-learn's conventions, bad input, interruption: the estimator is always in one state that makes sense."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.svm.problems import assert_equal, make, snapshot
 
-from maxrr.svm import LinearSVM, deciding
+from maxrr.svm import FlatHeadWarning, LinearSVM, deciding
 from maxrr.svm.path import Path
 from maxrr.svm.problem import Samples
 
@@ -262,3 +264,16 @@ def test_classes_are_named_plainly():
         with pytest.raises(ValueError, match="'a'") as caught:
             act()
         assert "np." not in str(caught.value)
+
+
+def test_few_samples_of_many_classes_may_arrive():
+    """Without being taken for a regression's targets."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 40
+    X = rng.normal(size=(40, 5))[y] + 0.1 * rng.normal(size=(200, 5))
+    model = LinearSVM(100.0).fit(X[:160], y[:160])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", FlatHeadWarning)
+        model.insert(X[160:], y[160:])
+    assert len(model.rows_) == 200

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dtrtrs
 
 from maxrr.parallel import Threads
 
@@ -141,5 +141,8 @@ def solve_positive(matrix: AnyArray, ridge: float, right: AnyArray) -> AnyArray:
         matrix.diagonal().add_(ridge)
         return namespace(matrix).linalg.solve(matrix, right)
     matrix.flat[:: len(matrix) + 1] += ridge
-    _, solution, failed = dposv(matrix, right)
-    return solution if not failed else np.linalg.lstsq(matrix, right)[0]  # not quite positive, by rounding
+    try:
+        upper = np.linalg.cholesky(matrix).T  # unlike LAPACK called through SciPy, it lets other threads go on
+    except np.linalg.LinAlgError:  # not quite positive, by rounding
+        return np.linalg.lstsq(matrix, right)[0]
+    return dtrtrs(upper, dtrtrs(upper, right, trans=1)[0])[0]

@@ -1,6 +1,7 @@
 """Checks of what callers hand in, and the messages for what cannot be used."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
@@ -122,7 +123,9 @@ def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
         raise ValueError(f"X has {count} samples, but y has {len(given)} labels")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ValueError("y contains NaN or infinity")
-    check_classification_targets(given)
+    with warnings.catch_warnings():  # a day's few samples may be of many classes, and are no regression's targets
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(given)
     return np.asarray(given)
 
 
