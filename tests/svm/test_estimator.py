@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.svm.problems import assert_equal, make, snapshot
 
-from maxrr.svm import FlatHeadWarning, LinearSVM, deciding
+from maxrr.svm import LinearSVM, deciding
 from maxrr.svm.path import Path
 from maxrr.svm.problem import Samples
 
@@ -266,6 +266,7 @@ def test_classes_are_named_plainly():
         assert "np." not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 def test_few_samples_of_many_classes_may_arrive():
     """Without being taken for a regression's targets."""
     rng = np.random.default_rng(0)
@@ -273,7 +274,6 @@ def test_few_samples_of_many_classes_may_arrive():
     X = rng.normal(size=(40, 5))[y] + 0.1 * rng.normal(size=(200, 5))
     model = LinearSVM(100.0).fit(X[:160], y[:160])
     with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("ignore", FlatHeadWarning)
+        warnings.filterwarnings("error", "The number of unique classes")
         model.insert(X[160:], y[160:])
     assert len(model.rows_) == 200
