@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from maxrr.svm import LinearSVM, heads
+from maxrr.svm.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 
@@ -117,6 +118,30 @@ def test_damaged_files_do_no_harm(tmp_path, content):
     for number, file in enumerate(tmp_path.iterdir()):
         file.write_bytes(content if number % 2 else file.read_bytes()[: 100 + 40 * number])
     assert_same(LinearSVM().fit(X, y, checkpoint=tmp_path), X, y)
+
+
+def test_any_bit_may_be_wrong(tmp_path):
+    """Whatever a library says about a damaged file, the head is solved anew."""
+    X, y = data(n=60, d=2)
+    interrupt(X, y, tmp_path, after=3)
+    file = next(tmp_path.iterdir())
+    content, rng = file.read_bytes(), np.random.default_rng(0)
+    places = {*rng.integers(8 * len(content), size=60).tolist(), *range(8 * len(content) - 3000, 8 * len(content), 7)}
+    store = Checkpoint(tmp_path)
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << (place % 8)
+        file.write_bytes(damaged)
+        store.load(int(file.name.split(".")[0]), 2, np.ones(60, dtype=bool))
+    assert_same(LinearSVM().fit(X, y, checkpoint=tmp_path), X, y)
+
+
+def test_what_a_killed_write_left_is_removed(tmp_path):
+    X, y = data()
+    (tmp_path / ".maxrr-0123456789abcdef.tmp").write_bytes(b"half a head")
+    (tmp_path / "mine.txt").write_text("not ours")
+    LinearSVM().fit(X, y, checkpoint=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 
 KILLED = """

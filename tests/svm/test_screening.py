@@ -1,5 +1,8 @@
 """What a screen says of margins holds for every change of the weights, and requests that rely on it change no byte."""
 
+import copy
+import math
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from tests.cases import examples
 from tests.svm.problems import assert_equal, make, problems
 
-from maxrr.svm import LinearSVM, deciding, heads
+from maxrr.svm import LinearSVM, deciding
 from maxrr.svm.deciding import distances
 from maxrr.svm.screening import Screen, size
 
@@ -36,7 +39,9 @@ def test_bounds_hold_exactly_along_a_walk_of_the_weights(seed, kept):
     screen = Screen.of(distances(lengths, w, b, y * (X @ w + b)), lengths, kept)
     for _ in range(5):
         other = w + rng.normal(size=d) * 10.0 ** rng.uniform(-12, 0) * size(w), b + float(rng.normal()) * 1e-3
-        screen = screen.after(size(other[0] - w), abs(other[1] - b), lengths)
+        near = screen.places
+        fresh = distances(lengths[near], *other, (y * (X @ other[0] + other[1]))[near])
+        screen = screen.after(size(other[0] - w), abs(other[1] - b), near, fresh)
         w, b = other
         known = dict(zip(screen.places.tolist(), screen.distance.tolist(), strict=True))
         for row in range(n):
@@ -62,7 +67,6 @@ def test_requests_end_in_the_same_bytes_however_much_is_kept(kept, problem, seed
     """With nothing kept every request needs a pass; with a little, the bound for all others decides."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deciding, "KEPT", kept)
-        patch.setattr(heads, "KEPT", kept)
         model = problem.fit()
         rng = np.random.default_rng(seed)
         for _ in range(4):
@@ -80,7 +84,6 @@ def test_the_bound_for_all_others_wears_out_and_is_renewed():
     problem = make("well_behaved", 2, n=1500, d=5, classes=2, C=1.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deciding, "KEPT", 20)
-        patch.setattr(heads, "KEPT", 20)
         model = problem.fit()
         passes, rests = [], []
         for _ in range(30):
@@ -114,3 +117,47 @@ def test_a_screen_knows_those_that_came_last():
     assert found.distance.tolist() == [0.4, 0.1, 0.5]
     assert found.without(np.array([2])).places.tolist() == [1, 5]
     assert replace(found, rest=0.0).rest_in_doubt(0.0, 0.0)
+
+
+def test_nothing_of_the_weights_before_is_in_a_screen():
+    """Distances are those at the weights as they are; the two numbers that are carried along have a few bits."""
+    problem = make("well_behaved", 4, n=2500, d=6, classes=3, C=0.1)
+    model = problem.fit()
+    gone = model.support_[:4]
+    for row in gone:
+        model.forget([row])
+        assert model.work_.passes == 0
+    X, y = problem.X, problem.y
+    for head, label in zip(model._fitted.solution.heads, model.classes_, strict=True):
+        screen = head.screen
+        assert not np.isin(gone, screen.places).any()
+        signs = np.where(y[screen.places] == label, 1.0, -1.0)
+        margins = signs * (X[screen.places] @ head.w + head.b)
+        lengths = np.linalg.norm(X[screen.places], axis=1)
+        assert screen.distance == pytest.approx(distances(lengths, head.w, head.b, margins), abs=1e-13)
+        assert math.frexp(screen.typical)[0] == 0.5
+        assert (8.0 * math.frexp(screen.rest)[0]).is_integer()
+
+
+def test_a_pickle_and_a_copy_have_no_screens():
+    problem = make("well_behaved", 5, n=300, d=4, classes=3)
+    model = problem.fit()
+    row = int(model.support_[0])
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert all(head.screen is None for head in other._fitted.solution.heads)
+        other.forget([row])
+        assert_equal(other, problem.fit_on(other.rows_), problem.X)
+    assert all(head.screen is not None for head in model._fitted.solution.heads)
+
+
+def test_a_screen_does_not_grow_with_what_arrives():
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 2
+    X = rng.normal(size=(3000, 2)) + 6.0 * y[:, None]
+    model = LinearSVM().fit(X[:500], y[:500])
+    for first in range(500, 3000, 100):
+        model.insert(X[first : first + 100], y[first : first + 100])
+    assert len(model._fitted.solution.heads[0].screen.places) <= 2 * deciding.kept(2)
+    model.forget(model.support_[:2])
+    other = LinearSVM().fit(X[model.rows_], y[model.rows_])
+    assert model.coef_.tobytes() == other.coef_.tobytes()

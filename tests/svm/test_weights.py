@@ -341,3 +341,15 @@ def test_a_weight_for_a_class_that_is_not_there_is_named():
     model.insert(X[:1] + 1.0, ["fruad"])
     everything = np.concatenate([X, X[:1] + 1.0]), np.append(names, "fruad")
     assert bytes_of(model) == bytes_of(LinearSVM(class_weight={"fruad": 50.0}).fit(*everything))
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e-38, 1e-45])
+def test_a_weight_may_be_as_small_as_it_is_allowed_to_be(weight):
+    """Also of a sample inside the margin, whose weight has finer digits than multipliers are counted in."""
+    X, y = np.array([[2.0], [3.0], [-2.0], [-3.0], [1.0]]), np.array([1, 1, 0, 0, 0])
+    model = LinearSVM().fit(X, y, sample_weight=[1.0, 1.0, 1.0, 1.0, weight])
+    assert all(certificate.decided for certificate in model.certificate_)
+    assert 4 in model.support_
+    again = LinearSVM().fit(X[:4], y[:4])
+    again.insert(X[4:], y[4:], sample_weight=[weight])
+    assert again.coef_.tobytes() == model.coef_.tobytes()

@@ -16,7 +16,7 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Threads
 from maxrr.svm.arrays import Bools, Floats, Ints, marked
-from maxrr.svm.deciding import TOUCHING, distances, screen_of, sums, with_longest
+from maxrr.svm.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.fallback import UnsettledError
 from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Change, Head, Samples, Trial
@@ -156,28 +156,29 @@ def lift(band: Band, head: Head) -> Head:
 
 
 def screened(samples: Samples, band: Band, head: Head) -> Lifted | None:
-    """The head with what its screen says about samples that are not in the band, and a look at those left in doubt.
+    """The head, given that its screen clears the samples that are far from the margin; the near ones are looked at.
 
-    None if it leaves in doubt samples that it does not know by their names.
+    None if it does not clear them.
     """
     if band.screen is None:
         return None
     assert head.screen is not None
-    screen = band.screen.after(size(head.w - band.w), abs(head.b - band.b), samples.lengths)
-    screen = screen.with_known(band.places, head.screen.distance)
+    near = marked(band.screen.places, len(samples.codes))
+    near[band.places] = False
+    others = np.flatnonzero(near & samples.alive)
+    y = np.where(samples.codes[others] == head.positive, 1.0, -1.0)
+    margins = y * (samples.scores_at(others, head.w) + head.b)
+    distance = distances(samples.lengths[others], head.w, head.b, margins)
+    known = Screen(others, distance, np.inf, 1.0).with_known(band.places[head.screen.places], head.screen.distance)
+    screen = band.screen.after(size(head.w - band.w), abs(head.b - band.b), known.places, known.distance)
     slack = head.certificate.weight_error, head.certificate.bias_error + 2.0 * TOUCHING
     if screen.rest_in_doubt(*slack):
         return None
-    count = len(samples.codes)
-    doubtful = screen.in_doubt(*slack, samples.lengths)
-    doubtful = doubtful[(samples.alive & ~marked(band.places, count))[doubtful]]
-    y = np.where(samples.codes[doubtful] == head.positive, 1.0, -1.0)
-    margins = y * (samples.rows(doubtful) @ head.w + head.b)
-    distance = distances(samples.lengths[doubtful], head.w, head.b, margins)
-    crossed = on_another_side(samples.lengths[doubtful], margins, distance, marked(head.inside, count)[doubtful], slack)
-    certificate = with_longest(head.certificate, samples)
-    whole = replace(head, certificate=certificate, screen=screen.with_known(doubtful, distance))
-    return Lifted(whole, doubtful[crossed])
+    inside = marked(head.inside, len(samples.codes))[others]
+    crossed = on_another_side(samples.lengths[others], margins, distance, inside, slack)
+    screen = screen.of_nearest(2 * kept(len(head.w)), samples.lengths)
+    whole = replace(head, certificate=with_longest(head.certificate, samples), screen=screen)
+    return Lifted(whole, others[crossed])
 
 
 def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifted:

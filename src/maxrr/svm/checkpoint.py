@@ -5,11 +5,11 @@ any other. A file that is damaged, or of other samples, costs time and nothing e
 """
 
 import os
-import zipfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxrr.files import write_atomically
 from maxrr.svm.arrays import Bools, Floats, Ints
@@ -17,6 +17,8 @@ from maxrr.svm.certificate import Certificate
 from maxrr.svm.problem import Head
 
 ENDING = ".head.npz"
+UNFINISHED = ".maxrr-*.tmp"  # what `write_atomically` leaves behind when it is killed
+LARGEST = 1e120  # beyond any weight or multiplier, for the limits that samples and penalties have
 UNPROVED = Certificate(False, np.inf, np.inf, np.inf, np.inf, np.inf, 0, 0)
 
 
@@ -42,9 +44,9 @@ class Checkpoint:
         """A head as it was kept, if there is one that could be for such samples."""
         try:
             with open(self.file(positive), "rb") as file, np.load(file, allow_pickle=False) as content:
-                w, b, multipliers = (np.asarray(content[name], np.float64) for name in ("w", "b", "multipliers"))
-                on_margin, inside = (np.asarray(content[name], np.int64) for name in ("on_margin", "inside"))
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
+                w, b, multipliers = (of_kind(content[name], np.float64) for name in ("w", "b", "multipliers"))
+                on_margin, inside = (of_kind(content[name], np.int64) for name in ("on_margin", "inside"))
+        except Exception:  # damage has many faces, and each library on the way its own words for it
             return None
         fits = w.shape == (features,) and b.shape == (1,) and multipliers.shape == on_margin.shape
         if not (fits and finite(w, b, multipliers) and places_of(on_margin, alive) and places_of(inside, alive)):
@@ -54,16 +56,25 @@ class Checkpoint:
         return Head(positive, w, float(b[0]), on_margin, inside, multipliers, UNPROVED)
 
     def clear(self) -> None:
-        """Remove the heads: a fit that is done does not leave any behind."""
-        for file in self.folder.glob(f"*{ENDING}"):
-            file.unlink(missing_ok=True)
+        """Remove the heads, also half-written ones: a fit that is done does not leave any behind."""
+        for pattern in (f"*{ENDING}", UNFINISHED):
+            for file in self.folder.glob(pattern):
+                file.unlink(missing_ok=True)
 
     def file(self, positive: int) -> Path:
         return self.folder / f"{positive}{ENDING}"
 
 
+def of_kind(array: NDArray[Any], kind: type) -> NDArray[Any]:
+    """The array, if it is of this type; there is no other in a file that was written here."""
+    if array.dtype != kind:
+        raise ValueError(f"{array.dtype} instead of {np.dtype(kind)}")
+    return array
+
+
 def finite(*arrays: Floats) -> bool:
-    return all(bool(np.isfinite(array).all()) for array in arrays)
+    """Whether all numbers are, and leave room for arithmetic."""
+    return all(bool((np.abs(array) <= LARGEST).all()) for array in arrays)
 
 
 def places_of(places: Ints, alive: Bools) -> bool:

@@ -28,7 +28,8 @@ BITS = 168  # of the margins, and more the more bytes there are
 MORE_BITS = 192  # where these do not decide every byte
 MOST_BITS = 3 * MORE_BITS
 MOST_TRIES = 12
-KEPT = 64  # times d + 1: of so many samples it is kept how far they are from the margin
+KEPT, LEAST_KEPT = 64, 8  # times d + 1: of so many samples it is kept how far they are from the margin, between these
+KEPT_NUMBERS = 1 << 23  # as many as have so many features together
 MOST_STRAYED = 4  # times d + 1: more samples on the wrong side mean that the guess was poor
 NARROW = 2.0**-70  # an enclosure of b wider than this does not settle it,
 WIDE = 1e-12  # and wider than this no bits will help
@@ -170,13 +171,14 @@ def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | Non
             if len(fresh):
                 more = sums(samples, y, fresh)
                 known = InsideSum(
-                    places, known.total.plus(more.total), known.tilt.plus(more.tilt), known.weight + more.weight,
+                    places, known.total.plus(more.total), known.tilt.plus(more.tilt), known.weight.plus(more.weight),
                     known.filled + more.filled,
                 )  # fmt: skip
             if len(gone):
                 less = sums(samples, y, gone)
                 known = InsideSum(
-                    places, known.total.minus(less.total), known.tilt.minus(less.tilt), known.weight - less.weight,
+                    places, known.total.minus(less.total).reduced(), known.tilt.minus(less.tilt).reduced(),
+                    known.weight.minus(less.weight).reduced(),
                     known.filled - less.filled,
                 )  # fmt: skip
             return known
@@ -191,7 +193,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
 
         samples.counter.rows += len(places)
         total, filled = sums_cuda.signed_sum(samples.X, samples.row_numbers(places), signs)
-        return InsideSum(places, total, Fixed(integers([int(np.sum(signs))]), 0), float(len(places)), filled)
+        return InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
     factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
     total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)
     for part in samples.parts(places):
@@ -201,8 +203,10 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
             total = total.plus(signed_sum(X, signs[part]))
         else:
             total = total.plus(combination(X, Fixed(factors.values[part], factors.bits)))
-    tilt = Fixed(integers([int(np.sum(factors.values))]), factors.bits)
-    return InsideSum(places, total, tilt, float(np.sum(bounds)), filled)
+    tilt, weight = (
+        Fixed(integers([int(np.sum(part))]), factors.bits) for part in (factors.values, abs(factors.values))
+    )
+    return InsideSum(places, total, tilt, weight, filled)
 
 
 def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
@@ -248,7 +252,7 @@ def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floa
     on_margin = places[touching]
     inside = np.sort(np.concatenate([candidate.known.places, places[below]]))
     certificate = certify(
-        samples, trial.y, published.w, published.b, margins, candidate.enclosure.gap, published.weight_error,
+        samples, published.w, loss_of(samples, candidate, margins), candidate.enclosure.gap, published.weight_error,
         published.bias_error, decided=published.decided, on_margin=len(on_margin), inside=len(inside),
     )  # fmt: skip
     return Head(
@@ -259,8 +263,13 @@ def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floa
 
 def screen_of(samples: Samples, w: Floats, b: float, margins: Floats) -> Screen:
     """How far samples are from the margin, given the margins that float64 says; of a part of them, each one is kept."""
-    kept = KEPT * (len(w) + 1) if samples.base is None else len(margins)
-    return Screen.of(distances(samples.lengths, w, b, margins), samples.lengths, kept)
+    most = kept(len(w)) if samples.base is None else len(margins)
+    return Screen.of(distances(samples.lengths, w, b, margins), samples.lengths, most)
+
+
+def kept(features: int) -> int:
+    """Of how many samples it is kept how far they are from the margin: all are looked at when the weights change."""
+    return min(KEPT * (features + 1), max(LEAST_KEPT * (features + 1), KEPT_NUMBERS // features))
 
 
 def distances(lengths: Floats, w: Floats, b: float, margins: Floats) -> Floats:
@@ -269,25 +278,30 @@ def distances(lengths: Floats, w: Floats, b: float, margins: Floats) -> Floats:
 
 
 def certify(
-    samples: Samples, y: Floats, w: Floats, b: float, margins: Floats, gap: float, weight_error: float,
-    bias_error: float, *, decided: bool, on_margin: int, inside: int,
+    samples: Samples, w: Floats, loss: float, gap: float, weight_error: float, bias_error: float,
+    *, decided: bool, on_margin: int, inside: int,
 ) -> Certificate:  # fmt: skip
-    """The certificate from what was proved."""
-    loss = float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins))) + loss_beyond(samples, y, w, b)
+    """The certificate from what was proved; the loss is that of all samples, in units of C."""
     primal = 0.5 * float(w @ w) + samples.penalties.C * loss
     error = (weight_error * samples.longest + bias_error) * UP
     relative = gap / primal if primal > 0.0 else math.inf if gap > 0.0 else 0.0
     return Certificate(decided, weight_error, bias_error, error, relative, primal, on_margin, inside)
 
 
-def loss_beyond(samples: Samples, y: Floats, w: Floats, b: float) -> float:
-    """Σ cᵢ(1 − mᵢ) over samples inside the margin that are not among these."""
+def loss_of(samples: Samples, candidate: Candidate, margins: Floats) -> float:
+    """Σ cᵢ max(0, 1 − mᵢ) over all samples; of a part of them, those inside by their sums, without rounding."""
+    losses = samples.bounds * np.maximum(0.0, 1.0 - margins)
     if samples.base is None:
-        return 0.0
-    base, places = samples.base, samples.base.places
-    here = samples.bounds[places] * (1.0 - y[places] * (samples.X[places] @ w + b))
-    whole = base.weight - float(base.total.rounded() @ w) - float(base.tilt.rounded()[0]) * b
-    return max(whole - float(np.sum(here)), 0.0)
+        return float(np.sum(losses))
+    known, w, b = candidate.known, Fixed.of(candidate.published.w), Fixed.of(np.array([candidate.published.b]))
+    scores = Fixed(integers([int(np.sum(known.total.values * w.values))]), known.total.bits + w.bits).plus(
+        Fixed(known.tilt.values * b.values, known.tilt.bits + b.bits)
+    )
+    return float(known.weight.minus(scores).rounded()[0]) + float(np.sum(losses[candidate.places]))
+
+
+def one_number(value: int) -> Fixed:
+    return Fixed(integers([value]), 0)
 
 
 def with_longest(certificate: Certificate, samples: Samples) -> Certificate:

@@ -375,7 +375,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Samples × heads; with two classes one score per sample, positive for the second class. A torch tensor on
             the device of `X` if that is one, otherwise a NumPy array.
         """
-        scores = self._scores(self._checked(X))
+        scores = scores_by(self._fitted, self._checked(X))
         wanted: Array = scores[:, 0] if scores.shape[1] == 1 else scores
         return wanted
 
@@ -395,7 +395,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         features, fitted = self._checked(X), self._fitted
         step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))  # pairs can be many more than features
         codes = [
-            choose(fitted.scheme, to_numpy(self._scores(features[first : first + step])), len(fitted.present))
+            choose(fitted.scheme, to_numpy(scores_by(fitted, features[first : first + step])), len(fitted.present))
             for first in range(0, len(features), step)
         ]
         return np.asarray(fitted.present[np.concatenate(codes)])
@@ -479,6 +479,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def work_(self) -> Work:
         return self._fitted.solution.work
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickles and copies hold: no screens, which know what was near the margin before the last requests."""
+        state = dict(super().__getstate__())
+        fitted = state.get("_state")
+        if fitted is not None:
+            heads = tuple(replace(head, screen=None) for head in fitted.solution.heads)
+            state["_state"] = replace(fitted, solution=replace(fitted.solution, heads=heads))
+        return state
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
 
@@ -491,10 +500,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call 'fit' with samples first")
         assert isinstance(state, FittedState)
         return state
-
-    def _scores(self, features: AnyArray) -> AnyArray:
-        """Samples × heads."""
-        return times(features, like(self.coef_.T.copy(), features)) + like(self.intercept_, features)
 
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
         """The features, if they are as many as the model was fitted on."""
@@ -511,7 +516,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             A model whose `erase` overwrites nothing of this one's samples.
         """
         fitted, model = self._fitted, copy.copy(self)
-        samples = replace(fitted.solution.samples, X=validation.owned(fitted.solution.samples.X))
+        old = fitted.solution.samples
+        samples = replace(
+            old, X=validation.owned(old.X), lengths=old.lengths.copy(), exponents=old.exponents.copy(),
+            codes=old.codes.copy(), penalties=old.penalties.copied(),
+        )  # fmt: skip
         model._state = replace(fitted, solution=replace(fitted.solution, samples=samples))
         return model
 
@@ -539,6 +548,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 flat.append(head)
         if flat:
             warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=3)
+
+
+def scores_by(fitted: FittedState, features: AnyArray) -> AnyArray:
+    """Samples × heads."""
+    heads = fitted.solution.heads
+    weights, biases = np.stack([head.w for head in heads], axis=1), np.array([head.b for head in heads])
+    return times(features, like(weights, features)) + like(biases, features)
 
 
 def flat_message(heads: list[Head], classes: NDArray[Any]) -> str:

@@ -72,7 +72,7 @@ class Search:
         steep = near.steepness()
         if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(steep)):
             raise UnpolishedError("the numbers are too far apart for float64")
-        bits = max(bits, near.whole_bounds.bits) + max(0, int(np.frexp(steep)[1]))
+        bits = max(bits, near.whole_bounds.bits, near.tilt.bits) + max(0, int(np.frexp(steep)[1]))
         self.near, self.bits, self.steep = near, bits, max(1.0, steep)
         self.top: Integers = near.whole_bounds.at(bits)
         self.widened, self.length = False, float(np.max(np.abs(near.X), initial=0.0))

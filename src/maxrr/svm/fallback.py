@@ -75,7 +75,8 @@ def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:
     inside = (margins < 1.0) & ~on_margin & samples.alive
     on_margin &= samples.alive
     certificate = certify(
-        samples, y, w, b, margins, gap, radius + rounding, max(b - low, high - b) * UP,
+        samples, w, float(np.sum(samples.bounds * np.maximum(0.0, 1.0 - margins))), gap, radius + rounding,
+        max(b - low, high - b) * UP,
         decided=False, on_margin=int(np.count_nonzero(on_margin)), inside=int(np.count_nonzero(inside)),
     )  # fmt: skip
     places = np.flatnonzero(on_margin)

@@ -16,7 +16,7 @@ from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, is_numpy, marked, on_accelerator
 from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.deciding import KEPT, TOUCHING, distances, margin_error, screen_of, with_longest
+from maxrr.svm.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.start import Guess, start_heads
 from maxrr.svm.working_set import REACH, refine
@@ -31,7 +31,8 @@ FEW = 5  # heads that are moved: for these no processes are started
 NARROWEST = 1e-3  # their smoothing at least
 GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
 DEVICE_GROUP_BYTES = 1 << 30  # or so many where these are on a device, which works on many heads as fast as on one;
-BYTES_PER_SAMPLE = 80  # and each of them needs so many
+BYTES_PER_SAMPLE = 80  # and each of them needs so many;
+MOST_TOGETHER = 16  # more of them than this gain nothing
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
 
 
@@ -111,8 +112,8 @@ def from_checkpoint(
     samples: Samples, classes: list[int], checkpoint: Checkpoint, engine: Engine
 ) -> dict[int, Head]:  # fmt: skip
     """Those of these heads that were solved before, proved again."""
-    kept = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
-    heads = [head for head in kept if head is not None]
+    read = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
+    heads = [head for head in read if head is not None]
     found = settle(samples, bands_around(samples, [(head, None) for head in heads]), engine)
     return {head.positive: head for head in found if head is not None and head.certificate.solved}
 
@@ -127,7 +128,8 @@ def group_size(samples: Samples) -> int:
     """So many heads that they share a pass, and no more than memory is meant for."""
     X = samples.X
     meant = DEVICE_GROUP_BYTES if on_accelerator(X) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
-    return max(cores(), meant // (BYTES_PER_SAMPLE * len(X)))
+    most = len(X) if on_accelerator(X) else MOST_TOGETHER
+    return max(cores(), min(most, meant // (BYTES_PER_SAMPLE * len(X))))
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
@@ -258,7 +260,9 @@ def changes_of(
             shaping = ~(margins > 1.0 + side_bound(samples, head, arriving))
             fresh = arriving[shaping]
             distance = distances(samples.lengths[arriving], head.w, head.b, margins)
-            head = replace(head, screen=head.screen and head.screen.with_known(arriving, distance))
+            here = distance < np.inf
+            screen = head.screen and head.screen.with_known(arriving[here], distance[here])
+            head = replace(head, screen=screen and screen.of_nearest(2 * kept(len(head.w)), samples.lengths))
         found[positive] = head, Change(gone, multipliers, fresh)
     return found
 
@@ -287,7 +291,7 @@ def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change | None]]) 
     What a head that was read from a file says about samples is not relied on: it has no screen, and all samples are
     looked at when it is solved. The same goes for one that has lost most of those that its screen knew.
     """
-    few = min(KEPT * (samples.X.shape[1] + 1), int(np.count_nonzero(samples.alive))) // 2
+    few = min(kept(samples.X.shape[1]), int(np.count_nonzero(samples.alive))) // 2
     unseen = [head for head, _ in heads if head.screen is None or len(head.screen.places) < few]
     renewed = {
         head.positive: replace(head, screen=screen_of(samples, head.w, head.b, margins))

@@ -33,7 +33,7 @@ class InsideSum:
     places: Ints
     total: Fixed  # Σ cᵢyᵢxᵢ
     tilt: Fixed  # Σ cᵢyᵢ, one number
-    weight: float  # Σ cᵢ, to rounding
+    weight: Fixed  # Σ cᵢ, one number
     filled: Ints  # how many numbers of each feature are not zero
 
     def negated(self) -> "InsideSum":
@@ -123,6 +123,12 @@ class Samples:
         """Some samples' features in main memory, in float64."""
         found: Floats = wide(to_numpy(self.on_device(positions)))
         return found
+
+    def scores_at(self, positions: Ints, w: Floats) -> Floats:
+        """x·w for some samples, a part of them at a time."""
+        there = like(w, self.X)
+        parts = [to_numpy(times(self.on_device(positions[part]), there)) for part in self.parts(positions)]
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def combined(self, positions: Ints, multipliers: Floats) -> Floats:
         """Σ multiplierᵢxᵢ over some samples, a part of them at a time."""

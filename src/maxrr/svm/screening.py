@@ -1,10 +1,14 @@
 """How far samples are from a head's margin, and which of them a change of its weights cannot bring there.
 
 A margin y(w·x + b) changes by no more than |w' − w||x| + |b' − b| when the weights do. So a sample whose margin is
-known to be further from 1 than that stays on its side, and nobody has to look at it. For the samples nearest to the
-margin the distance is kept one by one; for all others, which would be many numbers per head, there is one bound.
+known to be further from 1 than that stays on its side, and nobody has to look at it. One bound says so for all samples
+but those nearest to the margin, whose margins are computed anew whenever the weights change.
+
+Of the weights before, nothing is to be read from it: the distances are those of the weights as they are, and the two
+numbers that are carried along are rounded to a few bits.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,18 +33,24 @@ class Screen:
     @classmethod
     def of(cls, distance: Floats, lengths: Floats, kept: int) -> "Screen":
         """For all samples at these distances, infinite for those that take no part; `kept` of them one by one."""
-        typical = float(np.mean(lengths)) or 1.0
-        if len(distance) <= kept:
-            return cls(np.arange(len(distance)), distance, np.inf, typical)
-        scaled = distance / (lengths + typical)
-        order = np.argpartition(scaled, kept)
-        places = np.sort(order[:kept])
-        return cls(places, distance[places], float(scaled[order[kept]]) * DOWN, typical)
+        everyone = np.flatnonzero(distance < np.inf)
+        return cls(everyone, distance[everyone], np.inf, power_of_two(float(np.mean(lengths)))).of_nearest(
+            kept, lengths
+        )
 
-    def after(self, by_w: float, by_b: float, lengths: Floats) -> "Screen":
-        """The same bounds for weights and bias that differ by at most so much; `lengths` are those of all samples."""
-        distance = self.distance * DOWN - moves(lengths[self.places], by_w, by_b)
-        return replace(self, distance=distance, rest=self.rest * DOWN - max(by_w, by_b / self.typical) * UP)
+    def of_nearest(self, kept: int, lengths: Floats) -> "Screen":
+        """The same with no more samples than this one by one; `lengths` are those of all samples."""
+        if len(self.places) <= kept:
+            return self
+        scaled = self.distance / (lengths[self.places] + self.typical)
+        order = np.argpartition(scaled, kept)
+        nearest, rest = np.sort(order[:kept]), few_bits(float(scaled[order[kept]]) * DOWN)
+        return replace(self, places=self.places[nearest], distance=self.distance[nearest], rest=min(self.rest, rest))
+
+    def after(self, by_w: float, by_b: float, places: Ints, distance: Floats) -> "Screen":
+        """For weights and bias that differ by at most so much; all samples that were near the margin are given anew."""
+        rest = few_bits(self.rest * DOWN - max(by_w, by_b / self.typical) * UP)
+        return Screen(places, distance, rest, self.typical)
 
     def with_known(self, places: Ints, distance: Floats) -> "Screen":
         """The same with what is known of these samples (sorted), whether they were near the margin or not."""
@@ -68,9 +78,18 @@ class Screen:
         """
         return not self.rest > max(slack_w, slack_b / self.typical) * UP
 
-    def in_doubt(self, slack_w: float, slack_b: float, lengths: Floats) -> Ints:
-        """Which of the others may be."""
-        return self.places[~(self.distance > moves(lengths[self.places], slack_w, slack_b))]
+
+def few_bits(value: float) -> float:
+    """A positive number rounded down to three bits; others are not of use."""
+    if not 0.0 < value < math.inf:
+        return value
+    part, exponent = math.frexp(value)
+    return math.ldexp(math.floor(8.0 * part), exponent - 3)
+
+
+def power_of_two(value: float) -> float:
+    """One near a number; 1 for zero."""
+    return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0.0 else 1.0
 
 
 def moves(lengths: Floats, by_w: float, by_b: float) -> Floats:

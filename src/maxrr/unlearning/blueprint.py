@@ -128,11 +128,13 @@ class Blueprint:
             return records.inputs
         return embed(extractor, records, device=self.device, progress=progress)
 
-    def fit_heads(self, features: NDArray[Any], records: Dataset) -> LinearSVM:
+    def fit_heads(
+        self, features: NDArray[Any], records: Dataset, progress: Progress | None = None
+    ) -> LinearSVM:  # fmt: skip
         """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
         with flat_heads.quietly():
             heads = LinearSVM(C=self.C, copy_X=not self.embeddings)
-            return heads.fit(features, records.labels, sample_weight=self.weights_of(records))
+            return heads.fit(features, records.labels, sample_weight=self.weights_of(records), progress=progress)
 
     def check_weights(self, records: Dataset) -> None:
         """Refuse records that count more or less than heads can be solved with."""
