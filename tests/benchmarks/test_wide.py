@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long  # processes that import much
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ABSENT = ("clarabel", "matplotlib", "rich", "typer")  # on machines with a graphics processor
 ROWS = ("cpu-20000x768x10-C1-noisy", "cuda-1281167x768x1000-C1-noisy")

@@ -328,6 +328,7 @@ def test_predictions_are_votes_in_parts_as_at_once(monkeypatch):
 # Many classes; what goes wrong
 
 
+@pytest.mark.long
 def test_sixty_classes():
     rng = np.random.default_rng(0)
     y = np.repeat([f"class {number:02d}" for number in range(60)], 6)

@@ -103,6 +103,12 @@ def receipt_facts(receipt):
     return {name: value for name, value in asdict(receipt).items() if name not in ("time", "seconds", "previous")}
 
 
+def certificate_facts(certificate):
+    """What it claims. The last digits of its bounds are those of the way to the proof, which may differ."""
+    bounds = (certificate.weight_error, certificate.bias_error, certificate.error, certificate.primal)
+    return certificate.decided, certificate.on_margin, certificate.inside, *(f"{bound:.6g}" for bound in bounds)
+
+
 def model_facts(model, dataset):
     """All that can be seen of a model."""
     fitted, asked = model._fitted, dataset.select(dataset.ids[:30])
@@ -117,7 +123,7 @@ def model_facts(model, dataset):
         "late": (fitted.late.tolist(), fitted.waiting.tolist()), "held": fitted.records.ids[rows].tolist(),
         "features": features.tobytes(), "scores": model.decision_function(asked).tobytes(),
         "proba": None if fitted.on_influential else model.predict_proba(asked).tobytes(),
-        "certificates": [asdict(certificate) for certificate in model.heads_.certificate_],
+        "certificates": [certificate_facts(certificate) for certificate in model.heads_.certificate_],
     }  # fmt: skip
 
 
