@@ -1,6 +1,5 @@
 """What forgetting costs, beside the floor: one product of all samples with all weights."""
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -86,11 +85,12 @@ def requests(model: LinearSVM, X: Floats, y: Labels, problem: str, console: Cons
 
 
 def repeat(model: LinearSVM, X: Floats, y: Labels, draws: list[Ints], row: Callable[..., Forgotten]) -> Forgotten:
-    """Send each request to a fresh copy of the model; compare the last one with a fit from scratch."""
+    """Send each request to the model, which stays as it is; compare the last one with a fit from scratch."""
     times, works = [], []
     for rows in draws:
-        changed = copy.deepcopy(model)
-        times.append(milliseconds(partial(changed.forget, rows)))
+        start = perf_counter()
+        changed = model.without(rows)
+        times.append(1e3 * (perf_counter() - start))
         works.append(changed.work_)
     kept = np.delete(np.arange(len(X)), rows)
     scratch = LinearSVM(C=model.C).fit(X[kept], y[kept])

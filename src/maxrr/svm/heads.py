@@ -27,6 +27,7 @@ T = TypeVar("T")
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
+WIDE = 256  # features from which on the steps of an update are large enough for threads
 FEW = 5  # heads that are moved: for these no processes are started
 NARROWEST = 1e-3  # their smoothing at least
 GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
@@ -196,14 +197,15 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             else:
                 ready[positive] = replace(head, certificate=with_longest(head.certificate, samples))
     near = [(head, change) for head, change in affected if change.count <= MOST_CHANGED]
-    with engine_for(samples, len(near)) if len(near) > FEW else nullcontext(threads_for(samples)) as engine:
+    small_steps = nullcontext(threads_for(samples) if samples.X.shape[1] >= WIDE else InProcess())
+    with engine_for(samples, len(near)) if on_accelerator(samples.X) and len(near) > FEW else small_steps as engine:
         for part in pieces(samples, near):
             for found in settle(samples, bands_around(samples, part), engine):
                 if found is not None and found.certificate.solved:
                     ready[found.positive] = found
     others = [head for head, _ in affected if head.positive not in ready and not on_accelerator(samples.X)]
     for piece in pieces(samples, others):
-        for head in refine(samples, resume(samples, piece), threads_for(samples)):
+        for head in refine(samples, resume(samples, piece), engine):
             if head.certificate.solved:
                 ready[head.positive] = head
     unknown = [positive for positive in needed if positive not in ready]

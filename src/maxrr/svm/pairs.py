@@ -16,12 +16,11 @@ from maxrr.parallel import Engine, InProcess, Processes, Threads, cores, single_
 from maxrr.progress import Progress
 from maxrr.svm import heads
 from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
-from maxrr.svm.heads import Solution, Work, classes_present
+from maxrr.svm.heads import WIDE, Solution, Work, classes_present
 from maxrr.svm.problem import Head, Samples
 
 Class = TypeVar("Class")
 
-WIDE = 256  # features from which on the steps of a head are large enough for threads
 WORTH_PROCESSES = 500  # heads from scratch: with fewer the start of processes costs more than they save
 
 
