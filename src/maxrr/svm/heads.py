@@ -44,7 +44,8 @@ class Work:
     Attributes
     ----------
     cold_solves
-        Heads solved from scratch: all of them in a fit, otherwise those of new classes and of updates that failed.
+        Heads solved from scratch: all of them in a fit, otherwise those of new classes, of updates that failed, and on
+        a graphics processor of updates by many samples.
     passes
         Products of all samples with the weights of one head or more; one-vs-one, of all samples of two classes with the
         weights of their head.
