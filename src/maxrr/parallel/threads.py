@@ -16,6 +16,28 @@ BLAS = ThreadpoolController()
 _stops: WeakSet[threading.Event] = WeakSet()
 
 
+class _OneThread:
+    """BLAS without threads while anybody wants that. Only the first asks the libraries for it, which takes a while."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limited = BLAS.limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limited.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
 def single_threaded_blas() -> AbstractContextManager[object]:
     """Keep NumPy and SciPy from starting threads for matrix products.
 
@@ -26,8 +48,7 @@ def single_threaded_blas() -> AbstractContextManager[object]:
     context manager
         Inside it every product is computed by the thread that asks for it.
     """
-    limited: AbstractContextManager[object] = BLAS.limit(limits=1, user_api="blas")
-    return limited
+    return _ONE_THREAD
 
 
 def _stop_all() -> None:

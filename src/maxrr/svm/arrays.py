@@ -135,6 +135,14 @@ def marked(places: Ints, count: int) -> Bools:
     return found
 
 
+def located(places: Ints, among: Ints) -> tuple[Ints, Bools]:
+    """Where these samples are among others, which are sorted, and which of them are there at all."""
+    if not len(among):
+        return np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=bool)
+    at = np.minimum(np.searchsorted(among, places), len(among) - 1)
+    return at, among[at] == places
+
+
 def solve_positive(matrix: AnyArray, ridge: float, right: AnyArray) -> AnyArray:
     """Solve (matrix + ridge·I) x = right for a positive semidefinite matrix, which is overwritten."""
     if not is_numpy(matrix):

@@ -90,8 +90,7 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
     assert head.screen is not None
     if change is not None:
         moved = np.concatenate([moved, change.arriving])
-    y = samples.signs(head.positive)
-    known = head.known or sums(samples, y, head.inside)
+    known = head.known or sums(samples, samples.signs(head.positive), head.inside)
     leaving = NOTHING if change is None else change.leaving
     count = len(samples.codes)
     inside, in_band = marked(head.inside, count), marked(head.screen.nearest(enough_for_path(len(head.w))), count)
@@ -100,7 +99,7 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
         in_band[others] = True
     places = np.flatnonzero(in_band)
     far = known.places[~in_band[known.places]]
-    alpha = np.where(inside[places], samples.caps[places], 0.0)
+    alpha = np.where(inside[places], samples.caps_at(places), 0.0)
     alpha[np.searchsorted(places, head.on_margin)] = head.multipliers
     if change is not None:
         change = Change(np.searchsorted(places, leaving), change.multipliers, np.searchsorted(places, change.arriving))
@@ -108,7 +107,7 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
     here = np.searchsorted(places, known.places[in_band[known.places]])
     exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))
     part = samples.only(places, replace(known, places=here), exponent)
-    trial = trial_at(part, y[places], head.positive, head.w, head.b, alpha, WIDTH)
+    trial = trial_at(part, part.signs(head.positive), head.positive, head.w, head.b, alpha, WIDTH)
     trial.near, trial.change, trial.moved = True, change, np.searchsorted(places, moved)
     return Band(places, far, part, trial, head.w, head.b, head.screen)
 
@@ -118,13 +117,12 @@ def trial_at(
 ) -> Trial:  # fmt: skip
     """A trial on a part of the samples, with these multipliers."""
     assert part.base is not None
-    here = part.base.places
-    signed = part.caps[here] * y[here]
+    signed = np.where(marked(part.base.places, len(y)), part.caps * y, 0.0)  # no copy of their rows
     margins = np.where(part.alive, y * (part.X @ w + b), np.inf)
     C = part.penalties.C
     return Trial(
         positive, y, w, b, margins, alpha, width, REACH * width, held=np.zeros(len(y)),
-        pull=C * part.base.total.rounded() - signed @ part.X[here],
+        pull=C * part.base.total.rounded() - signed @ part.X,
         tilt=C * float(part.base.tilt.rounded()[0]) - float(np.sum(signed)),
     )  # fmt: skip
 

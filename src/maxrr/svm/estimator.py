@@ -17,7 +17,7 @@ from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.heads import Solution, Work, classes_present
+from maxrr.svm.heads import Solution, Work
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
 from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
@@ -64,8 +64,7 @@ class FittedState:
 
     def __post_init__(self) -> None:
         samples = self.solution.samples
-        codes = classes_present(samples.codes, samples.alive)
-        object.__setattr__(self, "present", np.asarray(self.classes[codes]))
+        object.__setattr__(self, "present", np.asarray(self.classes[samples.present]))
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -263,12 +262,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         fitted = self._fitted
         samples = fitted.solution.samples
         positions = validation.rows(rows, samples.held)
-        remaining = samples.alive.copy()
-        remaining[positions] = False
-        check_two(fitted.classes[classes_present(samples.codes, remaining)])
+        remaining = samples.without(positions)
+        check_two(fitted.classes[remaining.present])
         model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        left = move(fitted.scheme, samples.without(positions), fitted.solution, positions)
+        left = move(fitted.scheme, remaining, fitted.solution, positions)
         model._state = replace(fitted, solution=left)
         self._check(model._state)
         return model
@@ -342,13 +340,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         fitted = self._fitted
         old = fitted.solution.samples
         leaving = validation.rows(instead_of, old.held) if np.size(instead_of) else np.empty(0, dtype=np.int64)
-        staying = old.alive.copy()
-        staying[leaving] = False
         features = self._checked(X)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
         classes, codes = np.unique(validation.joined(fitted.classes, labels), return_inverse=True)
-        check_two(np.union1d(fitted.classes[classes_present(old.codes, staying)], labels[weights > 0.0]))
+        check_two(np.union1d(fitted.classes[old.without(leaving).present], labels[weights > 0.0]))
         solution = renumbered(fitted.solution, codes[: len(fitted.classes)])
         fresh = validation.as_narrow(validation.owned(like(to_numpy(features), old.X)), old.X)
         penalties = weigh(fitted.C, fitted.class_weight, labels.tolist(), weights)

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
-from maxrr.svm.arrays import Bools, Floats, Ints, is_numpy, marked, on_accelerator
+from maxrr.svm.arrays import Floats, Ints, is_numpy, on_accelerator
 from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
@@ -70,11 +70,6 @@ class Solution:
     work: Work
 
 
-def classes_present(codes: Ints, alive: Bools) -> list[int]:
-    """The classes that have samples."""
-    return [int(code) for code in np.flatnonzero(np.bincount(codes[alive]))]
-
-
 def with_a_head(classes: Sequence[Class]) -> Sequence[Class]:
     """The classes that get a head of their own: all, or of two the second, because they share one.
 
@@ -84,15 +79,15 @@ def with_a_head(classes: Sequence[Class]) -> Sequence[Class]:
     return classes if len(classes) > 2 else classes[1:]
 
 
-def heads_needed(codes: Ints, alive: Bools) -> list[int]:
+def heads_needed(samples: Samples) -> list[int]:
     """The classes that get a head, of those that have samples."""
-    return list(with_a_head(classes_present(codes, alive)))
+    return list(with_a_head(samples.present))
 
 
 def solve(samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None) -> Solution:
     """Every head from scratch, or from where an interrupted fit has left it."""
     samples = samples.counting()
-    needed = heads_needed(samples.codes, samples.alive)
+    needed = heads_needed(samples)
     ready: dict[int, Head] = {}
     cold = 0
     with engine_for(samples, len(needed)) as engine:
@@ -184,10 +179,9 @@ def with_failed(
 
 def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
-    samples = samples.counting()
     arrived = changed >= len(solution.samples.codes)
     changes = changes_of(samples, solution, changed[~arrived], changed[arrived])
-    needed = heads_needed(samples.codes, samples.alive)
+    needed = heads_needed(samples)
     ready: dict[int, Head] = {}
     affected: list[tuple[Head, Change]] = []
     for positive in needed:
@@ -232,10 +226,9 @@ def work_of(samples: Samples, cold_solves: int) -> Work:
 
 def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head | None:
     """With two classes there was one head. Seen from the other class it is the same head with its sign turned."""
-    present = classes_present(before.codes, before.alive)
-    if len(present) != 2 or positive != present[0]:
+    if len(before.present) != 2 or positive != before.present[0]:
         return None
-    head = known[present[1]]
+    head = known[before.present[1]]
     return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=head.known and head.known.negated())
 
 
@@ -243,18 +236,17 @@ def changes_of(
     samples: Samples, solution: Solution, leaving: Ints, arriving: Ints
 ) -> dict[int, tuple[Head, Change]]:  # fmt: skip
     """For each class whose head is known: the head, and which of these samples shape it or may do so."""
-    known = {head.positive: head for head in solution.heads}
+    known, caps = {head.positive: head for head in solution.heads}, samples.caps_at(leaving)
     found = {}
     if len(arriving):
         weights = np.stack([head.w for head in known.values()], axis=1)
         scores = dict(zip(known, (samples.rows(arriving) @ weights).T, strict=True))
-    for positive in heads_needed(samples.codes, samples.alive):
+    for positive in heads_needed(samples):
         head = known.get(positive) or mirror_head(known, positive, solution.samples)
         if head is None:
             continue
         head = replace(head, screen=head.screen and head.screen.without(leaving))
-        gone = leaving[marked(head.influential, len(samples.codes))[leaving]]
-        multipliers = head.influential_multipliers(samples.caps)[np.searchsorted(head.influential, gone)]
+        gone, multipliers = head.shaped_by(leaving, caps)
         fresh = arriving
         if len(arriving):
             score = scores[positive] if positive in known else -scores[next(iter(known))]

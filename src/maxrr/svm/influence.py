@@ -182,7 +182,7 @@ def guess_on_device(features: list[AnyArray], blank: Samples) -> list[Guess | No
         return [None] * len(features)
     from maxrr.svm import start_cuda
 
-    classes = heads_needed(blank.codes, blank.alive)
+    classes = heads_needed(blank)
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
     found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes)])
     return [next(found) if on_accelerator(X) else None for X in features]
@@ -213,7 +213,7 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) 
             raise X
         blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
-        needed = heads_needed(samples.codes, samples.alive)
+        needed = heads_needed(samples)
         if guess is None:
             heads = from_scratch(samples, needed, InProcess())
         else:

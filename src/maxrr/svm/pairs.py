@@ -16,7 +16,7 @@ from maxrr.parallel import Engine, InProcess, Processes, Threads, cores, single_
 from maxrr.progress import Progress
 from maxrr.svm import heads
 from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
-from maxrr.svm.heads import WIDE, Solution, Work, classes_present
+from maxrr.svm.heads import WIDE, Solution, Work
 from maxrr.svm.problem import Head, Samples
 
 Class = TypeVar("Class")
@@ -54,7 +54,7 @@ def solve(samples: Samples, progress: Progress | None = None) -> Solution:
 
 def move(samples: Samples, solution: Solution, changed: Ints, progress: Progress | None = None) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
-    needed = pairs(classes_present(samples.codes, samples.alive))
+    needed = pairs(samples.present)
     ready = {(head.against, head.positive): head for head in solution.heads}
     classes_changed = set(samples.codes[changed].tolist())
     old = [pair for pair in needed if pair in ready and not classes_changed.isdisjoint(pair)]

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, namespace, rows, times, to_numpy, wide
+from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, located, namespace, rows, times, to_numpy, wide
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.limits import NO_EXPONENT
@@ -72,6 +72,11 @@ class Samples:
         return part
 
     @cached_property
+    def present(self) -> list[int]:
+        """The classes that have samples which take part."""
+        return [int(code) for code in np.flatnonzero(np.bincount(self.codes[self.alive]))]
+
+    @cached_property
     def longest(self) -> float:
         """The length of the longest sample."""
         return float(np.max(self.lengths[self.alive], initial=0.0))
@@ -80,6 +85,11 @@ class Samples:
     def caps(self) -> Floats:
         """Cᵢ, the upper bounds of the multipliers."""
         return self.penalties.caps
+
+    def caps_at(self, places: Ints) -> Floats:
+        """Those of some samples."""
+        found: Floats = self.penalties.C * self.penalties.bounds[places]
+        return found
 
     @property
     def bounds(self) -> Floats:
@@ -164,7 +174,7 @@ class Samples:
         """The same samples when these are no longer held."""
         held = self.held.copy()
         held[places] = False
-        return replace(self, held=held)
+        return replace(self, held=held, counter=Counter())
 
     def followed_by(self, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties) -> "Samples":
         """These samples and others; `sizes` are lengths and exponents of the others."""
@@ -204,6 +214,14 @@ class Head:
     def influential(self) -> Ints:
         """The samples that shape the head, sorted."""
         return np.sort(np.concatenate([self.on_margin, self.inside]))
+
+    def shaped_by(self, places: Ints, caps: Floats) -> tuple[Ints, Floats]:
+        """Those of these samples that shape the head, and their multipliers; `caps` are the upper bounds of these."""
+        (at, touching), (_, inside) = located(places, self.on_margin), located(places, self.inside)
+        multipliers = np.where(inside, caps, 0.0)
+        multipliers[touching] = self.multipliers[at[touching]]
+        shaping = touching | inside
+        return places[shaping], multipliers[shaping]
 
     def influential_multipliers(self, caps: Floats) -> Floats:
         """The multipliers of these samples, in the same order."""

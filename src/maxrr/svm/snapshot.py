@@ -68,7 +68,7 @@ def restored(
         )
         for state in heads
     ]  # fmt: skip
-    if [head.positive for head in solved] != heads_needed(codes, samples.alive):
+    if [head.positive for head in solved] != heads_needed(samples):
         raise ValueError("the heads are not those of the samples' classes")
     model = LinearSVM(C=C, class_weight=class_weight)
     model.n_features_in_ = X.shape[1]

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, single_threaded_blas
 from maxrr.svm import newton
-from maxrr.svm.arrays import AnyArray, Floats, Ints, like, to_numpy
+from maxrr.svm.arrays import AnyArray, Floats, Ints, like, located, to_numpy
 from maxrr.svm.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.fallback import solve_surely
 from maxrr.svm.path import Path
@@ -39,6 +39,7 @@ NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
 MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 MOST_ROUNDS = 15  # five are usual
+A_FEW_MORE = 1.2  # times as many are not worth a copy of those that are enough
 BEYOND = 1.1  # times d + 1: with more multipliers than this between their bounds, a path does not begin
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
@@ -91,7 +92,8 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
     """One round on the working set."""
     if trial.near:
         proposal = begin(samples, trial)
-        if follow(samples, trial, proposal, samples.rows(proposal.working), LONG):
+        leaving = [] if trial.change is None else [trial.change.leaving]
+        if follow(samples, trial, proposal, samples.rows(np.concatenate([proposal.working, *leaving])), LONG):
             return proposal
         trial.near, trial.change, trial.moved = False, None, trial.moved[:0]
     proposal = begin(samples, trial)
@@ -129,9 +131,12 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
 
 
 def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) -> bool:
-    """Along a path to a partition of the working set that is clear; whether there is a candidate at its end."""
-    count, dimension, y, alpha = len(X), X.shape[1], trial.y[now.working], now.alpha
-    first, last = samples.caps[now.working], samples.caps[now.working]
+    """Along a path to a partition of the working set that is clear; whether there is a candidate at its end.
+
+    X has the rows of the working set, and after these those of samples that are leaving.
+    """
+    count, dimension, y, alpha = len(now.working), X.shape[1], trial.y[now.working], now.alpha
+    first, last = samples.caps_at(now.working), samples.caps_at(now.working)
     between = np.flatnonzero((alpha > 0.0) & (alpha < first))
     if len(between) > BEYOND * (dimension + 1):
         return False
@@ -141,11 +146,10 @@ def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) 
         surplus = between[np.argsort(-room)[dimension + 1 :]]
         first[surplus] = alpha[surplus]
     if trial.change is not None:
-        first[np.isin(now.working, trial.change.arriving)] = 0.0
+        first[located(now.working, trial.change.arriving)[1]] = 0.0
         leaving = trial.change.leaving
-        X, y = np.concatenate([X, samples.rows(leaving)]), np.concatenate([y, trial.y[leaving]])
-        alpha = np.concatenate([alpha, trial.change.multipliers])
-        first, last = np.concatenate([first, samples.caps[leaving]]), np.concatenate([last, np.zeros(len(leaving))])
+        y, alpha = np.concatenate([y, trial.y[leaving]]), np.concatenate([alpha, trial.change.multipliers])
+        first, last = np.concatenate([first, samples.caps_at(leaving)]), np.concatenate([last, np.zeros(len(leaving))])
     alpha = np.minimum(alpha, first)
     w, off = trial.pull + (alpha * y) @ X, trial.tilt + float(alpha @ y)
     # 2. Samples far from the margin, on the side that they should be on, are taken to stay where they are.
@@ -153,7 +157,9 @@ def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) 
     settled = (first == last) & (((alpha == 0.0) & (beyond < 0.0)) | ((alpha == first) & (beyond > 0.0)))
     distance = np.where(settled, np.abs(beyond), 0.0)
     enough = max(enough_for_path(dimension), int(np.count_nonzero(~settled)))
-    part = np.sort(np.argpartition(distance, enough)[:enough]) if len(y) > enough else np.arange(len(y))
+    part: Ints | slice = slice(None)
+    if len(y) > A_FEW_MORE * enough:
+        part = np.sort(np.argpartition(distance, enough)[:enough])
     found = Path(X[part], y[part], w, now.b, alpha[part], first[part], last[part], off).follow(most + dimension)
     if found is None:
         return False
