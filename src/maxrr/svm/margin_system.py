@@ -1,12 +1,14 @@
 """The samples on the margin and the linear system that they make, up to date while samples come and go.
 
 Scores of these samples are to rise by given amounts while the classes stay in balance: that asks for the inverse of the
-matrix of their products. It is kept as the factor of that matrix for the samples at the beginning, and a list of what
-has happened since: a sample more or less changes the inverse by one product of a vector with itself, and the solution
-by a multiple of that vector. So an update costs the square of the number of samples, not its cube.
+matrix of their products. A sample more or less changes the inverse by one product of a vector with itself, and the
+solution by a multiple of that vector, so that an update costs the square of the number of samples, not its cube. With
+few features the inverse is kept as it is. With many, where it does not fit into a processor's cache, it is kept as the
+factor of the matrix for the samples at the beginning and a list of what has happened since.
 """
 
 import numpy as np
+from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dtrtrs
 
 from maxrr.svm.arrays import Bools, Floats, Ints
@@ -14,6 +16,7 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 DEPENDENT = 1e-9  # of a sample's length: nearer than this to the span of those on the margin, it depends on them
 CANCELLED = 1e-6  # of the square of a sample's length: where less than this is left, digits were lost
 MOST_UPDATES = 256  # on the list
+SMALL = 128  # slots up to which the inverse is kept as it is
 
 
 class MarginSystem:
@@ -29,6 +32,7 @@ class MarginSystem:
         self.places = np.full(slots, -1)
         self.X = np.zeros((slots, X.shape[1]))
         self.factor: Floats = np.zeros((0, 0))  # upper triangular
+        self.inverse = np.zeros((slots, slots), order="F") if slots <= SMALL else None
         self.vectors, self.signs, self.updates = np.zeros((MOST_UPDATES, slots)), np.zeros(MOST_UPDATES), 0
         self.right = np.zeros((2, slots))  # what is asked of the scores, and ones
         self.solution = np.zeros((2, slots))  # right · inverse
@@ -53,10 +57,17 @@ class MarginSystem:
             self.factor, self.updates = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64), 0
         except np.linalg.LinAlgError:
             return False
+        if self.inverse is not None:
+            half = dtrtrs(self.factor, np.eye(count), trans=1)[0]
+            self.inverse[:] = 0.0
+            self.inverse[:count, :count] = half.T @ half
         return not (self.factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()
 
     def times(self, vector: Floats) -> Floats:
         """inverse · vector."""
+        if self.inverse is not None:
+            product: Floats = np.dot(self.inverse, vector)
+            return product
         count, vectors = len(self.factor), self.vectors[: self.updates]
         found: Floats = (self.signs[: self.updates] * (vectors @ vector)) @ vectors
         found[:count] += dtrtrs(self.factor, dtrtrs(self.factor, vector[:count], trans=1)[0])[0]
@@ -75,15 +86,24 @@ class MarginSystem:
 
     def note(self, factor: float, vector: Floats) -> None:
         """factor · vectorᵀ vector is added to the inverse."""
-        np.multiply(vector, abs(factor) ** 0.5, out=self.vectors[self.updates])
-        self.signs[self.updates] = 1.0 if factor > 0.0 else -1.0
+        if self.inverse is not None:
+            dger(factor, vector, vector, a=self.inverse, overwrite_a=1)
+        else:
+            np.multiply(vector, abs(factor) ** 0.5, out=self.vectors[self.updates])
+            self.signs[self.updates] = 1.0 if factor > 0.0 else -1.0
         self.updates += 1
+
+    def column(self, slot: int) -> Floats:
+        """One of the inverse."""
+        if self.inverse is not None:
+            return self.inverse[:, slot].copy()
+        unit = np.zeros(len(self.places))
+        unit[slot] = 1.0
+        return self.times(unit)
 
     def drop(self, slot: int) -> None:
         """Take a sample out of its slot."""
-        unit = np.zeros(len(self.places))
-        unit[slot] = 1.0
-        column = self.times(unit)
+        column = self.column(slot)
         factor = -1.0 / column[slot]
         # The solution without what was asked of the sample, and then without the sample.
         asked = self.right[:, slot].copy()
@@ -92,6 +112,8 @@ class MarginSystem:
         self.solution[:, slot] = 0.0
         self.count -= 1
         self.note(factor, column)
+        if self.inverse is not None:
+            self.inverse[slot] = self.inverse[:, slot] = 0.0
 
     def toward(self, place: int) -> tuple[Floats, float]:
         """A sample as a combination of those in slots, as far as that goes, and the square of what is left of it."""
