@@ -150,8 +150,8 @@ def find_direction(run: RunSamples, chosen: Ints, weight: Floats, bounds: Floats
 
 
 def thin(samples: Samples, classes: list[int], enough: int | None = None) -> tuple[Ints, Floats]:
-    """About `ENOUGH` samples, or so many, and how many each stands for. Classes with a head keep more of their members."""
-    enough = ENOUGH if enough is None else enough
+    """About `ENOUGH` samples, or fewer, and how many each stands for. Classes with a head keep more members."""
+    enough = min(ENOUGH, enough or ENOUGH)
     alive = np.flatnonzero(samples.alive)
     codes = samples.codes[alive]
     others = ~np.isin(codes, classes)

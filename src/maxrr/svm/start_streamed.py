@@ -8,18 +8,21 @@ of these are there. As in `start_cuda`, nothing here decides anything.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from maxrr.parallel import Threads
 from maxrr.svm.arrays import Bools, Floats, Ints, to_numpy
+from maxrr.svm.bands import NOTHING
 from maxrr.svm.device import Device
 from maxrr.svm.newton_cuda import BLOCK, LARGEST_PRODUCT, WIDE, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import BAND, Guess
-from maxrr.svm.start_cuda import ENOUGH, FAR, STAGES, RunSamples, centres, find_direction, thin
+from maxrr.svm.start_cuda import FAR, STAGES, RunSamples, centres, find_direction, thin
 from maxrr.svm.streaming import PER_HEAD, rows_at_once, sent
 from maxrr.svm.working_set import REACH
 
@@ -53,18 +56,6 @@ class Limits:
         return cls(rows, room // 2 // max(each, 1), min(LARGEST_PRODUCT, room // 4 // 16))
 
 
-@dataclass
-class Progress:
-    """Where the heads of a group are, in main memory."""
-
-    w: Floats  # (heads × d), for the features as they are
-    b: Floats
-    reach: Floats  # samples further from the margin are taken to stay on their side
-    width: Floats  # of the smoothing that was solved
-    done: Bools
-    multipliers: dict[int, tuple[Ints, Floats]]  # by head, those strictly between their bounds
-
-
 @dataclass(frozen=True)
 class Scale:
     """What is subtracted from features and what they are divided by, as `minimise` wants them."""
@@ -93,32 +84,55 @@ class Scale:
         return found
 
 
+@dataclass(frozen=True)
+class Task:
+    """Heads to start, and what with."""
+
+    samples: Samples
+    classes: list[int]  # of the heads
+    device: Device
+    limits: Limits
+    scale: Scale
+
+    def there(self, values: NDArray[Any]) -> Tensor:
+        """An array on the device."""
+        return torch.as_tensor(values, device=self.device.name)
+
+
+@dataclass
+class State:
+    """Where the heads are, in main memory."""
+
+    w: Floats  # (heads × d), for the features as they are
+    b: Floats
+    reach: Floats  # samples further from the margin are taken to stay on their side
+    width: Floats  # of the smoothing that was solved
+    done: Bools
+    multipliers: dict[int, tuple[Ints, Floats]]  # by head: places of those strictly between their bounds, and these
+
+
 def guess_run(samples: Samples, classes: list[int]) -> Guess | None:
     """Every head near its solution; None if the device has no room for that."""
-    device = samples.device
-    assert device is not None
+    assert samples.device is not None
     width, heads = samples.X.shape[1], len(classes)
-    limits = Limits.of(device.room(), width, heads)
+    limits = Limits.of(samples.device.room(), width, heads)
     if limits.rows < LEAST_ROWS * (width + 1) or limits.together < 1:
         return None
-    scale = scale_of(samples, device)
+    task = Task(samples, classes, samples.device, limits, scale_of(samples, samples.device))
     # 1. A rough direction, from a thinned sample.
     step = min(limits.together, MOST_TOGETHER)
-    parts = [classes[first : first + step] for first in range(0, heads, step)]
-    directions = [direction(samples, part, scale, limits, device) for part in parts]
+    directions = [direction(task, classes[first : first + step]) for first in range(0, heads, step)]
     w, b = (np.concatenate(found) for found in zip(*directions, strict=True))
-    now = Progress(w, b, np.full(heads, FAR), np.full(heads, FAR), np.zeros(heads, dtype=bool), {})
+    state = State(w, b, np.full(heads, FAR), np.full(heads, FAR), np.zeros(heads, dtype=bool), {})
     # 2. From there on the samples that count.
     for _ in range(MOST_ROUNDS):
-        left = np.flatnonzero(~now.done)
-        if not len(left):
+        if state.done.all():
             break
-        round_of(samples, classes, left, now, scale, limits, device)
+        go_on(task, state, np.flatnonzero(~state.done))
     # 3. The few numbers that say where each head ended.
-    none = np.empty(0, dtype=np.int64), np.empty(0)
-    between = [now.multipliers.get(number, none) for number in range(heads)]
+    between = [state.multipliers.get(number, (NOTHING, np.empty(0))) for number in range(heads)]
     return Guess(
-        now.w, now.b, now.width, head=np.repeat(np.arange(heads), [len(places) for places, _ in between]),
+        state.w, state.b, state.width, head=np.repeat(np.arange(heads), [len(places) for places, _ in between]),
         sample=np.concatenate([places for places, _ in between]),
         multiplier=np.concatenate([values for _, values in between]),
     )  # fmt: skip
@@ -133,63 +147,69 @@ def scale_of(samples: Samples, device: Device) -> Scale:
     return Scale(torch.as_tensor(origin, device=device.name), length)
 
 
-def direction(
-    samples: Samples, classes: list[int], scale: Scale, limits: Limits, device: Device
-) -> tuple[Floats, Floats]:
+def direction(task: Task, classes: list[int]) -> tuple[Floats, Floats]:
     """Weights and biases from a thinned sample."""
-    chosen, weight = thin(samples, classes, min(ENOUGH, limits.rows // 2))
-    chosen, weight = chosen[: limits.rows], weight[: limits.rows]
-    X = torch.as_tensor(samples.on_device(chosen), device=device.name)
-    y = np.where(samples.codes[chosen] == np.array(classes)[:, None], 1.0, -1.0)
+    samples, scale, limits = task.samples, task.scale, task.limits
+    chosen, weight = thin(samples, classes, limits.rows // 4)  # with what rounding adds, no more than a head may have
+    y = task.there(np.where(samples.codes[chosen] == np.array(classes)[:, None], 1.0, -1.0))
     run = RunSamples(
-        X[None], torch.as_tensor(y, device=device.name), torch.ones(len(X), dtype=torch.bool, device=device.name),
-        torch.as_tensor(samples.bounds[chosen], device=device.name), samples.penalties.even, scale.decay,
-        scale.origin[None], torch.full_like(scale.origin[:1, None], scale.length), limits.product,
+        task.there(samples.on_device(chosen))[None], y, torch.ones_like(y[0], dtype=torch.bool),
+        task.there(samples.bounds[chosen]), samples.penalties.even, scale.decay, scale.origin[None],
+        torch.full_like(scale.origin[:1, None], scale.length), limits.product,
     )  # fmt: skip
     v = find_direction(run, np.arange(len(chosen)), weight, samples.caps[chosen])
     w, b = scale.unscaled(v[0])
     return to_numpy(w), to_numpy(b)
 
 
-def round_of(
-    samples: Samples, classes: list[int], left: Ints, now: Progress, scale: Scale, limits: Limits, device: Device
-) -> None:  # fmt: skip
-    """Choose samples for these heads, and move the heads to where these lead."""
-    wanted = [classes[number] for number in left]
-    shortfall, total, tilt = survey(samples, wanted, now.w[left], now.b[left], now.reach[left], device)
-    choices = list(Threads().map(lambda row: choose(row[0], samples.alive, row[1], limits.rows, BAND * (samples.X.shape[1] + 1)),
-                                 zip(shortfall, now.reach[left], strict=True)))  # fmt: skip
-    for first in range(0, len(left), limits.together):
-        part = slice(first, first + limits.together)
-        work_on(samples, wanted[part], left[part], shortfall[part], choices[part], total[part], tilt[part],
-                now, scale, limits, device)  # fmt: skip
+def go_on(task: Task, state: State, numbers: Ints) -> None:
+    """One round for the heads of these numbers: choose samples, and move the heads to where these lead."""
+    samples, together = task.samples, task.limits.together
+    seen = survey(task, state, numbers)
+    band = BAND * (samples.X.shape[1] + 1)
+
+    def chosen(slot: int) -> Choice:
+        return choose(seen.shortfall[slot], samples.alive, state.reach[numbers[slot]], task.limits.rows, band)
+
+    choices = list(Threads().map(chosen, range(len(numbers))))
+    for first in range(0, len(numbers), together):
+        slots = range(first, min(first + together, len(numbers)))
+        move(task, state, numbers[slots], seen.only(slots), [choices[slot] for slot in slots])
 
 
-def survey(
-    samples: Samples, classes: list[int], w: Floats, b: Floats, width: Floats, device: Device
-) -> tuple[Floats, Floats, Floats]:
-    """1 − margins of all samples (heads × n), and Σ aᵢyᵢxᵢ and Σ aᵢyᵢ for multipliers by a smoothing of some width.
+@dataclass(frozen=True)
+class Survey:
+    """What all samples say about some heads."""
 
-    One pass over the data. Multipliers of samples further than the width from the margin are at their bounds.
-    """
+    shortfall: Floats  # (heads × n): 1 − margins
+    total: Floats  # (heads × d): Σ aᵢyᵢxᵢ for multipliers by a smoothing as wide as the reach,
+    tilt: Floats  # and Σ aᵢyᵢ. Those of samples out of reach are at their bounds
+
+    def only(self, slots: range) -> "Survey":
+        """Of some of the heads."""
+        part = slice(slots.start, slots.stop)
+        return Survey(self.shortfall[part], self.total[part], self.tilt[part])
+
+
+def survey(task: Task, state: State, numbers: Ints) -> Survey:
+    """One pass over the data."""
+    samples, heads = task.samples, len(numbers)
     samples.counter.passes += 1
-    X, heads = samples.everything(), len(classes)
-    shortfall = np.empty((heads, len(X)))
+    X, caps = samples.everything(), np.where(samples.alive, samples.caps, 0.0)
+    classes = np.array([task.classes[number] for number in numbers])
     weights, biases, widths, wanted = (
-        torch.as_tensor(part, device=device.name) for part in (w.T.copy(), b, width, np.array(classes))
+        task.there(part) for part in (state.w[numbers].T.copy(), state.b[numbers], state.reach[numbers], classes)
     )
-    total, tilt = torch.zeros_like(weights.T), torch.zeros_like(biases)
-    caps = np.where(samples.alive, samples.caps, 0.0)
-    for rows, block in sent(X, rows_at_once(X, heads, device), device):
-        codes, cap = (torch.as_tensor(part[rows], device=device.name) for part in (samples.codes, caps))
-        wide = block.double()
+    shortfall, total, tilt = np.empty((heads, len(X))), torch.zeros_like(weights.T), torch.zeros_like(biases)
+    for rows, block in sent(X, rows_at_once(X, heads, task.device), task.device):
+        codes, cap, wide = task.there(samples.codes[rows]), task.there(caps[rows]), block.double()
         y = torch.where(codes[:, None] == wanted, 1.0, -1.0).to(wide.dtype)
         short = 1.0 - y * (wide @ weights + biases)
         signed = centres(short, cap[:, None], widths) * y
         total.addmm_(signed.T, wide)
         tilt += signed.sum(0)
         shortfall[:, rows] = to_numpy(short).T
-    return shortfall, to_numpy(total), to_numpy(tilt)
+    return Survey(shortfall, to_numpy(total), to_numpy(tilt))
 
 
 @dataclass(frozen=True)
@@ -221,49 +241,55 @@ def choose(shortfall: Floats, alive: Bools, reach: float, most: int, band: int) 
     return Choice(near, 1.0, reach, float(np.clip(nearest / (2.0 * REACH), NARROWEST, STAGES[-1])))
 
 
-def work_on(
-    samples: Samples, classes: list[int], numbers: Ints, shortfall: Floats, choices: list[Choice], total: Floats,
-    tilt: Floats, now: Progress, scale: Scale, limits: Limits, device: Device,
-) -> None:  # fmt: skip
+def rows_of(task: Task, numbers: Ints, seen: Survey, choices: list[Choice]) -> tuple[Rows, Tensor]:
+    """The samples of some heads, and 1 − their margins."""
+    samples, heads, dimension = task.samples, len(numbers), task.samples.X.shape[1] + 1
+    count = max(len(choice.places) for choice in choices)
+    count += -count % BLOCK
+    X = torch.zeros((heads, count, dimension), dtype=torch.float64, device=task.device.name)
+    y, cap, shortfall = (np.zeros((heads, count)) for _ in range(3))
+    for slot, (number, choice) in enumerate(zip(numbers, choices, strict=True)):
+        places, here = choice.places, X[slot, : len(choice.places)]
+        here[:, :-1] = task.there(samples.on_device(places))
+        here[:, :-1] -= task.scale.origin
+        here[:, :-1] /= task.scale.length
+        here[:, -1] = 1.0
+        y[slot, : len(places)] = np.where(samples.codes[places] == task.classes[number], 1.0, -1.0)
+        cap[slot, : len(places)] = choice.weight * samples.caps[places]
+        shortfall[slot, : len(places)] = seen.shortfall[slot, places]
+    bounds = task.there(cap)
+    return Rows(
+        X.view(heads, -1, BLOCK, dimension), task.there(y), bounds, 0.5 * bounds, task.scale.decay.expand(heads, -1),
+        largest=task.limits.product,
+    ), task.there(shortfall)  # fmt: skip
+
+
+def move(task: Task, state: State, numbers: Ints, seen: Survey, choices: list[Choice]) -> None:
     """Newton's method for some heads at once, each on its own samples."""
-    name, heads, dimension = device.name, len(numbers), samples.X.shape[1] + 1
-    most = max(len(choice.places) for choice in choices)
-    filled = most + -most % BLOCK
     # 1. The samples, and what the others add.
-    X = torch.zeros((heads, filled, dimension), dtype=torch.float64, device=name)
-    y, cap, short = (np.zeros((heads, filled)) for _ in range(3))
-    for slot, (choice, positive) in enumerate(zip(choices, classes, strict=True)):
-        count, places = len(choice.places), choice.places
-        rows = torch.as_tensor(samples.on_device(places), device=name)
-        X[slot, :count, :-1] = rows
-        X[slot, :count, :-1] -= scale.origin
-        X[slot, :count, :-1] /= scale.length
-        X[slot, :count, -1] = 1.0
-        y[slot, :count] = np.where(samples.codes[places] == positive, 1.0, -1.0)
-        cap[slot, :count] = choice.weight * samples.caps[places]
-        short[slot, :count] = shortfall[slot, places]
-    y, cap, short = (torch.as_tensor(part, device=name) for part in (y, cap, short))
-    reach = torch.as_tensor(now.reach[numbers], device=name)[:, None]
-    alpha = centres(short, cap, reach)
-    rows = Rows(X.view(heads, -1, BLOCK, dimension), y, cap, 0.5 * cap, scale.decay.expand(heads, -1), largest=limits.product)
-    everyone = scale.combined(*(torch.as_tensor(part, device=name) for part in (total, tilt)))
-    rows = replace(rows, pull=everyone - rows.combined(alpha * y))
+    rows, shortfall = rows_of(task, numbers, seen, choices)
+    reach = task.there(state.reach[numbers])[:, None]
+    alpha = centres(shortfall, rows.cap, reach)
+    everyone = task.scale.combined(task.there(seen.total), task.there(seen.tilt))
+    rows = replace(rows, pull=everyone - rows.combined(alpha * rows.y))
     # 2. Newton.
-    v = scale.scaled(*(torch.as_tensor(part[numbers], device=name) for part in (now.w, now.b)))
-    narrowest = torch.as_tensor([choice.narrowest for choice in choices], dtype=torch.float64, device=name)[:, None]
+    v = task.scale.scaled(task.there(state.w[numbers]), task.there(state.b[numbers]))
+    narrowest = task.there(np.array([[choice.narrowest] for choice in choices]))
     found = minimise(rows, Heads(v, alpha, reach), narrowest)
-    change = rows.scores(found.v - v) * (cap > 0.0)
-    typical = (change.square().sum(1) / (cap > 0.0).sum(1).clamp(min=1)).sqrt()
+    there = rows.cap > 0.0
+    typical = ((rows.scores(found.v - v) * there).square().sum(1, keepdim=True) / there.sum(1, keepdim=True)).sqrt()
     # 3. Where this leads, as far as it is to be believed: samples out of reach may come to matter before that.
-    step = (reach[:, 0] / typical).nan_to_num(1.0).clamp(max=1.0)
-    w, b = (to_numpy(part) for part in scale.unscaled(v + step[:, None] * (found.v - v)))
-    moved, short_of = to_numpy(step * typical), to_numpy(step < 1.0)
-    multipliers, between = to_numpy(found.alpha), to_numpy((found.alpha > 0.0) & (found.alpha < cap))
-    now.w[numbers], now.b[numbers], now.width[numbers] = w, b, to_numpy(found.width)[:, 0]
+    step = (reach / typical).nan_to_num(1.0).clamp(max=1.0)
+    state.w[numbers], state.b[numbers] = (
+        to_numpy(part) for part in task.scale.unscaled(v + step * (found.v - v).nan_to_num())
+    )
+    state.width[numbers] = to_numpy(found.width)[:, 0]
+    moved, arrived = to_numpy((step * typical).nan_to_num())[:, 0], to_numpy(step == 1.0)[:, 0]
+    multipliers, between = to_numpy(found.alpha), to_numpy((found.alpha > 0.0) & (found.alpha < rows.cap))
     for slot, (number, choice) in enumerate(zip(numbers.tolist(), choices, strict=True)):
         whole = choice.weight == 1.0
-        now.done[number] = whole and SAFE * moved[slot] <= choice.reach and not short_of[slot]
-        now.reach[number] = min(FAR, max(NEXT * float(moved[slot]), STAGES[-1]))
+        state.done[number] = whole and arrived[slot] and SAFE * moved[slot] <= choice.reach
+        state.reach[number] = min(FAR, max(NEXT * float(moved[slot]), STAGES[-1]))
         if whole:
             mine = np.flatnonzero(between[slot])
-            now.multipliers[number] = choice.places[mine], multipliers[slot, mine]
+            state.multipliers[number] = choice.places[mine], multipliers[slot, mine]

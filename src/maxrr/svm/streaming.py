@@ -25,42 +25,60 @@ COPIES = 32  # bytes for a number in the samples that heads work on where all ar
 PER_HEAD = 400  # bytes for each of these samples in each head
 
 
+class Sign:
+    """That what was asked of the device is done; a processor does it at once."""
+
+    def __init__(self, place: torch.device) -> None:
+        self.place = place
+        self.event = torch.cuda.Event() if place.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+    def give(self) -> None:
+        """After all that was asked for so far, on the stream that is current."""
+        if self.event is not None:
+            self.event.record(torch.cuda.current_stream(self.place))
+
+    def before_more(self) -> None:
+        """What is asked for from now on waits for it."""
+        if self.event is not None:
+            torch.cuda.current_stream(self.place).wait_event(self.event)
+
+    def wait(self) -> None:
+        """The caller waits for it."""
+        if self.event is not None:
+            self.event.synchronize()
+
+
 class Lane:
     """A buffer in main memory, one on the device, and the way from one to the other."""
 
     def __init__(self, rows: int, X: NDArray[np.floating], place: torch.device) -> None:
         kind = torch.from_numpy(np.empty(0, X.dtype)).dtype
-        self.place, self.count = place, 0
+        self.count = 0
         self.here = torch.empty((rows, X.shape[1]), dtype=kind, pin_memory=place.type == "cuda")
         self.there = torch.empty((rows, X.shape[1]), dtype=kind, device=place)
-        self.arrived, self.used = (None, None) if place.type == "cpu" else (torch.cuda.Event(), torch.cuda.Event())
+        self.arrived, self.used = Sign(place), Sign(place)
 
     def send(self, X: AnyArray, stream: torch.cuda.Stream | None) -> None:
         """Set these rows on their way, as soon as the ones before them have been used."""
-        if self.arrived is not None:
-            self.arrived.synchronize()
+        self.arrived.wait()
         self.count = len(X)
         copy(X, self.here.numpy())
         if stream is None:
             self.there.copy_(self.here)
             return
-        assert self.arrived is not None
-        assert self.used is not None
         with torch.cuda.stream(stream):
-            stream.wait_event(self.used)
+            self.used.before_more()
             self.there[: self.count].copy_(self.here[: self.count], non_blocking=True)
-            self.arrived.record(stream)
+            self.arrived.give()
 
     def received(self) -> Tensor:
         """The rows, for operations that are started from now on."""
-        if self.arrived is not None:
-            torch.cuda.current_stream(self.place).wait_event(self.arrived)
+        self.arrived.before_more()
         return self.there[: self.count]
 
     def release(self) -> None:
         """The operations that were started so far are the last ones on these rows."""
-        if self.used is not None:
-            self.used.record(torch.cuda.current_stream(self.place))
+        self.used.give()
 
 
 def copy(X: AnyArray, target: AnyArray) -> None:
@@ -79,7 +97,7 @@ def sent(X: NDArray[np.floating], step: int, device: Device) -> Iterator[tuple[s
     lanes = [Lane(min(step, len(X)), X, place) for _ in stretches[:2]]
     stream = None
     if place.type == "cuda":
-        stream = torch.cuda.Stream(place)
+        stream = torch.cuda.Stream(place)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(place))  # what had this memory before is done with it
     try:
         lanes[0].send(X[stretches[0]], stream)
@@ -100,7 +118,7 @@ def rows_at_once(X: AnyArray, heads: int, device: Device) -> int:
     numbers = 2 * X.dtype.itemsize + (8 if is_narrow(X) else 0)
     fixed = 32 * heads * (width + 1)
     fitting = max(0, device.room() // 2 - fixed) // (numbers * width + 64 * heads + 32)
-    return max(1, min(fitting, BLOCK_BYTES // (8 * width)))
+    return int(max(1, min(fitting, BLOCK_BYTES // (8 * width))))
 
 
 def scores(X: NDArray[np.floating], weights: Floats, device: Device) -> Floats:
