@@ -232,7 +232,8 @@ def fit(
         influential_per_head=float(np.mean([head.on_margin + head.inside for head in heads])),
         on_margin_per_head=float(np.mean([head.on_margin for head in heads])),
         flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model.work_.passes,
-        rows_touched=model.work_.rows_touched, shares=watch.shares(), peak=(0.0 if case.stream else 1.0) + more / problem.bytes,
+        rows_touched=model.work_.rows_touched, shares=watch.shares(),
+        peak=(0.0 if case.stream else 1.0) + more / problem.bytes,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Samples that stay in main memory while a device does the products: they are sent in blocks.
 
-While the device works on one block the next is on its way, and the one after that is being copied to where the device
-can fetch it from. A memory map is read a block at a time.
+While the device works on one block the next is on its way, from a buffer that the device can fetch it from. There are
+two of these, so that one is filled while the other is sent. A memory map is read a block at a time.
 """
 
 from collections import deque
