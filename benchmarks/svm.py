@@ -59,6 +59,10 @@ def parsed() -> argparse.Namespace:
     rows.add_argument(
         "--cut-after", type=float, help="Seconds after which a fit in parts is cut; the next run goes on."
     )
+    rows.add_argument(
+        "--stream", type=float, metavar="SHARE",
+        help="Rows on a device: samples stay in main memory, and fits use this share of the device's free memory.",
+    )  # fmt: skip
     options = parser.parse_args()
     if options.list:
         print(*(case.name for case in wide.CASES), sep="\n")
@@ -125,6 +129,8 @@ def chosen(options: argparse.Namespace) -> Iterator[wide.Case]:
         size = wide.quickly(case) if options.quick else case
         if options.peers is not None:
             size = replace(size, peers=tuple(options.peers))
+        if options.stream is not None and case.device != "cpu":
+            size = replace(size, stream=options.stream, peers=())  # peers have all samples there
         wanted = any(fnmatch(case.name, name) for name in options.rows)
         if wanted and not (options.missing and size.name in done):
             yield size

@@ -160,7 +160,8 @@ def scaled(rows: list[MEASURED]) -> list[str]:
 
 
 def size(case: MEASURED) -> str:
-    return f"{case['samples']:,} × {case['width']} × {case['classes']:,}"
+    streamed = ", streamed" if case.get("stream") else ""
+    return f"{case['samples']:,} × {case['width']} × {case['classes']:,}{streamed}"
 
 
 def seconds(value: float) -> str:

@@ -22,7 +22,7 @@ import memory
 import peers
 from circumstances import circumstances
 from features import Labels, signs
-from maxrr.svm import LinearSVM
+from maxrr.svm import LinearSVM, device
 from synthetic import embeddings
 from where import Watch
 
@@ -47,11 +47,13 @@ class Case:
     insert: int = NEW
     peers: tuple[str, ...] = ("LinearSVC", "logistic")
     in_parts: bool = False  # whether a fit may be cut, and taken up in a later run
+    stream: float = 0.0  # samples stay in main memory, and so much of the device's free memory is used
 
     @property
     def name(self) -> str:
         labels = "noisy" if self.wrong else "clean"
-        return f"{self.device}-{self.samples}x{self.width}x{self.classes}-C{self.C:g}-{labels}"
+        streamed = "-streamed" if self.stream else ""
+        return f"{self.device}-{self.samples}x{self.width}x{self.classes}-C{self.C:g}-{labels}{streamed}"
 
 
 SIZES = ((20_000, 768), (60_000, 384))
@@ -82,7 +84,7 @@ class Fit:
     passes: int
     rows_touched: int
     shares: dict[str, float]  # of the time, by module
-    peak: float  # memory as a multiple of the samples as given, which are part of it
+    peak: float  # memory as a multiple of the samples as given, which are part of it unless they are streamed
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class Row:
     requests: tuple[Request, ...] = ()
     peers: tuple[PeerFit, ...] = ()
     complete: bool = False
+    transfer_seconds: float | None = None  # of streamed samples: sending all of them once, at the speed measured here
 
 
 @dataclass(frozen=True)
@@ -155,13 +158,17 @@ def measure(case: Case, settings: Settings) -> Iterator[Row]:
     speeds = floor.measure(place, quick=settings.quick)
     warm_up(place)
     everything, labels = embeddings(case.samples + case.insert, case.width, case.classes, case.wrong, place)
-    X: Any = everything if case.device != "cpu" else everything.numpy()
+    if case.stream:
+        everything, device.SHARE = everything.cpu(), case.stream
+    X: Any = everything if case.device != "cpu" and not case.stream else everything.numpy()
     X, y, new, new_labels = X[: case.samples], labels[: case.samples], X[case.samples :], labels[case.samples :]
     problem = floor.Problem(case.samples, case.width, case.classes, X.nbytes)
 
     model, fitted = fit(case, X, y, problem, speeds, place, settings)
     row = Row(
-        case, found_here, speeds, X.nbytes, fitted, pass_seconds(X, model, place), floor.one_pass(problem, speeds)
+        case, found_here, speeds, X.nbytes, fitted, pass_seconds(case, X, model, place),
+        floor.one_pass(problem, speeds),
+        transfer_seconds=X.nbytes / floor.sending(place, quick=settings.quick) if case.stream else None,
     )  # fmt: skip
     yield row
     rng = np.random.default_rng(1)
@@ -206,7 +213,7 @@ def fit(
     case: Case, X: Any, y: Labels, problem: floor.Problem, speeds: floor.Speeds, place: str, settings: Settings
 ) -> tuple[LinearSVM, Fit]:  # fmt: skip
     """The model, with what it cost."""
-    model = LinearSVM(case.C, copy_X=False)
+    model = LinearSVM(case.C, copy_X=False, device=place if case.stream else None)
     with_samples = start_of_memory(place)
     parts: list[float] = []
     with Watch() as watch:
@@ -225,7 +232,8 @@ def fit(
         influential_per_head=float(np.mean([head.on_margin + head.inside for head in heads])),
         on_margin_per_head=float(np.mean([head.on_margin for head in heads])),
         flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model.work_.passes,
-        rows_touched=model.work_.rows_touched, shares=watch.shares(), peak=1.0 + more / problem.bytes,
+        rows_touched=model.work_.rows_touched, shares=watch.shares(),
+        peak=(0.0 if case.stream else 1.0) + more / problem.bytes,
     )  # fmt: skip
 
 
@@ -246,8 +254,10 @@ def fit_in_parts(case: Case, model: LinearSVM, X: Any, y: Labels, settings: Sett
     return [float(line) for line in log.read_text().split()]
 
 
-def pass_seconds(X: Any, model: LinearSVM, place: str) -> float:
+def pass_seconds(case: Case, X: Any, model: LinearSVM, place: str) -> float:
     """One product of all samples with all weights in float64, or of as many as fit, and then in proportion."""
+    if case.stream:
+        return floor.best(lambda: model._fitted.solution.samples.scores(model.coef_.T.copy()), place)
     count = min(len(X), PASS_BYTES // (8 * X.shape[1]))
     if isinstance(X, np.ndarray):
         samples, weights = X[:count].astype(np.float64), model.coef_.T.copy()
@@ -298,6 +308,11 @@ def sentence(row: Row) -> str:
     """What was found, in a line."""
     fit = row.fit
     said = [f"{row.case.name}: fit {fit.seconds:.2f} s, {fit.seconds / fit.floor_seconds:.0f} × its floor"]
+    if row.transfer_seconds is not None:
+        said.append(
+            f"sending all samples once {1e3 * row.transfer_seconds:.0f} ms, a pass {1e3 * row.pass_seconds:.0f} ms"
+        )
+        said.append(f"{fit.peak * row.samples_bytes / 2**30:.2f} GiB on the device")
     said += [f"{one.kind} {one.count:,} {1e3 * one.seconds:.0f} ms" for one in row.requests]
     for peer in row.peers:
         off = "" if peer.distance is None else f", {peer.distance:.0e} off"

@@ -14,9 +14,10 @@ from sklearn.utils.validation import validate_data
 
 from maxrr.progress import Progress
 from maxrr.svm import validation
-from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, times, to_numpy
+from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, on_accelerator, times, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
+from maxrr.svm.device import asked_for
 from maxrr.svm.heads import Solution, Work
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
@@ -24,6 +25,7 @@ from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
+TENSORS = ("torch.float16", "torch.float32", "torch.float64")  # that are arrays of NumPy, too
 
 
 class ConvergenceError(ArithmeticError):
@@ -101,6 +103,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Whether to keep a copy of the samples, as by default. Without, the estimator works on the array that it was
         given, where it can: `forget` then overwrites rows of yours, and nobody else may change them. For samples that
         are in memory once, or in a writable memory map.
+    device : str or torch.device, optional
+        "cuda" for a graphics processor that does the products with samples in main memory: NumPy arrays, memory maps or
+        tensors there, which stay there. While heads are solved from scratch a copy of the samples is on the device if
+        it has room for that; otherwise they are sent in blocks, and no more than four fifths of the memory that is
+        free there are used. By default, or for "cpu", the processor does the work. Tensors that are on a device are
+        worked on there, whatever this says. The bytes are the same.
 
     Attributes
     ----------
@@ -138,13 +146,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self, C: float = 1.0, *, scheme: Scheme = "one-vs-rest", unsolved: str = "raise",
-        class_weight: ClassWeight | None = None, copy_X: bool = True,
+        class_weight: ClassWeight | None = None, copy_X: bool = True, device: object = None,
     ) -> None:  # fmt: skip
         self.C = C
         self.scheme = scheme
         self.unsolved = unsolved
         self.class_weight = class_weight
         self.copy_X = copy_X
+        self.device = device
 
     # What callers do
 
@@ -194,7 +203,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             raise ValueError(f"scheme must be {' or '.join(map(repr, SCHEMES))}, not {self.scheme!r}")
         if checkpoint is not None and self.scheme != "one-vs-rest":
             raise ValueError(f"a checkpoint is for one-vs-rest heads, and the scheme is {self.scheme!r}: leave it out")
-        features = validation.features(X, self)
+        device = None if on_accelerator(X) else asked_for(self.device)
+        given = X if device is None else in_main_memory(X)
+        features = validation.features(given, self, as_it_is=device is not None)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
         classes, codes = validation.classes(labels, weights)
@@ -202,7 +213,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         penalties = weigh(C, class_weight, labels.tolist(), weights)
         kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features, X)
         samples = Samples(
-            kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
+            kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties, device=device
         )  # fmt: skip
         store = None if checkpoint is None else Checkpoint(checkpoint)
         found = FittedState(C, class_weight, classes, solve(self.scheme, samples, store, progress), self.scheme)
@@ -476,12 +487,17 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self._fitted.solution.work
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickles and copies hold: no screens, which know what was near the margin before the last requests."""
+        """What pickles and copies hold.
+
+        No screens, which know what was near the margin before the last requests; and no device, which may not be there
+        when the pickle is read: requests are then left to the processor.
+        """
         state = dict(super().__getstate__())
         fitted = state.get("_state")
         if fitted is not None:
             heads = tuple(replace(head, screen=None) for head in fitted.solution.heads)
-            state["_state"] = replace(fitted, solution=replace(fitted.solution, heads=heads))
+            samples = replace(fitted.solution.samples, device=None)
+            state["_state"] = replace(fitted, solution=replace(fitted.solution, heads=heads, samples=samples))
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -544,6 +560,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 flat.append(head)
         if flat:
             warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=3)
+
+
+def in_main_memory(X: Array | ArrayLike) -> Array | ArrayLike:
+    """Samples for a device: dense floats in a tensor are shared with an array of NumPy."""
+    if is_torch(X) and str(X.layout) == "torch.strided" and str(X.dtype) in TENSORS:  # type: ignore[union-attr]
+        return to_numpy(X)
+    return X
 
 
 def scores_by(fitted: FittedState, features: AnyArray) -> AnyArray:

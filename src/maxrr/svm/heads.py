@@ -88,13 +88,14 @@ def solve(samples: Samples, checkpoint: Checkpoint | None = None, progress: Prog
     """Every head from scratch, or from where an interrupted fit has left it."""
     samples = samples.counting()
     needed = heads_needed(samples)
+    there = brought(samples, needed)
     ready: dict[int, Head] = {}
     cold = 0
-    with engine_for(samples, len(needed)) as engine:
-        for classes in groups(samples, needed):
-            found = {} if checkpoint is None else from_checkpoint(samples, classes, checkpoint, engine)
+    with engine_for(there, len(needed)) as engine:
+        for classes in groups(there, needed):
+            found = {} if checkpoint is None else from_checkpoint(there, classes, checkpoint, engine)
             missing = [positive for positive in classes if positive not in found]
-            for head in from_scratch(samples, missing, engine) if missing else []:
+            for head in from_scratch(there, missing, engine) if missing else []:
                 found[head.positive] = head
                 if checkpoint is not None:
                     checkpoint.save(head)
@@ -124,9 +125,23 @@ def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
 def group_size(samples: Samples) -> int:
     """So many heads that they share a pass, and no more than memory is meant for."""
     X = samples.X
-    meant = DEVICE_GROUP_BYTES if on_accelerator(X) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
-    most = len(X) if on_accelerator(X) else MOST_TOGETHER
+    meant = DEVICE_GROUP_BYTES if with_device(samples) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
+    most = len(X) if with_device(samples) else MOST_TOGETHER
     return max(cores(), min(most, meant // (BYTES_PER_SAMPLE * len(X))))
+
+
+def with_device(samples: Samples) -> bool:
+    """Whether a device of its own works on these samples, wherever they are."""
+    return samples.device is not None or on_accelerator(samples.X)
+
+
+def brought(samples: Samples, classes: list[int]) -> Samples:
+    """The samples on the device that works on them while these heads are solved, if it has room for that."""
+    if samples.device is None:
+        return samples
+    from maxrr.svm import streaming  # brings torch, which arrays of NumPy do without
+
+    return streaming.brought(samples, min(group_size(samples), len(classes)))
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
@@ -135,7 +150,7 @@ def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
     What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: for much of it,
     processes.
     """
-    if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
+    if with_device(samples) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
         return Processes(min(cores(), heads)).kept()
     return nullcontext(threads_for(samples))
 
@@ -148,11 +163,13 @@ def threads_for(samples: Samples) -> Engine:
 
 def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[Head]:
     """These heads, solved; on a graphics processor from where it can bring them."""
-    if not on_accelerator(samples.X):
+    if not with_device(samples):
         return refine(samples, start_heads(samples, classes, engine), engine)
-    from maxrr.svm import start_cuda  # brings torch, which arrays of NumPy do without
+    from maxrr.svm import start_cuda, start_streamed
 
-    guess = start_cuda.guess_run(samples, classes)
+    guess = (start_streamed if samples.device is not None else start_cuda).guess_run(samples, classes)
+    if guess is None:
+        return refine(samples, start_heads(samples, classes, engine), engine)
     bands = guess.bands(samples, classes, Threads())
     found = settle(samples, bands, engine)
     return with_failed(samples, classes, found, Threads())
@@ -193,21 +210,22 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
                 ready[positive] = replace(head, certificate=with_longest(head.certificate, samples))
     near = [(head, change) for head, change in affected if change.count <= MOST_CHANGED]
     small_steps = nullcontext(threads_for(samples) if samples.X.shape[1] >= WIDE else InProcess())
-    with engine_for(samples, len(near)) if on_accelerator(samples.X) and len(near) > FEW else small_steps as engine:
+    with engine_for(samples, len(near)) if with_device(samples) and len(near) > FEW else small_steps as engine:
         for part in pieces(samples, near):
             for found in settle(samples, bands_around(samples, part), engine):
                 if found is not None and found.certificate.solved:
                     ready[found.positive] = found
-    others = [head for head, _ in affected if head.positive not in ready and not on_accelerator(samples.X)]
+    others = [head for head, _ in affected if head.positive not in ready and not with_device(samples)]
     for piece in pieces(samples, others):
         for head in refine(samples, resume(samples, piece), engine):
             if head.certificate.solved:
                 ready[head.positive] = head
     unknown = [positive for positive in needed if positive not in ready]
     if unknown:
-        with engine_for(samples, len(unknown)) as engine:
-            for classes in groups(samples, unknown):
-                ready.update({found.positive: found for found in from_scratch(samples, classes, engine)})
+        there = brought(samples, unknown)
+        with engine_for(there, len(unknown)) as engine:
+            for classes in groups(there, unknown):
+                ready.update({found.positive: found for found in from_scratch(there, classes, engine)})
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, work_of(samples, len(unknown)))
 

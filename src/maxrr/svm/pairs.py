@@ -121,11 +121,11 @@ def with_numbers(head: Head, number: Callable[[Ints], Ints]) -> Head:
 
 
 def engine_for(samples: Samples, new: int) -> Engine:
-    """Where heads are solved, `new` of them from scratch: tensors are left to their own library's threads.
+    """Where heads are solved, `new` of them from scratch: tensors are left to their own library's threads, or a device.
 
     Small steps hold the interpreter: for many new heads, which are of small classes, processes.
     """
-    if not is_numpy(samples.X) or cores() == 1:
+    if not is_numpy(samples.X) or samples.device is not None or cores() == 1:
         return InProcess()
     if new >= WORTH_PROCESSES:
         return Processes(ahead=2 * cores())

@@ -7,6 +7,7 @@ import numpy as np
 
 from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, located, namespace, rows, times, to_numpy, wide
 from maxrr.svm.certificate import Certificate
+from maxrr.svm.device import Device
 from maxrr.svm.fixed_point import Fixed
 from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.penalties import Penalties
@@ -52,6 +53,8 @@ class Samples:
     of its `places`, and all that are not among these samples. The others are taken to be outside.
 
     Where X has rows of other samples, too, `chosen` are the rows of these; None stands for all.
+
+    Where X is in main memory, a `device` may be given that does the products with it.
     """
 
     X: AnyArray
@@ -64,6 +67,7 @@ class Samples:
     base: InsideSum | None = None
     base_exponent: int = NO_EXPONENT  # the largest among samples that are in `base` alone
     chosen: Ints | None = None
+    device: Device | None = None
 
     @cached_property
     def alive(self) -> Bools:
@@ -108,6 +112,10 @@ class Samples:
         """X @ weights (d × heads): one pass over the data."""
         self.counter.passes += 1
         self.counter.rows += len(self.codes)
+        if self.device is not None:
+            from maxrr.svm import streaming  # brings torch
+
+            return streaming.scores(self.features, weights, self.device)
         return to_numpy(times(self.features, like(weights, self.X)))
 
     @cached_property
@@ -163,7 +171,7 @@ class Samples:
         """Some of the samples, as a problem of their own on the same X. These are not a part of others."""
         return Samples(
             self.X, self.lengths[places], self.exponents[places], self.codes[places], self.held[places],
-            self.penalties.only(places), chosen=places,
+            self.penalties.only(places), chosen=places, device=self.device,
         )  # fmt: skip
 
     def parcel(self) -> tuple[AnyArray, "Samples"]:
@@ -185,6 +193,7 @@ class Samples:
             np.concatenate([self.codes, codes]),
             np.concatenate([self.held, np.ones(len(codes), dtype=bool)]),
             self.penalties.followed_by(penalties),
+            device=self.device,
         )
 
 

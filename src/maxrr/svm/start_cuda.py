@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
-from maxrr.svm.newton_cuda import BLOCK, Heads, Rows, minimise
+from maxrr.svm.newton_cuda import BLOCK, LARGEST_PRODUCT, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import WIDEST, Guess
 
@@ -36,6 +36,7 @@ class RunSamples:
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what is subtracted from the features
     length: Tensor  # (runs, 1), what they are divided by
+    largest: int = LARGEST_PRODUCT  # as in `Rows`
 
     def shortfall(self, v: Tensor) -> Tensor:
         """1 − margins of all samples: (runs, heads, n)."""
@@ -59,7 +60,9 @@ class RunSamples:
         caps = each_head(pad(cap, (0, filling)), heads)
         # What samples stand for alone makes little difference to how steep their smoothing should be.
         steepness = each_head((0.5 * cap.sum(1) / (cap > 0.0).sum(1))[:, None], heads) if self.even else 0.5 * caps
-        return Rows(in_blocks, y.flatten(0, 1), caps, steepness, each_head(self.decay, heads))
+        return Rows(
+            in_blocks, y.flatten(0, 1), caps, steepness, each_head(self.decay, heads), largest=self.largest
+        )  # fmt: skip
 
 
 def each_head(of_runs: Tensor, heads: int) -> Tensor:
@@ -77,7 +80,8 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
     """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
     run, heads = prepare(samples, features, classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
-    v = find_direction(run, samples, classes)
+    chosen, weight = thin(samples, classes)
+    v = find_direction(run, chosen, weight, samples.penalties.C * samples.bounds[chosen])
     caps = samples.penalties.C * run.bounds
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
@@ -131,11 +135,10 @@ def centre_and_length(X: Tensor) -> tuple[Tensor, Tensor]:
     return origin, torch.where(length > 0.0, length, 1.0)[None]
 
 
-def find_direction(run: RunSamples, samples: Samples, classes: list[int]) -> Tensor:
-    """Weights from a thinned sample: (runs, heads, D)."""
-    chosen, weight = thin(samples, classes)
+def find_direction(run: RunSamples, chosen: Ints, weight: Floats, bounds: Floats) -> Tensor:
+    """Weights from a thinned sample, each of which stands for some and has such a bound: (runs, heads, D)."""
     places = torch.as_tensor(chosen, device=run.X.device)
-    cap = torch.as_tensor(samples.penalties.C * (samples.bounds[chosen] * weight), device=run.X.device)
+    cap = torch.as_tensor(bounds * weight, device=run.X.device)
     runs, heads = len(run.X), len(run.y)
     rows = run.only(places.expand(runs, -1), cap.expand(runs, -1))
     # As `first_width`, from the samples that were chosen.
@@ -146,15 +149,16 @@ def find_direction(run: RunSamples, samples: Samples, classes: list[int]) -> Ten
     return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(runs, heads, -1)
 
 
-def thin(samples: Samples, classes: list[int]) -> tuple[Ints, Floats]:
-    """About `ENOUGH` samples, and how many each stands for. Classes with a head keep more of their members."""
+def thin(samples: Samples, classes: list[int], enough: int | None = None) -> tuple[Ints, Floats]:
+    """About `ENOUGH` samples, or fewer, and how many each stands for. Classes with a head keep more members."""
+    enough = min(ENOUGH, enough or ENOUGH)
     alive = np.flatnonzero(samples.alive)
     codes = samples.codes[alive]
     others = ~np.isin(codes, classes)
     chosen, weight = [], []
     for members in (*(alive[codes == code] for code in classes), alive[others]):
         if len(members):
-            kept = members[:: max(1, len(members) // max(ENOUGH * len(members) // len(alive), ENOUGH // 20))]
+            kept = members[:: max(1, len(members) // max(enough * len(members) // len(alive), enough // 20))]
             chosen.append(kept)
             weight.append(np.full(len(kept), len(members) / len(kept)))
     return np.concatenate(chosen), np.concatenate(weight)

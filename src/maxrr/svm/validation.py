@@ -78,11 +78,14 @@ def sample_weights(given: ArrayLike | None, count: int) -> Floats:
     return found + 0.0  # no negative zeros
 
 
-def features(X: AnyArray, estimator: object) -> AnyArray:
-    """X as a finite float64 matrix of the kind it came in; large ones, and those on a device, keep a narrower type."""
+def features(X: AnyArray, estimator: object, as_it_is: bool = False) -> AnyArray:
+    """X as a finite float64 matrix of the kind it came in; large ones, and those on a device, keep a narrower type.
+
+    As it is: an array of NumPy in the type that it has, whatever its size.
+    """
     if issparse(X):
         raise ValueError(f"sparse matrices are not supported: {DENSE.format('X.toarray()')}")
-    if is_large(X):
+    if is_large(X) or (as_it_is and is_matrix(X)):
         return check_large(X)
     if not is_torch(X):
         return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
@@ -103,7 +106,12 @@ def features(X: AnyArray, estimator: object) -> AnyArray:
 
 def is_large(X: AnyArray) -> bool:
     """Whether this is a matrix of floats that would take much memory in float64."""
-    return isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and 8 * X.size > LARGE
+    return is_matrix(X) and 8 * X.size > LARGE
+
+
+def is_matrix(X: AnyArray) -> bool:
+    """Whether this is a matrix of floats as it is, with something in it."""
+    return isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.size > 0
 
 
 def check_large(X: AnyArray) -> AnyArray:
