@@ -171,8 +171,13 @@ def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[H
     if guess is None:
         return refine(samples, start_heads(samples, classes, engine), engine)
     bands = guess.bands(samples, classes, Threads())
-    found = settle(samples, bands, engine)
-    return with_failed(samples, classes, found, Threads())
+    found: list[Head | None] = list(settle(samples, bands, engine))
+    failed = [number for number, head in enumerate(found) if head is None or not head.certificate.solved]
+    if failed:
+        others = from_guess(samples, [classes[number] for number in failed], guess.only(failed), Threads())
+        for number, head in zip(failed, others, strict=True):
+            found[number] = head
+    return [head for head in found if head is not None]
 
 
 def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:

@@ -44,6 +44,14 @@ class Guess:
     sample: Ints
     multiplier: Floats
 
+    def only(self, numbers: list[int]) -> "Guess":
+        """That of some heads."""
+        mine = np.isin(self.head, numbers)
+        return Guess(
+            self.w[numbers], self.b[numbers], self.width[numbers], np.searchsorted(numbers, self.head[mine]),
+            self.sample[mine], self.multiplier[mine],
+        )  # fmt: skip
+
     def trials(self, samples: Samples, classes: list[int]) -> list[Trial]:
         """Unfinished heads at this guess. One pass over the data for all."""
         scores = samples.scores(self.w.T.copy())

@@ -206,7 +206,7 @@ def survey(task: Task, state: State, numbers: Ints) -> Survey:
         y = torch.where(codes[:, None] == wanted, 1.0, -1.0).to(wide.dtype)
         short = 1.0 - y * (wide @ weights + biases)
         signed = centres(short, cap[:, None], widths) * y
-        total.addmm_(signed.T, wide)
+        total += signed.T @ wide  # `addmm_` asks cuBLAS for what it does not have for few columns
         tilt += signed.sum(0)
         shortfall[:, rows] = to_numpy(short).T
     return Survey(shortfall, to_numpy(total), to_numpy(tilt))
