@@ -132,6 +132,7 @@ def test_the_start_ends_near_the_solution(budget, monkeypatch):
     choices, choose = [], start_streamed.choose
     monkeypatch.setattr(start_streamed, "choose", lambda *given: choices.append(choose(*given)) or choices[-1])
     monkeypatch.setattr(heads, "start_heads", lambda *given: pytest.fail("the start was poor"))
+    budget(2 * TINY)
     X, y = problem(count=20_000)
     model = LinearSVM(device="cuda").fit(X, y)
     assert choices[0].weight > 2.0  # a part of the samples stood for all

@@ -28,10 +28,11 @@ from maxrr.svm.working_set import REACH
 
 FEW_ROWS, MANY_ROWS = (1 << 13, 48), (1 << 16, 96)  # samples that a head works on, or so many times d + 1: between
 LEAST_ROWS = 24  # times d + 1: with room for less than this the device is of no use
-MOST_ROUNDS = 8  # four are usual
+MOST_ROUNDS = 12  # five are usual
 NARROWEST = STAGES[-1] / 10.0  # smoothing
 NEXT = 2.0  # times the typical change of margins: samples further from the margin do not matter in the next round,
 SAFE = 4.0  # and samples further than so many did not in this one
+WIDER = 2.0  # the reach, where heads would have gone further
 MOST_TOGETHER = 16  # heads that share a thinned sample, in which each of them has more than its share
 MEASURED = 4096  # samples from which centre and length are taken
 
@@ -150,7 +151,9 @@ def scale_of(samples: Samples, device: Device) -> Scale:
 def direction(task: Task, classes: list[int]) -> tuple[Floats, Floats]:
     """Weights and biases from a thinned sample."""
     samples, scale, limits = task.samples, task.scale, task.limits
-    chosen, weight = thin(samples, classes, limits.rows // 4)  # with what rounding adds, no more than a head may have
+    chosen, weight = thin(
+        samples, classes, limits.rows // 2
+    )  # with what small classes add, about as many as a head has
     y = task.there(np.where(samples.codes[chosen] == np.array(classes)[:, None], 1.0, -1.0))
     run = RunSamples(
         task.there(samples.on_device(chosen))[None], y, torch.ones_like(y[0], dtype=torch.bool),
@@ -289,7 +292,10 @@ def move(task: Task, state: State, numbers: Ints, seen: Survey, choices: list[Ch
     for slot, (number, choice) in enumerate(zip(numbers.tolist(), choices, strict=True)):
         whole = choice.weight == 1.0
         state.done[number] = whole and arrived[slot] and SAFE * moved[slot] <= choice.reach
-        state.reach[number] = min(FAR, max(NEXT * float(moved[slot]), STAGES[-1]))
+        if arrived[slot]:
+            state.reach[number] = min(FAR, max(NEXT * float(moved[slot]), STAGES[-1]))
+        else:
+            state.reach[number] *= WIDER
         if whole:
             mine = np.flatnonzero(between[slot])
             state.multipliers[number] = choice.places[mine], multipliers[slot, mine]
