@@ -50,6 +50,9 @@ def test_added_embeddings_have_a_table_of_their_own(days):
     """That of the fit says nothing of them, though it may have as many rows."""
     ended = Shell()("add", days / "ws", days / "tuesday.npy", "--yes", code=2)
     assert "name the table that says what its rows are, --meta FILE" in " ".join(ended.err.split())
+    planned = Shell()("add", days / "ws", days / "tuesday.npy", "--meta", days / "tuesday.csv", "--plan").out
+    assert "move 1 head" in planned
+    assert "embed 100 records" not in planned  # nothing is embedded
     Shell()("add", days / "ws", days / "tuesday.npy", "--meta", days / "tuesday.csv", "--yes")
     status = Shell()("status", days / "ws").out
     assert "the heads have them, and there is no extractor" in " ".join(status.split())

@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing import spawn
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tests.cases import some
 from tests.parallel import work
 
 from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
-from maxrr.parallel.parcels import Parcel
+from maxrr.parallel.parcels import Parcel, pack
 from maxrr.parallel.processes import without_the_script
 
 ENGINES = {
@@ -266,20 +267,27 @@ def test_worker_processes_do_not_run_the_script_that_started_them(tmp_path):
     assert done.stdout == "script\n[1, 2]\n"
 
 
-def test_threads_that_start_processes_leave_the_script_in_its_place():
-    script, both = sys.modules["__main__"], threading.Barrier(2)
+def test_only_processes_of_the_thread_that_asks_are_kept_from_the_script(monkeypatch):
+    """Other threads see the script in its place, and start processes that import it."""
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "/script.py", raising=False)
 
-    def start():
-        both.wait()
-        for _ in range(200):
-            with without_the_script():
-                assert sys.modules["__main__"] is not script
-                time.sleep(1e-5)
+    def told():
+        found = spawn.get_preparation_data("a process")
+        return [key for key in found if key.startswith("init_main_from")]
 
-    with ThreadPoolExecutor(2) as pool:
-        for done in [pool.submit(start) for _ in range(2)]:
-            done.result()
-    assert sys.modules["__main__"] is script
+    def seen():
+        return sys.modules["__main__"], told()
+
+    script = sys.modules["__main__"]
+    with ThreadPoolExecutor(1) as pool, without_the_script():
+        assert told() == []
+        assert sys.modules["__main__"] is script
+        assert pool.submit(seen).result() == (script, ["init_main_from_path"])
+        with without_the_script():
+            assert told() == []
+        assert told() == []
+    assert told() == ["init_main_from_path"]
 
 
 def test_cores():
@@ -296,3 +304,22 @@ def test_arrays_with_several_fields_arrive_as_they_are():
         assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
     finally:
         parcel.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no such memory here")
+def test_what_cannot_be_packed_leaves_nothing_open(monkeypatch):
+    """Of a tuple, what was packed before is let go of."""
+    made, of = [], Parcel.of
+
+    def at_most_two(array):
+        if len(made) == 2:
+            raise MemoryError("no more")
+        made.append(of(array))
+        return made[-1]
+
+    monkeypatch.setattr(Parcel, "of", at_most_two)
+    with pytest.raises(MemoryError):
+        pack((np.ones(3), (np.ones(4), np.ones(5))))
+    for parcel in made:
+        with pytest.raises(OSError, match="descriptor"):
+            os.fstat(parcel.descriptor)

@@ -13,6 +13,10 @@ from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
 from maxrr.parallel import InProcess
 from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, fallback, rounding, working_set
+from maxrr.svm.basis import Near
+from maxrr.svm.enclosure import enclose
+from maxrr.svm.exact_multipliers import Polished
+from maxrr.svm.fixed_point import Fixed, integers
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import start_heads
@@ -276,6 +280,7 @@ def test_an_unsolved_head_may_be_asked_for(without_proofs):
     assert not certificate.solved
     assert not certificate.decided
     assert certificate.error > EXACT
+    assert all(((multipliers >= 0.0) & (multipliers <= problem.C)).all() for multipliers in model.multipliers_)
     exact = exact_oracle.solve(problem.X, 2 * problem.y - 1, problem.C)
     assert_within(certificate, model.coef_[0], float(model.intercept_[0]), exact, problem.X)
 
@@ -320,6 +325,18 @@ def test_a_solved_head_follows_an_unsolved_one(monkeypatch):
     row = int(model.support_[0])
     assert model.forget([row])[0].decided
     assert_equal(model, problem.fit_on(np.delete(np.arange(len(problem.y)), row)), problem.X)
+
+
+def test_a_gap_that_underflows_without_c_is_counted():
+    """Both samples are too far out for their multipliers of 2^−900 C: the gap is 2^−1199 C, with C at its largest."""
+    ones = Fixed(integers([1, 1]), 0)
+    near = Near(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), 1e50, np.ones(2), Fixed.zeros(1), Fixed.zeros(1))
+    beyond = Polished(Fixed(ones.values, 900), Fixed.zeros(1), Fixed.zeros(1), Fixed(-ones.values, 300))
+    found = enclose(near, beyond, np.ones(2))
+    assert found is not None
+    gap = Fraction(1e50) / 2**1199
+    assert Fraction(found.gap) >= gap
+    assert Fraction(found.radius) ** 2 >= 2 * gap
 
 
 # Heads without weights

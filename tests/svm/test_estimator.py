@@ -88,9 +88,10 @@ BAD_ROWS = {
     "twice": ([3, 3], "repeat"),
     "forgotten": ([5], "already forgotten"),
     "one of them forgotten": ([1, 5], "already forgotten"),
-    "fractional": ([1.5], "row numbers"),
-    "a mask": (np.ones(66, dtype=bool), "row numbers"),
-    "words": (["a"], "row numbers"),
+    "fractional": ([1.5], "integers, and not such as 1.5"),
+    "floats": (np.array([1.0, 2.0]), "integers, and not such as 1.0"),
+    "a mask": (np.ones(66, dtype=bool), r"pass np\.flatnonzero\(mask\)"),
+    "words": (["a"], "integers, and not such as 'a'"),
     "nothing": ([], "row numbers"),
     "None": (None, "row numbers"),
     "two dimensions": ([[1], [2]], "row numbers"),
@@ -106,6 +107,15 @@ def test_bad_forget(case, problem):
     with pytest.raises(ValueError, match=message):
         model.forget(rows)
     assert snapshot(model) == before
+
+
+def test_a_mask_erases_nothing(problem):
+    """Its zeros and ones would be the first two rows."""
+    model = problem.fit()
+    before = model.held_[1].tobytes()
+    with pytest.raises(ValueError, match="flatnonzero"):
+        model.erase(problem.y == 5)
+    assert model.held_[1].tobytes() == before
 
 
 def test_leaving_one_class_is_refused(problem):
@@ -126,6 +136,7 @@ BAD_INSERTS = {
     "empty": (np.zeros((0, 3)), [], "0 sample"),
     "too few labels": (np.zeros((2, 3)), [0], "labels"),
     "labels of another kind": (np.ones((2, 3)), ["a", "b"], "label|class"),
+    "booleans among numbers": (np.ones((2, 3)), [True, False], "of the kind of 0, not of True"),
     "too long": (np.full((1, 3), 1e101), [0], "scale the features"),
     "sparse": (sparse.csr_matrix(np.ones((1, 3))), [0], "sparse"),
 }
@@ -168,6 +179,33 @@ def test_labels_of_any_kind(problem):
     assert model.classes_.tolist() == ["cat", "emu"]
     model.insert(problem.X[names == "dog"], np.repeat("giraffe", sum(names == "dog")))
     assert model.classes_.tolist() == ["cat", "emu", "giraffe"]
+
+
+def test_numbers_do_not_become_booleans(problem):
+    """The classes of a model keep their type: with an integer among them, True would be published as 1."""
+    model = LinearSVM().fit(problem.X, problem.y == 1)
+    with pytest.raises(ValueError, match="of the kind of False, not of 1"):
+        model.insert(problem.X[:1], [1])
+    model.insert(problem.X[:1], [True])
+    assert model.classes_.dtype == bool
+
+
+def test_no_samples_have_no_scores(problem):
+    model = problem.fit()
+    for nothing in ([], np.empty((0, 3)), torch.empty((0, 3))):
+        for ask in (model.decision_function, model.predict):
+            with pytest.raises(ValueError, match="X has 0 samples"):
+                ask(nothing)
+    assert model.scores_of([]).shape == (0, 3)
+    assert (model.scores_of([4, 7]) == model.decision_function(problem.X[[4, 7]])).all()
+    assert LinearSVM().fit(X, Y).scores_of(np.empty(0, dtype=int)).shape == (0,)
+
+
+def test_whoever_asks_for_probabilities_is_told_where_they_are(problem):
+    model = problem.fit()
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match=r"fit_platt\(model\.decision_function\(X\), y, model\.classes_\)"):
+        model.predict_proba(problem.X)
 
 
 def test_a_clone_knows_nothing(problem):

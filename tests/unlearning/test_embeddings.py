@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from maxrr import MaxRR
 from maxrr.core import FullCore
@@ -144,3 +145,38 @@ def test_heads_on_influential_records_alone_leave_the_other_records_as_they_are(
     left = training.without(np.append(gone, more))
     assert model.model_hash_ == MaxRR.on_features().fit(left).model_hash_
     assert np.array_equal(model.predict_proba(left), MaxRR.on_features().fit(left).predict_proba(left))
+
+
+def test_sparse_records_are_refused_with_what_to_do():
+    training = records()
+    model, sparse = MaxRR.on_features().fit(training), csr_matrix(training.inputs)
+    before = model.model_hash_
+    for ask in (
+        lambda: MaxRR.on_features().fit(sparse, training.labels),
+        lambda: Dataset(sparse, training.labels, training.class_names, IDS),
+        lambda: model.predict(sparse),
+        lambda: model.add(sparse, training.labels, ids=np.arange(300)),
+        lambda: model.replace(IDS[0], sparse[0]),
+    ):
+        with pytest.raises(DataError, match=r"sparse matrices are not supported: pass a dense array, X\.toarray\(\)"):
+            ask()
+    assert model.model_hash_ == before
+
+
+def test_nothing_is_embedded():
+    model, new = MaxRR.on_features().fit(records()), records().inputs[:2] + 1
+    assert model.plan_add(new, [0, 1], ids=["new", "newer"], subjects=[900, 901]).embeds == 0
+    model.unlearn(model.influential_ids()[:1], refit="influential")
+    plan = model.plan(model.influential_ids()[:1])
+    assert (plan.embeds, plan.action.fits_anew) == (0, True)
+
+
+@pytest.mark.parametrize("flags", [True, False])
+def test_booleans_are_no_numbers(flags):
+    training = records()
+    labels = training.labels % 2
+    given, other = (labels == 1, [1, 0]) if flags else (labels, [True, False])
+    model = MaxRR.on_features().fit(training.inputs, given)
+    with pytest.raises(DataError, match="give labels of the kind that fit was given"):
+        model.plan_add(training.inputs[:2] + 1, other, ids=[1000, 1001])
+    assert model.plan_add(training.inputs[:2] + 1, given[:2], ids=[1000, 1001]).added == 2

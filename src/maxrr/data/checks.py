@@ -66,6 +66,14 @@ def as_array(given: Any) -> NDArray[Any]:
     return np.asarray(given)
 
 
+def check_dense(given: Any) -> None:
+    """Refuse a sparse matrix: NumPy would make one object of it."""
+    if hasattr(given, "tocsr"):
+        from maxrr.svm.validation import DENSE  # brings scikit-learn
+
+        raise DataError(f"sparse matrices are not supported: {DENSE.format('X.toarray()')}")
+
+
 def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
     """What records, subjects or classes are called: integers, as int64, or strings, without NUL and not too long.
 
@@ -167,6 +175,7 @@ def check_inputs(inputs: ArrayLike | fields.Several) -> NDArray[Any]:
 
     Not copied, but for several inputs that are not in one array yet.
     """
+    check_dense(inputs)
     array = fields.packed(inputs) if fields.are_several(inputs) else np.asanyarray(inputs)
     if array.dtype.names is not None:
         array = fields.canonical(array)

@@ -52,7 +52,14 @@ class Parcel:
 def pack(value: Any) -> Any:
     """A value ready to be sent: arrays as parcels, also those in a tuple."""
     if type(value) is tuple:
-        return tuple(map(pack, value))
+        packed: tuple[Any, ...] = ()
+        try:
+            for part in value:
+                packed += (pack(part),)
+        except BaseException:
+            close(packed)
+            raise
+        return packed
     return Parcel.of(value) if isinstance(value, np.ndarray) and not value.dtype.hasobject else value
 
 

@@ -3,16 +3,15 @@
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import spawn
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
-from types import ModuleType
 from typing import Any
 
 from maxrr.parallel import parcels
@@ -21,7 +20,7 @@ from maxrr.parallel.threads import BLAS
 
 BETWEEN = 0.05  # seconds between two interruptions
 LOST = "a worker process ended early; it may have run out of memory"
-STARTING = threading.Lock()  # held while processes start: which script they import is decided for all threads at once
+STARTING = threading.local()  # whether this thread is starting processes that import no script
 
 
 class WorkerLostError(RuntimeError):
@@ -137,9 +136,7 @@ def call_in_fresh_process(
     under_way = list[Future[R]]()
     try:
         with ExitStack() as start:
-            if with_the_script:  # which may work for long while it is imported: an interruption ends it then
-                start.enter_context(STARTING)
-            else:
+            if not with_the_script:  # which may work for long while it is imported: an interruption ends it then
                 start.enter_context(without_the_script())
                 start.enter_context(context.uninterrupted())
             under_way.append(pool.submit(call, function, *arguments))
@@ -205,18 +202,31 @@ class Spawn(SpawnContext):
 
 @contextmanager
 def without_the_script() -> Iterator[None]:
-    """Keep processes that start meanwhile from importing the calling script, as Python would have them do.
+    """Keep processes that this thread starts meanwhile from importing the calling script, as Python has them do.
 
-    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end. One thread
-    at a time is in here: for the start of a process, not for its work.
+    They need nothing of it, and one without `if __name__ == "__main__":` would start processes without end. For other
+    threads nothing changes.
     """
-    with STARTING:
-        script = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = script
+    before = getattr(STARTING, "without_the_script", False)
+    STARTING.without_the_script = True
+    try:
+        yield
+    finally:
+        STARTING.without_the_script = before
+
+
+PREPARING = spawn.get_preparation_data
+
+
+def preparation_data(name: str) -> dict[str, Any]:
+    """What Python tells a process that starts: where it is, and which script to import if it may know of one."""
+    told: dict[str, Any] = PREPARING(name)
+    if getattr(STARTING, "without_the_script", False):
+        return {key: value for key, value in told.items() if not key.startswith("init_main_from")}
+    return told
+
+
+spawn.get_preparation_data = preparation_data  # asked for each process, in the thread that starts it
 
 
 # In the worker processes

@@ -48,7 +48,8 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
     `lengths` are those of the samples near the margin, correct to 2^−30 or so.
     """
     total = complementarity(near, polished)
-    gap = math.nextafter(near.C * total.rounded()[0] * UP, math.inf) if total.values[0] else 0.0
+    # Times C before it is rounded: what underflows without C can be far from nothing with it.
+    gap = math.nextafter(total.times(near.C).rounded()[0] * UP, math.inf) if total.values[0] else 0.0
     radius = math.sqrt(2.0 * gap) * UP
     # How far from b the score puts each sample's turning point tᵢ.
     offsets = near.y * polished.shortfall.rounded()

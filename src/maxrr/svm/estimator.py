@@ -4,7 +4,7 @@ import copy
 import os
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,7 +123,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     influential_ : tuple of ndarray
         For each head, the rows of the samples on its margin and inside it: only these shape it.
     multipliers_ : tuple of ndarray
-        The dual variables of those samples, in the same order.
+        The dual variables of those samples, in the same order, each from 0 to its Cᵢ.
     support_ : ndarray
         Rows of the samples that are influential in any head.
     rows_ : ndarray
@@ -291,7 +291,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Row numbers, of a model that is no longer needed; by default all samples that were forgotten.
         """
         samples = self._fitted.solution.samples
-        gone = np.flatnonzero(~samples.held & (samples.codes >= 0)) if rows is None else np.asarray(rows, np.int64)
+        gone = np.flatnonzero(~samples.held & (samples.codes >= 0)) if rows is None else validation.row_numbers(rows)
         samples.X[like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
         samples.exponents[gone] = 0
@@ -407,6 +407,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ]
         return np.asarray(fitted.present[np.concatenate(codes)])
 
+    @property
+    def predict_proba(self) -> NoReturn:
+        """There is none, as `hasattr` says: probabilities are fitted to scores, by `maxrr.svm.fit_platt`."""
+        raise AttributeError(
+            f"{type(self).__name__} has scores, not probabilities. Fit these to scores of samples with labels y: "
+            "maxrr.svm.fit_platt(model.decision_function(X), y, model.classes_).probabilities(scores)"
+        )
+
     # What a fitted model shows
 
     @property
@@ -474,9 +482,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ndarray
             Samples × heads; with two classes one score per sample.
         """
+        rows, heads = validation.row_numbers(rows), len(self._fitted.solution.heads)
         step = max(1, SCORED_BYTES // (8 * self.n_features_in_))
         parts = (rows[first : first + step] for first in range(0, len(rows), step))
-        return np.concatenate([to_numpy(self.decision_function(self.features_of(part))) for part in parts])
+        scores = [to_numpy(self.decision_function(self.features_of(part))) for part in parts]
+        return np.concatenate(scores) if scores else np.empty((0, heads) if heads > 1 else 0)
 
     @property
     def sample_weight_(self) -> Floats:

@@ -32,6 +32,7 @@ DENSE = (
     "the samples, such as sklearn.random_projection.SparseRandomProjection with a fixed random_state"
 )
 FLOATS = (np.float16, np.float32, np.float64)
+KINDS = {"b": "truth", "i": "number", "u": "number", "f": "number"}  # of labels; True is not the class 1
 LARGE = 1 << 29  # bytes that samples take in float64; more of them are read in blocks, and a narrower type is kept
 
 
@@ -85,6 +86,8 @@ def features(X: AnyArray, estimator: object, as_it_is: bool = False) -> AnyArray
     """
     if issparse(X):
         raise ValueError(f"sparse matrices are not supported: {DENSE.format('X.toarray()')}")
+    if hasattr(X, "__len__") and len(X) == 0:
+        raise ValueError("X has 0 samples, and at least 1 is needed")
     if is_large(X) or (as_it_is and is_matrix(X)):
         return check_large(X)
     if not is_torch(X):
@@ -151,12 +154,23 @@ def classes(given: NDArray[Any], weights: Floats) -> tuple[NDArray[Any], Ints]:
     return found, codes.astype(np.int64)
 
 
+def row_numbers(given: ArrayLike) -> Ints:
+    """Row numbers, whether or not there are such rows."""
+    array = np.asarray(to_numpy(given) if is_torch(given) else given)
+    if array.ndim > 1:
+        raise ValueError(f"rows must be a list of row numbers, but have {array.ndim} dimensions")
+    if array.dtype.kind == "b":
+        raise ValueError("rows must be row numbers, not a mask of booleans: pass np.flatnonzero(mask)")
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"rows must be row numbers, which are integers, and not such as {plain(array.flat[0])!r}")
+    return np.atleast_1d(array).astype(np.int64)
+
+
 def rows(given: ArrayLike, alive: Bools) -> Ints:
     """Row numbers of samples that are there, each once."""
-    array = np.asarray(to_numpy(given) if is_torch(given) else given)
-    if array.ndim > 1 or array.size == 0 or array.dtype.kind not in "iu":
+    array = row_numbers(given)
+    if not len(array):
         raise ValueError("rows must be a non-empty list of row numbers")
-    array = np.atleast_1d(array).astype(np.int64)
     unknown = array[(array < 0) | (array >= len(alive))]
     if len(unknown):
         raise ValueError(f"unknown rows, such as {unknown[0]}: the model has seen rows 0 to {len(alive) - 1}")
@@ -171,8 +185,8 @@ def rows(given: ArrayLike, alive: Bools) -> Ints:
 
 def joined(classes: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
     """Known classes and further labels in one array that keeps each of them as it is."""
-    numeric = [array.dtype.kind in "biuf" for array in (classes, given)]
-    if numeric[0] != numeric[1]:
+    kinds = [KINDS.get(array.dtype.kind, "text") for array in (classes, given)]
+    if kinds[0] != kinds[1]:
         raise ValueError(f"labels must be of the kind of {plain(classes[0])!r}, not of {plain(given[0])!r}")
     both = np.concatenate([classes, given])
     if both.tolist() != classes.tolist() + given.tolist():

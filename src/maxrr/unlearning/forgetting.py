@@ -43,7 +43,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)
-    after = with_receipt(after, receipt)
+    after = with_receipt(after, receipt, plan)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
     after.heads.erase()
@@ -53,11 +53,18 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     return receipt
 
 
-def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
-    """The state that has handed out one receipt more, and remembers by it whom no record is about any more."""
+def with_receipt(after: Fitted, receipt: Receipt, plan: Plan) -> Fitted:
+    """The state that has handed out one receipt more, and remembers by it whom no record is about any more.
+
+    Where heads were moved, it knows how long that took.
+    """
     gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
     people = {**after.people, **gone}
-    found = replace(after, receipts=(*after.receipts, receipt.digest), people=people)
+    durations = after.durations
+    if plan.action.moves_heads:
+        changed = max(len(plan.request.rows), plan.added)
+        durations = durations.after_moving(receipt.seconds, changed, plan.heads, plan.embeds)
+    found = replace(after, receipts=(*after.receipts, receipt.digest), people=people, durations=durations)
     found.__dict__["model_hash"] = after.model_hash  # found already, and the same
     return found
 

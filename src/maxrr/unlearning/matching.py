@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data.checks import check_dense
 from maxrr.data.fields import are_several, described, fields_of, packed
 from maxrr.errors import DataError
 from maxrr.unlearning.aliases import Inputs
@@ -38,6 +39,7 @@ def to_learn(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
 
 def in_a_row(given: Inputs, kind: Kind) -> Inputs:
     """One record as an array of one, or as several."""
+    check_dense(given)
     if isinstance(given, Mapping):
         return {name: np.asarray(part)[None] for name, part in given.items()}
     if kind.names is not None and isinstance(given, tuple):
@@ -47,6 +49,7 @@ def in_a_row(given: Inputs, kind: Kind) -> Inputs:
 
 def matched(given: Inputs, kind: Kind, shape: Shape, convert: Convert) -> NDArray[Any]:
     """An array of records like the model's, each of whose inputs is converted by itself."""
+    check_dense(given)
     if kind.names is None:
         if isinstance(given, Mapping):
             raise DataError(f"the model's network takes one input, {described(kind, shape)}: bring one array")

@@ -21,7 +21,7 @@ from maxrr import notebook
 from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
-from maxrr.data.checks import check_identifiers
+from maxrr.data.checks import check_dense, check_identifiers
 from maxrr.data.fields import are_several, packed, shapes
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
@@ -887,6 +887,7 @@ def as_dataset(
         return X, None
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
+    check_dense(X)
     inputs = packed(X) if are_several(X) else np.asanyarray(X)  # a memory map stays one
     if inputs.dtype.kind not in NUMBERS and hasattr(X, "columns"):
         raise DataError(not_of_numbers(X))
@@ -929,6 +930,11 @@ def to_add(
     dataset, labels = as_dataset(X, y, ids, subjects, weights)
     if labels is None or labels.dtype.kind == "U":
         return dataset
+    if (labels.dtype.kind == "b") != (fitted.labels.dtype.kind == "b"):  # Python takes True for 1
+        raise DataError(
+            f"y has labels such as {labels[0].item()!r}, and the model's classes are called "
+            f"{first_few(fitted.labels.tolist())}: give labels of the kind that fit was given"
+        )
     present = fitted.records.present.tolist()
     names = {fitted.labels[number].item(): fitted.records.class_names[number] for number in present}
     unknown = [label for label in labels.tolist() if label not in names]

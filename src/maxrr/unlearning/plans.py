@@ -50,7 +50,8 @@ class Plan:
     trains, embeds : int
         How many records the extractor is trained on again, and how many are embedded again.
     seconds : float
-        About how long that takes, going by how long `fit` took. A technique of the caller's own is not counted.
+        About how long that takes, going by how long `fit` took and the last request that moved heads. Before there was
+        one, it can be several times too low on a small model. A technique of the caller's own is not counted.
     alternatives : tuple of Plan
         What could be asked for instead of a request that is refused: other policies for core records, or another refit.
     state : str
@@ -208,6 +209,7 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         guarantee = promise(action, case)
         reason = why(action, guarantee, request, found, fitted)
     heads, trains, embeds = work_of(action, request, found, len(core_left))
+    embeds = 0 if fitted.blueprint.embeddings else embeds
     arriving = 0 if request.added is None else len(request.added)
     plan = Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
