@@ -18,7 +18,7 @@ class Durations:
         training, embedding, solving = seconds
         return cls(training / max(core, 1), embedding / records, solving / heads)
 
-    def expected(self, forgotten: int, heads: int, trains: int, embeds: int, anew: bool) -> float:
+    def expected(self, forgotten: int, heads: int, trains: int, embeds: float, anew: bool) -> float:
         """About how long it takes to forget, with so many heads moved, or solved anew.
 
         Moving a head by one record takes about a twentieth of solving it, by a thousand nearly half: measured on
