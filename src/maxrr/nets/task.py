@@ -70,7 +70,7 @@ class Tally:
     @property
     def each(self) -> int:
         """Records that a run goes through, or does in the mean where they see different parts."""
-        return self.total // self.asked
+        return self.total // max(self.asked, 1)
 
     def seen(self, seed: int, through: int, loss: float, accuracy: float) -> None:
         """Note how far a run is. Called from whichever thread it is in."""

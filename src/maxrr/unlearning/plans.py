@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
 from maxrr.core.shards import untrained
 from maxrr.errors import NotHere, Refused
 from maxrr.svm.heads import with_a_head
@@ -118,7 +118,12 @@ class Plan:
 
     def _repr_html_(self) -> str:
         work = [
-            ("trains on", f"{self.trains:,} records" if self.trains else ""),
+            (
+                "trains",
+                f"{plain_text.count(self.extractors, 'extractor')} on {self.trains:,} records"
+                if self.extractors
+                else "",
+            ),
             ("embeds", f"{self.embeds:,} records" if self.embeds else ""),
             ("fits", f"{self.heads:,} head{'s' * (self.heads != 1)}" if self.heads else ""),
             ("takes about", notebook.duration(self.seconds) if self.heads or self.trains or self.embeds else ""),
