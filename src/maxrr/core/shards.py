@@ -66,9 +66,9 @@ class UntrainedShardsWarning(UserWarning):
     """Some shards have no core records of two classes, so that their extractors cannot be trained."""
 
 
-def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Iterable[int]) -> int:
-    """How many of these shards have no records of two classes. Records by their shard and label."""
-    return sum(len(np.unique(labels[shard == number])) < 2 for number in shards)
+def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Iterable[int]) -> list[int]:
+    """Which of these shards have no records of two classes. Records by their shard and label."""
+    return [number for number in shards if len(np.unique(labels[shard == number])) < 2]
 
 
 def sharding_of(core: object) -> Sharding:
@@ -79,7 +79,10 @@ def sharding_of(core: object) -> Sharding:
 
 def checked_count(shards: int) -> int:
     """The number of shards as a plain one."""
-    count = operator.index(shards)
+    try:
+        count = operator.index(shards)
+    except TypeError:
+        count = 0
     if count < 1:
-        raise ValueError(f"a core is in one shard or more, not {count}")
+        raise ValueError(f"shards is a whole number from 1 on, not {shards!r:.80}")
     return count

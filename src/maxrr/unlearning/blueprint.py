@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice, Core, FullCore, HashCore, Sharding, selection
-from maxrr.core.shards import UntrainedShardsWarning, sharding_of, untrained
+from maxrr.core import Choice, Core, FullCore, HashCore, Sharding, UntrainedShardsWarning, selection
+from maxrr.core.shards import sharding_of, untrained
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, embed, split
@@ -168,7 +168,7 @@ class Blueprint:
         count = self.sharding.count
         if count == 1:
             return
-        bare = untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], range(count))
+        bare = len(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], range(count)))
         if bare:
             warnings.warn(
                 f"{bare:,} of the {count:,} shards have no core records of two classes: their extractors are not "

@@ -256,6 +256,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The network was trained before, or started in a way of its own, and its weights are drawn anew.
         maxrr.nets.NotRepeatableWarning
             The training function was run twice on a part of the core, and gave two different networks.
+        maxrr.core.UntrainedShardsWarning
+            Some shards have no core records of two classes: their extractors keep their first weights.
         maxrr.unlearning.NotAmongRecordsWarning
             Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         maxrr.unlearning.FittedBeforeWarning

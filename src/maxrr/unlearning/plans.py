@@ -202,9 +202,14 @@ class CoreThen:
     share: float  # of the features that are computed anew
 
     @property
+    def untrained(self) -> list[int]:
+        """Those of the shards that have too little to be trained on."""
+        return untrained(self.shard, self.labels, self.shards)
+
+    @property
     def records(self) -> int:
         """How many records are trained on."""
-        return int(np.isin(self.shard, self.shards).sum())
+        return int(np.isin(self.shard, np.setdiff1d(self.shards, self.untrained)).sum())
 
     @classmethod
     def of(cls, fitted: Fitted, request: Request, found: Found) -> "CoreThen":
@@ -387,7 +392,7 @@ def why_retrained(core: int, left: int, fitted: Fitted, then: CoreThen) -> str:
         said += f": {some:,} of {count:,} extractors {'is' if some == 1 else 'are'} trained again without the records"
         if then.due and core:
             said += f", {then.due:,} of them because of others that were forgotten before"
-        bare = untrained(then.shard, then.labels, then.shards)
+        bare = len(then.untrained)
         if bare:
             keep = "1 of them keeps its" if bare == 1 else f"{bare:,} of them keep their"
             said += f" ({keep} first weights: no records of two classes are left to train on)"

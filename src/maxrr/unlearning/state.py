@@ -278,12 +278,12 @@ def features_then(
 ) -> NDArray[Any]:  # fmt: skip
     """The features of records, where only the extractors of some shards are others: the rest is there already.
 
-    All are computed anew where the heads hold features of few records, or these were made on another machine; and of
-    records that are `fresh`.
+    All are computed anew where the heads hold features of few records, or these were made on another machine, or by a
+    technique, which may give any number of them; and of records that are `fresh`.
     """
     blueprint, parts = then.blueprint, parts_of(then.extractor)
     here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
-    if len(parts) == 1 or now.on_influential or here != blueprint.environment:
+    if len(parts) == 1 or now.on_influential or now.technique or here != blueprint.environment:
         return blueprint.embed(then.extractor, retained, progress)
     known = ~np.isin(retained.ids, fresh)
     before = now.heads.features_of(now.records.rows(retained.ids[known]))
