@@ -2,14 +2,17 @@
 
 import copy
 import functools
+import hashlib
+import hmac
 from dataclasses import replace
 
 import numpy as np
 import torch
 
-from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
+from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
+from maxrr.nets.seeding import begin
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import keyed_hash, model_hash
@@ -25,6 +28,12 @@ CORES = {
     "full": FullCore(),
     "frozen": Frozen(),
 }
+IN_SHARDS = {
+    "hash in shards": HashCore(0.5, key="house", shards=3),
+    "full in shards": FullCore(shards=2, key="house"),
+    "middle in shards": MiddleCore(150, runs=2, tie_breaker="ties", shards=4),
+}
+EVERY_CORE = CORES | IN_SHARDS
 
 
 @functools.cache
@@ -72,13 +81,15 @@ def fresh(core, dataset, network=None, **settings):
 @functools.cache
 def fitted(kind):
     """One model on the digits for each core; copy it before changing it."""
-    return fresh(CORES[kind], digits()).fit(digits())
+    return fresh(EVERY_CORE[kind], digits()).fit(digits())
 
 
 @functools.cache
 def fitted_table(kind="hash"):
     """The same on the table."""
-    return fresh(CORES[kind] if kind != "frequency" else FrequencyCore(40, runs=2), table()).fit(table())
+    core = EVERY_CORE[kind]
+    smaller = replace(core, k=40, tie_breaker=b"maxrr") if isinstance(core, FrequencyCore) else core
+    return fresh(smaller, table()).fit(table())
 
 
 def table_model(kind="hash"):
@@ -102,22 +113,68 @@ def kinds(model, dataset):
 
 
 def train_again(model, records, core_ids):
-    """An extractor from these core records alone, in another order than the model had them."""
-    core = records.select(np.asarray(core_ids)[::-1])
+    """An extractor from these core records alone, in another order than the model had them; or one for each shard."""
+    shards = getattr(model.core, "shards", 1)
+    if shards == 1:
+        return trained_alone(model, records.select(np.asarray(core_ids)[::-1]), model.seed)
+    key, core = key_of(model.core), np.asarray(core_ids)[::-1]
+    whose = np.array([shard_of(id_, key, shards) for id_ in core.tolist()])
+    return Beside(
+        trained_alone(model, records.select(core[whose == shard]), seed_of(model.seed, shard))
+        for shard in range(shards)
+    )  # fmt: skip
+
+
+def trained_alone(model, core, seed):
+    """An extractor from these records; with its first weights where they are of fewer than two classes."""
     classes = np.unique(core.labels)  # numbered as they come among the core
-    names = tuple(records.class_names[label] for label in classes)
+    if len(classes) < 2:
+        return split(begin(model.network, seed))[0].eval()
+    names = tuple(core.class_names[label] for label in classes)
     core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
     run = train(
-        model.network, core, model.seed, epochs=model.epochs, batch_size=model.batch_size, lr=model.lr,
+        model.network, core, seed, epochs=model.epochs, batch_size=model.batch_size, lr=model.lr,
         device="cpu", threads=model.threads,
     )  # fmt: skip
     return split(run.network)[0]
 
 
+def key_of(core):
+    """What a core hashes ids with."""
+    return core.tie_breaker if isinstance(core, FrequencyCore) else core.key
+
+
+def shard_of(id_, key, shards):
+    """By hand: the first 64 bits of HMAC-SHA256 of "shard" and the id, as a fraction, times the number of shards."""
+    said = b"int:%d" % id_ if isinstance(id_, int) else b"str:" + id_.encode()
+    text = b"".join(len(part).to_bytes(8, "little") + part for part in (b"shard", said))
+    key = key.encode() if isinstance(key, str) else key
+    return int(hmac.new(key, text, hashlib.sha256).hexdigest()[:16], 16) * shards // 2**64
+
+
+def seed_of(seed, shard):
+    """That of a shard's extractor, by hand."""
+    return int(np.random.SeedSequence(seed, spawn_key=(13, shard)).generate_state(1, np.uint64)[0])
+
+
+class Beside(torch.nn.Module):
+    """Extractors of shards, for those who embed with one after the other."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(parts)
+
+
+def features_of(extractor, records):
+    """An extractor's features of records; those of several, one after the other, in one row."""
+    parts = extractor.parts if isinstance(extractor, Beside) else [extractor]
+    return np.concatenate([embed(part, records, device="cpu") for part in parts], axis=1)
+
+
 def fit_again(extractor, records, C=C):
     """A head from scratch on an extractor's features of these records, in another order."""
     turned = records.select(np.sort(records.ids)[::-1])
-    return LinearSVM(C=C).fit(embed(extractor, turned, device="cpu"), turned.labels)
+    return LinearSVM(C=C).fit(features_of(extractor, turned), turned.labels)
 
 
 def hash_of(extractor, head, class_names):

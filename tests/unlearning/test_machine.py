@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.cases import THOROUGH
 from tests.unlearning.problems import (
-    CORES,
+    EVERY_CORE,
     NEW_CLASS,
     core_of,
     everything,
+    features_of,
     fit_again,
     parts,
     parts_of,
@@ -22,7 +23,6 @@ from tests.unlearning.problems import (
 from maxrr.core import FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.nets import embed
 from maxrr.svm import fit_platt
 from maxrr.unlearning.consistency import contradictions
 
@@ -37,8 +37,8 @@ LEAST = 12  # requests stop here: what leaves too little is for the tests of ref
 class Books:
     """What the model shall know, kept by hand."""
 
-    def __init__(self, core):
-        data = table()
+    def __init__(self, core, rule=None):
+        data, self.rule = table(), rule
         self.records = {
             id_: (features, label, subject)
             for id_, features, label, subject in zip(
@@ -55,9 +55,12 @@ class Books:
         self.trained_on, self.trained_in = tuple(sorted(self.core)), self.dataset()
         self.left = set()
 
-    def drop(self, ids, policy, instead=None):
-        """Returns how many of them were core. Under 'retrain' what takes the place of a core record is core."""
-        core = self.core & set(ids)
+    def drop(self, ids, policy, instead=None, also=()):
+        """Returns how many of them were core. Under 'retrain' what takes the place of a core record is core by a rule.
+
+        `ids` that the extractor keeps something of make it be trained again, too.
+        """
+        core, kept = self.core & set(ids), self.left & {*ids, *also}
         self.core -= core
         self.left |= core
         for id_ in ids:
@@ -65,8 +68,10 @@ class Books:
         self.late &= set(self.records) | (set(ids) if instead is not None else set())
         if instead is not None:
             self.records[next(iter(ids))] = instead
-        if core and policy == "retrain":
-            self.core |= core & set(self.records)
+        if (core or kept) and policy == "retrain":
+            if self.rule is not None:
+                there = np.array(sorted(set(self.records) - self.late))
+                self.core = set(there[self.rule(there)].tolist())
             self.train()
         return len(core)
 
@@ -93,13 +98,13 @@ class Requests(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.model = table_model(self.core)
-        self.books = Books(core_of(self.model))
+        self.books = Books(core_of(self.model), getattr(EVERY_CORE[self.core], "is_core", None))
         self.forgotten, self.requests = set(), 0
 
     def forget(self, gone, **request):
         already = set(request.get("ids", [])) & self.forgotten - set(gone)
-        left = bool(self.books.left & (set(request["ids"]) if "ids" in request else set()))
-        core = self.books.drop(gone, self.policy)
+        left = bool(self.books.left & {*request.get("ids", []), *gone})
+        core = self.books.drop(gone, self.policy, also=request.get("ids", []))
         plan = self.model.plan(**request, core_policy=self.policy)
         receipt = self.model.unlearn(**request, core_policy=self.policy)
         self.forgotten |= set(gone)
@@ -181,20 +186,22 @@ class Requests(RuleBasedStateMachine):
     def what_is_gone_stays_gone(self, data):
         gone = sorted(self.forgotten - set(self.books.records))
         id_ = data.draw(st.sampled_from(gone))
-        before = parts_of(self.model)
+        before, left = parts_of(self.model), id_ in self.books.left
         receipt = self.model.unlearn([id_], core_policy=self.policy)
+        self.books.drop([], self.policy, also=[id_])
         self.requests += 1
         assert (receipt.already_forgotten, receipt.requested, receipt.tombstones) == (1, 1, [])
-        assert receipt.guarantee == ("approximate-refit" if id_ in self.books.left else "exact-untouched")
+        otherwise = "exact-retrain" if self.policy == "retrain" else "approximate-refit"
+        assert receipt.guarantee == (otherwise if left else "exact-untouched")
         assert not list(contradictions(receipt))
-        assert parts_of(self.model) == before
+        assert parts_of(self.model) == before or (left and self.policy == "retrain")
 
     @invariant()
     def is_the_oracle(self):
         retained = self.books.dataset()
         assert self.model.content_hash_ == retained.content_hash()
         assert core_of(self.model).tolist() == sorted(self.books.core)
-        late, core = np.array(sorted(self.books.late), dtype=np.int64), CORES[self.core]
+        late, core = np.array(sorted(self.books.late), dtype=np.int64), EVERY_CORE[self.core]
         waiting = late[core.is_core(late)] if isinstance(core, HashCore | FullCore) else late[:0]
         assert self.model._fitted.late.tolist() == late.tolist()
         assert self.model._fitted.waiting.tolist() == waiting.tolist()
@@ -202,7 +209,7 @@ class Requests(RuleBasedStateMachine):
         head = fit_again(extractor, retained)
         assert parts_of(self.model) == parts(extractor, head, retained.class_names)
         ordered = retained.in_order()
-        scores = head.decision_function(embed(extractor, ordered, device="cpu"))
+        scores = head.decision_function(features_of(extractor, ordered))
         scaling = fit_platt(scores, ordered.labels, head.classes_)
         expected = scaling.probabilities(self.model.decision_function(table()))
         assert self.model.predict_proba(table()).tobytes() == expected.tobytes()
@@ -228,11 +235,30 @@ class Frequently(Requests):
     core = "frequency"
 
 
+class InShards(Requests):
+    """Each request keeps the extractors, or trains those again that saw forgotten records, whenever these were."""
+
+    core = "hash in shards"
+
+    @rule(policy=st.sampled_from(["keep-extractor", "retrain"]))
+    def from_now_on(self, policy):
+        self.policy = policy
+
+
+class AllInShards(InShards):
+    core = "full in shards"
+
+
+class MiddleInShards(InShards):
+    core = "middle in shards"
+
+
 few = settings(max_examples=16 if THOROUGH else 2, stateful_step_count=8)
-TestHead, TestRetrain, TestFull, TestFrequency = (
-    machine.TestCase for machine in (Requests, Retraining, RetrainingAll, Frequently)
+TestHead, TestRetrain, TestFull, TestFrequency, TestShards, TestFullShards, TestMiddleShards = (
+    machine.TestCase
+    for machine in (Requests, Retraining, RetrainingAll, Frequently, InShards, AllInShards, MiddleInShards)
 )
-for case in (TestHead, TestRetrain, TestFull, TestFrequency):
+for case in (TestHead, TestRetrain, TestFull, TestFrequency, TestShards, TestFullShards, TestMiddleShards):
     case.settings = few
 del case
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.unlearning.problems import (
     CORES,
+    EVERY_CORE,
     commitments,
     core_of,
     digits,
@@ -28,7 +29,7 @@ from maxrr.svm import fit_platt
 from maxrr.unlearning import Guarantee
 
 NOT_CORE = ("frequency", "hash", "frozen")
-WITH_CORE = ("frequency", "hash", "full")
+WITH_CORE = ("frequency", "hash", "full", "hash in shards")
 
 
 class Given:
@@ -74,7 +75,7 @@ def frozen_extractor_of(model, kind):
     return model.network if kind == "frozen" else None
 
 
-@pytest.mark.parametrize("kind", CORES)
+@pytest.mark.parametrize("kind", [*CORES, "hash in shards"])
 def test_a_fit_is_the_core_then_the_extractor_then_the_head(kind):
     model = copy.deepcopy(fitted(kind))
     assert parts_of(model) == oracle(model, [], core_of(model), frozen_extractor_of(model, kind))
@@ -128,12 +129,12 @@ def test_exact_retrain(kind):
     assert np.array_equal(core_of(model), np.setdiff1d(core, ids))
 
 
-@pytest.mark.parametrize("kind", ["hash", "full", "frozen"])
+@pytest.mark.parametrize("kind", ["hash", "full", "frozen", "hash in shards"])
 def test_where_the_core_depends_on_no_other_record_it_is_the_model_that_never_saw_them(kind):
     """Fitted anew, core and all: what unconditional means."""
     model, ids = take(kind, "core" if kind != "frozen" else "influential", 6)
     receipt = model.unlearn(ids, core_policy="retrain")
-    never = fresh(CORES[kind], digits()).fit(digits().without(ids))
+    never = fresh(EVERY_CORE[kind], digits()).fit(digits().without(ids))
     assert receipt.unconditional == (kind != "frozen")
     assert parts_of(model) == parts_of(never)
     assert model.content_hash_ == never.content_hash_

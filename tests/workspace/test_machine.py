@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis.stateful import rule
 from tests.cases import THOROUGH
-from tests.unlearning.problems import CORES, fresh, joined, table
-from tests.unlearning.test_machine import Requests, pytestmark  # noqa: F401
+from tests.unlearning.problems import EVERY_CORE, fresh, joined, table
+from tests.unlearning.test_machine import InShards, Requests, pytestmark  # noqa: F401
 from tests.workspace.problems import copied, with_replaced
 
 from maxrr.nets import MLP
@@ -22,7 +22,7 @@ def template(core):
     """A folder with a workspace on the table, made once."""
     if core not in TEMPLATES:
         place = tempfile.TemporaryDirectory()
-        Workspace.create(Path(place.name) / "workspace", fresh(CORES[core], table()), table()).close()
+        Workspace.create(Path(place.name) / "workspace", fresh(EVERY_CORE[core], table()), table()).close()
         TEMPLATES[core] = place  # which ends with the process
     return Path(TEMPLATES[core].name) / "workspace"
 
@@ -107,8 +107,14 @@ class KeptAll(Kept):
     policy, core = "retrain", "full"
 
 
+class KeptInShards(Kept, InShards):
+    pass
+
+
 few = settings(max_examples=12 if THOROUGH else 2, stateful_step_count=8)
-TestHead, TestRetrain, TestFull = (machine.TestCase for machine in (Kept, KeptRetraining, KeptAll))
-for case in (TestHead, TestRetrain, TestFull):
+TestHead, TestRetrain, TestFull, TestShards = (
+    machine.TestCase for machine in (Kept, KeptRetraining, KeptAll, KeptInShards)
+)
+for case in (TestHead, TestRetrain, TestFull, TestShards):
     case.settings = few
 del case

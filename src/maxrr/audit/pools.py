@@ -49,7 +49,13 @@ class ShadowPool:
         dict of int to torch.nn.Module
             Extractors by seed. What a caller adds is kept for the next audit.
         """
-        facts = (core.content_hash(), str(blueprint.recipe.facts), str(blueprint.network), str(blueprint.given))
+        facts: tuple[str, ...] = (
+            core.content_hash(),
+            str(blueprint.recipe.facts),
+            str(blueprint.network),
+            str(blueprint.given),
+        )
+        facts += (str(blueprint.sharding.count), blueprint.sharding.key.hex()) if blueprint.sharding.count > 1 else ()
         of = hashlib.sha256("\n".join(facts).encode()).hexdigest()
         if of != self._of:
             self._of, self._extractors = of, {}

@@ -24,10 +24,9 @@ from maxrr.audit.probing import margins, membership
 from maxrr.audit.threshold import folds_of, platt_by
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets import split
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import stream
-from maxrr.nets.training import train_by
+from maxrr.nets.side_by_side import joined
 from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR, flat_heads
@@ -137,21 +136,32 @@ class Shadows:
     def extractors(self, core: NDArray[Any], seeds: Sequence[int]) -> Iterator[tuple[int, nn.Module]]:
         """Trained on these core records, one for each seed."""
         blueprint = self.case.fitted.blueprint
-        records = numbered(self.case.everything.select(core))
+        records = self.case.everything.select(core)
         pool = self.pool if np.array_equal(core, self.case.core_after) else None  # none that saw the forgotten
-        known = {} if pool is None else pool.known(blueprint, records)
+        known = {} if pool is None else pool.known(blueprint, numbered(records))
         left = [seed for seed in seeds if seed not in known]
-        told = None if self.progress is None else self.progress.training(len(left))
-        runs = train_by(blueprint.recipe, blueprint.network, records, left, device=self.device, progress=told)
-        trained = iter(runs) if left else iter(())
+        trained = self.train(records, left) if left else iter(())
         for seed in seeds:
             if seed not in known:
-                extractor = split(next(trained).network)[0]
+                extractor = next(trained)
                 if pool is None:
                     yield seed, extractor
                     continue
                 known[seed] = extractor
             yield seed, known[seed]
+
+    def train(self, core: Dataset, seeds: Sequence[int]) -> Iterator[nn.Module]:
+        """The same, trained now. Of several shards one after the other is trained, for all seeds."""
+        blueprint = self.case.fitted.blueprint
+        sharding = blueprint.sharding
+        told = None if self.progress is None else self.progress.training(len(seeds))
+        if sharding.count == 1:
+            return blueprint.extractors(core, seeds, self.device, told)
+        shard, parts = sharding.of(core.ids), []
+        for number in range(sharding.count):
+            own = [sharding.seed(seed, number) for seed in seeds]
+            parts.append(list(blueprint.extractors(core.select(core.ids[shard == number]), own, self.device, told)))
+        return map(joined, zip(*parts, strict=True))
 
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
         """What models on this extractor say: with the forgotten records in the heads, or without."""

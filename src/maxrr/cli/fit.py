@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import prod
 from pathlib import Path
 from time import perf_counter
@@ -77,6 +77,15 @@ def fit(
             "not given. More make the ranking steadier and take longer in proportion."
         ),
     ] = None,
+    shards: Annotated[
+        int,
+        Option(
+            min=1,
+            help="Into how many shards the core is divided, each with an extractor of its own. To forget a core "
+            "record exactly then trains one of them again, not all; the model is a little less accurate, and predicts "
+            "more slowly.",
+        ),
+    ] = 1,
     core_key_file: Annotated[
         Path | None,
         Option(
@@ -234,7 +243,7 @@ def fit(
             "name that with --network",
         )
     core = core or (HASHED if network is not None or meta is None else FROZEN)
-    core_of(core, runs, core_key_file, None)  # says what is wrong with the options before the work
+    core_of(core, runs, core_key_file, None, shards)  # says what is wrong with the options before the work
     recipe = Recipe(
         epochs, batch_size, lr, optimiser, weight_decay=weight_decay, schedule=schedule,
         label_smoothing=label_smoothing, augment=tuple(augment or ()),
@@ -258,7 +267,7 @@ def fit(
             way = recipe if train is None else training_function(train)
 
             def model(before: Core | None) -> MaxRR:
-                chosen = core_of(core, runs, core_key_file, before)
+                chosen = core_of(core, runs, core_key_file, before, shards)
                 return MaxRR(
                     made, chosen, C=C, seed=seed, train=way, device=device, threads=threads, class_weight=weights
                 )  # fmt: skip
@@ -398,7 +407,7 @@ HASHED, FROZEN = "hash:0.33", "frozen"
 LARGEST_KEY = 1 << 20  # bytes: whatever is larger is another file
 
 
-def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None) -> Core:
+def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None, shards: int) -> Core:
     """The core that the options name. A key that is not given is the one of `before`, or drawn."""
     from maxrr.core import FrequencyCore, Frozen, FullCore, MiddleCore
 
@@ -408,12 +417,14 @@ def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | N
         raise Stop(USAGE, f"--runs is for a core that is ranked, such as --core 20000, not for --core {word}")
     if key_file is not None and kind != "hash":
         raise Stop(USAGE, f"--core-key-file is for a core by hash, such as --core hash:0.33, not for --core {word}")
+    if shards > 1 and word == FROZEN:
+        raise Stop(USAGE, "--shards divides the core that extractors are trained on, and with --core frozen none is")
     if ranked is not None and (after or word).isdecimal():
-        return ranked(int(after or word), RUNS if runs is None else runs)
+        return ranked(int(after or word), RUNS if runs is None else runs, shards=shards)
     if kind == "hash" and colon:
-        return hash_core(after, key_file, before)
+        return replace(hash_core(after, key_file, before), shards=shards)
     if word == "full":
-        return FullCore()
+        return FullCore(shards)
     if word == FROZEN:
         return Frozen()
     raise Stop(USAGE, f"--core is a number, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}")

@@ -100,7 +100,8 @@ def work(plan: Plan) -> str:
 
     parts = []
     if plan.trains:
-        parts.append(f"train the extractor on {count(plan.trains, 'record')}")
+        which = "the extractor" if plan.extractors == 1 else count(plan.extractors, "extractor")
+        parts.append(f"train {which} on {count(plan.trains, 'record')}")
     if plan.embeds:
         parts.append(f"embed {count(plan.embeds, 'record')}")
     if plan.heads:

@@ -4,6 +4,7 @@ from maxrr.core.choice import Choice, Core, Details
 from maxrr.core.frequency import FrequencyCore, MiddleCore
 from maxrr.core.ranking import Ranking, rank
 from maxrr.core.selection import FullCore, HashCore
+from maxrr.core.shards import Sharding, UntrainedShardsWarning
 from maxrr.core.trained_elsewhere import Adopted, Frozen
 
 __all__ = [
@@ -17,5 +18,7 @@ __all__ = [
     "HashCore",
     "MiddleCore",
     "Ranking",
+    "Sharding",
+    "UntrainedShardsWarning",
     "rank",
 ]

@@ -34,7 +34,8 @@ class Choice:
         What the choice depended on, in one sentence for people. Every receipt repeats it.
     details
         Numbers and words that can be handed out and written as JSON: `kind`, and how the core came about. Where the
-        extractor will not see some of the classes, `classes_missing` says how many.
+        extractor will not see some of the classes, `classes_missing` says how many; where there are several, `shards`
+        how many extractors share the core.
     """
 
     ids: NDArray[Any]
@@ -89,7 +90,8 @@ class Core(Protocol):
 
 
 def chosen(
-    dataset: Dataset, ids: NDArray[Any], *, kind: str, unconditional: bool, depended_on: str, **details: int | float
+    dataset: Dataset, ids: NDArray[Any], *, kind: str, unconditional: bool, depended_on: str, shards: int = 1,
+    **details: int | float,
 ) -> Choice:  # fmt: skip
     """The choice of these records, if a classifier can be trained on them.
 
@@ -106,11 +108,16 @@ def chosen(
             f"all {len(ids):,} core records are of class {dataset.class_names[labels[0]]!r}, and the extractor needs "
             "two classes to tell apart: choose a larger core"
         )
-    facts: Details = {"kind": kind, "k": len(ids), **details}
+    facts: Details = {"kind": kind, "k": len(ids), **details, **in_shards(shards)}
     missing = np.setdiff1d(dataset.labels, labels)
     if len(missing):  # their number: names stay on receipts when the records of a class have gone
         facts["classes_missing"] = len(missing)
     return Choice(np.sort(ids), unconditional, depended_on, facts)
+
+
+def in_shards(count: int) -> Details:
+    """What details say of shards: nothing where there is one, as before there were several."""
+    return {"shards": count} if count > 1 else {}
 
 
 def check_classes(dataset: Dataset) -> None:

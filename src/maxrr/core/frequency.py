@@ -11,6 +11,7 @@ import torch
 from maxrr.core.choice import Choice, check_classes, chosen
 from maxrr.core.hashing import TIE_BREAKER, as_bytes
 from maxrr.core.ranking import rank
+from maxrr.core.shards import Sharding, checked_count
 from maxrr.data import Dataset
 from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network, stream
@@ -34,12 +35,15 @@ class FrequencyCore:
     runs : int
         How many networks are trained for the ranking. Ten runs find about 90 % of the records that forty others find.
     tie_breaker : bytes or str
-        What ids are hashed with to break ties. It need not be secret.
+        What ids are hashed with to break ties, and to find their shards. It need not be secret.
+    shards : int
+        Into how many shards the core is divided, as in `HashCore`. The ranking trains on all records, as without.
     """
 
     k: int
     runs: int = 10
     tie_breaker: bytes | str = field(default=TIE_BREAKER, repr=False)
+    shards: int = 1
 
     kind: ClassVar[str] = "frequency"
     share: ClassVar[float] = 1.0  # of the runs: the records nearest to it are core
@@ -50,7 +54,13 @@ class FrequencyCore:
             object.__setattr__(self, name, operator.index(getattr(self, name)))  # NumPy's numbers become Python's
         if self.k < 1 or self.runs < 1:
             raise ValueError(f"a core has one record or more, from one run or more, not k={self.k}, runs={self.runs}")
+        object.__setattr__(self, "shards", checked_count(self.shards))
         object.__setattr__(self, "tie_breaker", as_bytes(self.tie_breaker, "tie breaker"))
+
+    @property
+    def sharding(self) -> Sharding:
+        """Which shard each core record is in."""
+        return Sharding(self.shards, as_bytes(self.tie_breaker, "tie breaker"))
 
     @property
     def sentence(self) -> str:
@@ -79,6 +89,7 @@ class FrequencyCore:
             dataset, ids, kind=self.kind, unconditional=False,
             depended_on=self.sentence, runs=self.runs, ever_influential=int(ever.sum()),
             core_ever_influential=influential, fill=self.k - influential, worst_gap=ranking.worst_gap,
+            shards=self.shards,
         )  # fmt: skip
 
 
@@ -91,7 +102,7 @@ class MiddleCore(FrequencyCore):
 
     Parameters
     ----------
-    k, runs, tie_breaker
+    k, runs, tie_breaker, shards
         As in `FrequencyCore`.
     """
 

@@ -14,7 +14,7 @@ from maxrr.data.hashes import framed, identifier_bytes
 TIE_BREAKER = b"maxrr"
 """What ids are hashed with to break ties, if nothing else is asked for. It is no secret."""
 
-PURPOSE = b"core"  # hashed first, so that another hash of an id under this key says nothing about the core
+CORE, SHARD = b"core", b"shard"  # hashed first, so that one hash of an id under a key says nothing about another
 
 
 def as_bytes(given: bytes | str, what: str) -> bytes:
@@ -26,11 +26,11 @@ def as_bytes(given: bytes | str, what: str) -> bytes:
     return given.encode() if isinstance(given, str) else given
 
 
-def keyed_hashes(ids: NDArray[Any], key: bytes) -> list[bytes]:
-    """HMAC-SHA256 of each id, 32 bytes. Integers and strings differ, 1 from '1'.
+def keyed_hashes(ids: NDArray[Any], key: bytes, purpose: bytes = CORE) -> list[bytes]:
+    """HMAC-SHA256 of each id for one purpose, 32 bytes. Integers and strings differ, 1 from '1'.
 
     >>> import numpy as np
     >>> keyed_hashes(np.array([1]), b"k") == keyed_hashes(np.array(["1"]), b"k")
     False
     """
-    return [hmac.digest(key, framed(PURPOSE, identifier_bytes(id_)), "sha256") for id_ in ids.tolist()]
+    return [hmac.digest(key, framed(purpose, identifier_bytes(id_)), "sha256") for id_ in ids.tolist()]

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.core.choice import Choice, check_classes, chosen
-from maxrr.core.hashing import as_bytes, keyed_hashes
+from maxrr.core.hashing import TIE_BREAKER, as_bytes, keyed_hashes
+from maxrr.core.shards import Sharding, checked_count
 from maxrr.data import Dataset
 from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network
@@ -31,23 +32,33 @@ class HashCore:
     fraction : float
         About which share of all records is core: above 0, at most 1.
     key : bytes or str
-        The key of the hash. Keep it secret: it tells for any id whether the record is core.
+        The key of the hash. Keep it secret: it tells for any id whether the record is core, and in which shard.
+    shards : int
+        Into how many shards the core is divided, 1 by default. Each has an extractor of its own, so that forgetting a
+        core record exactly trains one of them again. Which shard a record is in depends on its id and the key alone.
 
     Examples
     --------
     >>> core = HashCore(0.25, key="secret")
     >>> int(core.is_core(np.arange(10_000)).sum()), core
-    (2478, HashCore(fraction=0.25))
+    (2478, HashCore(fraction=0.25, shards=1))
     """
 
     fraction: float
     key: bytes | str = field(repr=False)
+    shards: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fraction", float(self.fraction))
+        object.__setattr__(self, "shards", checked_count(self.shards))
         if not 0.0 < self.fraction <= 1.0:
             raise ValueError(f"a fraction of the records is above 0 and at most 1, not {self.fraction:g}")
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
+
+    @property
+    def sharding(self) -> Sharding:
+        """Which shard each core record is in."""
+        return Sharding(self.shards, as_bytes(self.key, "key"))
 
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether records with these ids are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
@@ -74,13 +85,33 @@ class HashCore:
         check_classes(dataset)
         return chosen(
             dataset, dataset.ids[self.is_core(dataset.ids)], kind="hash", unconditional=True,
-            depended_on=BY_HASH, fraction=self.fraction,
+            depended_on=BY_HASH, fraction=self.fraction, shards=self.shards,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class FullCore:
-    """Every record is core, as in the paper's plain model splitting: the extractor has seen whatever is forgotten."""
+    """Every record is core, as in the paper's plain model splitting: some extractor has seen whatever is forgotten.
+
+    Parameters
+    ----------
+    shards : int
+        Into how many shards the records are divided, as in `HashCore`.
+    key : bytes or str
+        What ids are hashed with to find their shards. Whoever knows it knows for any id in which shard its record is.
+    """
+
+    shards: int = 1
+    key: bytes | str = field(default=TIE_BREAKER, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shards", checked_count(self.shards))
+        object.__setattr__(self, "key", as_bytes(self.key, "key"))
+
+    @property
+    def sharding(self) -> Sharding:
+        """Which shard each record is in."""
+        return Sharding(self.shards, as_bytes(self.key, "key"))
 
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether records with these ids are core: all are.
@@ -105,5 +136,5 @@ class FullCore:
         check_classes(dataset)
         return chosen(
             dataset, dataset.ids, kind="full", unconditional=True,
-            depended_on=EVERY_RECORD,
+            depended_on=EVERY_RECORD, shards=self.shards,
         )  # fmt: skip

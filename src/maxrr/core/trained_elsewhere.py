@@ -109,6 +109,10 @@ class Adopted:
                 f"the core of a network that was trained elsewhere is by a rule for each record (HashCore, FullCore) "
                 f"or what it was trained on (None), not {self.core!r:.80}"
             )
+        if self.core is not None and self.core.shards > 1:
+            raise DataError(
+                f"a network that was trained elsewhere is one extractor, and its core one shard, not {self.core.shards}"
+            )
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,

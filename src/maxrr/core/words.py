@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from maxrr.core.choice import Core, Details
+from maxrr.core.choice import Core, Details, in_shards
 from maxrr.core.frequency import FrequencyCore, MiddleCore
 from maxrr.core.selection import BY_HASH, EVERY_RECORD, FullCore, HashCore
 from maxrr.core.trained_elsewhere import Frozen, word_of
@@ -23,11 +23,11 @@ def words_of(core: Core | None, network: Network) -> Words | None:
     {'kind': 'hash', 'fraction': 0.3}
     """
     if type(core) is HashCore:
-        return Words(BY_HASH, {"kind": "hash", "fraction": core.fraction})
+        return Words(BY_HASH, {"kind": "hash", "fraction": core.fraction, **in_shards(core.shards)})
     if type(core) is FullCore:
-        return Words(EVERY_RECORD, {"kind": "full"})
+        return Words(EVERY_RECORD, {"kind": "full", **in_shards(core.shards)})
     if type(core) in (FrequencyCore, MiddleCore) and isinstance(core, FrequencyCore):
-        return Words(core.sentence, {"kind": core.kind, "runs": core.runs})
+        return Words(core.sentence, {"kind": core.kind, "runs": core.runs, **in_shards(core.shards)})
     if type(core) is Frozen and core.pretrained_on is None:
         return Words(word_of(network), {"kind": "frozen"})
     return None

@@ -1,5 +1,7 @@
 """LeNet-5, the paper's network (`tab:lenet5`)."""
 
+import math
+
 from torch import nn
 
 from maxrr.nets.layers import Layers
@@ -21,11 +23,14 @@ class LeNet5(Layers):
         since nothing would be left otherwise.
     classes : int
         How many classes to tell apart, two or more.
+    width : float
+        How wide the layers are, relative to the original: above 0, 1 by default. With 0.5 there are 3 and 8 channels,
+        60 and 42 units. For the extractors of several shards, whose features add up.
 
     Raises
     ------
     ValueError
-        Images are smaller, or there are fewer classes.
+        Images are smaller, there are fewer classes, or the width is none.
 
     Examples
     --------
@@ -33,7 +38,7 @@ class LeNet5(Layers):
     61706
     """
 
-    def __init__(self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10) -> None:
+    def __init__(self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10, width: float = 1.0) -> None:
         if len(shape) != 3 or shape[0] < 1 or min(shape[1:]) < SMALLEST:
             raise ValueError(
                 f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}; "
@@ -41,21 +46,25 @@ class LeNet5(Layers):
             )
         if classes < 2:
             raise ValueError(f"there are two classes or more to tell apart, not {classes}")
-        channels, height, width = shape
-        padding = 2 if min(height, width) < 12 else 0
-        inside = ((height // 2 + 2 * padding - 4) // 2) * ((width // 2 + 2 * padding - 4) // 2)
+        if not 0.0 < width < math.inf:
+            raise ValueError(f"a width is above 0, not {width}")
+        channels, *sides = shape
+        padding = 2 if min(sides) < 12 else 0
+        inside = math.prod((side // 2 + 2 * padding - 4) // 2 for side in sides)
+        first, second, third, features = (max(1, round(width * size)) for size in (6, 16, 120, 84))
         super().__init__(
-            nn.Conv2d(channels, 6, 5, padding=2),
+            nn.Conv2d(channels, first, 5, padding=2),
             nn.ReLU(),
             AveragePool2(),
-            nn.Conv2d(6, 16, 5, padding=padding),
+            nn.Conv2d(first, second, 5, padding=padding),
             nn.ReLU(),
             AveragePool2(),
             nn.Flatten(),
-            nn.Linear(16 * inside, 120),
+            nn.Linear(second * inside, third),
             nn.ReLU(),
-            nn.Linear(120, 84),
+            nn.Linear(third, features),
             nn.ReLU(),
-            nn.Linear(84, classes),
+            nn.Linear(features, classes),
         )
-        self.arguments = (tuple(map(int, shape)), int(classes))
+        # As files have named it from the beginning, where it is the original.
+        self.arguments = (tuple(map(int, shape)), int(classes), *([] if width == 1.0 else [float(width)]))

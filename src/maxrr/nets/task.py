@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,8 +35,13 @@ class Task:
 
     @property
     def count(self) -> int:
-        """How many records a run sees, the same for all."""
-        return len(self.dataset) if self.rows is None else len(next(iter(self.rows.values())))
+        """How many records a run sees, the same for all; or the fewest that one does, where they see parts."""
+        return len(self.dataset) if self.rows is None else min(map(len, self.rows.values()))
+
+    def records_through(self, seeds: Sequence[int]) -> int:
+        """How many records these runs go through in all, each as often as they do."""
+        seen = len(seeds) * len(self.dataset) if self.rows is None else sum(len(self.rows[seed]) for seed in seeds)
+        return self.recipe.epochs * seen
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
         """The run of a trained network; if there is a folder, it is on the disk when this returns."""
@@ -54,13 +59,18 @@ class Tally:
     """How far all runs are together, in records gone through."""
 
     progress: Progress | None
-    each: int  # records that a run goes through
+    total: int  # records that all runs go through
     asked: int  # runs asked for
     stored: int  # of these, runs that were on the disk before
     through: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     shown: int = -1
+
+    @property
+    def each(self) -> int:
+        """Records that a run goes through, or does in the mean where they see different parts."""
+        return self.total // max(self.asked, 1)
 
     def seen(self, seed: int, through: int, loss: float, accuracy: float) -> None:
         """Note how far a run is. Called from whichever thread it is in."""
@@ -75,7 +85,7 @@ class Tally:
     def show(self) -> None:
         """Call `progress`, with means over the runs in progress, or at the end over all."""
         with self.lock:
-            done = self.stored * self.each + sum(self.through.values())
+            done = min(self.stored * self.each + sum(self.through.values()), self.total)
             if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew
                 return
             self.shown = done
@@ -84,6 +94,6 @@ class Tally:
         what = "training" if self.asked == 1 else f"training {self.asked} networks"
         if numbers:
             loss, accuracy = (sum(values) / len(values) for values in zip(*numbers, strict=True))
-            self.progress(what, done, self.asked * self.each, loss=loss, accuracy=accuracy)
+            self.progress(what, done, self.total, loss=loss, accuracy=accuracy)
         else:
-            self.progress(what, done, self.asked * self.each)
+            self.progress(what, done, self.total)

@@ -7,7 +7,7 @@ already are not repeated.
 
 import hashlib
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -99,6 +99,23 @@ def train_once(
     return run
 
 
+def train_apart(
+    network: Network, dataset: Dataset, rows: Mapping[int, NDArray[np.int64]], recipe: Training, *,
+    device: str | torch.device | None, threads: int, progress: Progress | None,
+) -> Iterator[Run]:  # fmt: skip
+    """As `train_once` for several seeds, each of which sees rows of its own alone, in the order of the seeds.
+
+    `dataset` is in the order of ids. The bytes are those of training on the records of these rows by themselves: on
+    the CPU runs go on side by side; on CUDA one after the other, where bytes depend on how many step together.
+    """
+    place = chosen_device(device)
+    groups = [list(rows)] if place.type == "cpu" else [[seed] for seed in rows]
+    for seeds in groups:
+        some = {seed: rows[seed] for seed in seeds}
+        task = Task(network, dataset, recipe, place, threads, None, some)
+        yield from run_all(task, seeds, max(1, cores() // threads), progress)
+
+
 def train_many(
     network: Network, dataset: Dataset, seeds: Iterable[int], *,
     epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
@@ -188,7 +205,7 @@ def rows_without(
 def run_all(task: Task, seeds: Sequence[int], workers: int, progress: Progress | None) -> Iterator[Run]:
     """The runs in the order of the seeds, those on the disk among them."""
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
-    tally = Tally(progress, task.recipe.epochs * task.count, len(seeds), len(seeds) - len(missing))
+    tally = Tally(progress, task.records_through(seeds), len(seeds), len(seeds) - len(missing))
     tally.show()
     fresh = run_missing(task, missing, workers, tally) if missing else (run for run in list[Run]())
     computed = set(missing)

@@ -86,7 +86,7 @@ def export(
             fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
             None if held.columns is None else list(held.columns), made["network"] if with_network else None,
             made["layers"] if with_network else None, fitted.blueprint.frozen, file, sha256,
-            declared,
+            declared, fitted.blueprint.sharding.count if with_network else 1,
         )  # fmt: skip
 
     network = fitted.blueprint.network if chosen == TORCH else None

@@ -9,13 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.nets import Environment, Recipe
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import Network
 from maxrr.serving.computing import HEADS, Floats, Heads
 from maxrr.serving.folders import Facts
-from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.facts import extractor_of, weights_of
 
 EXTRACTOR = "extractor."  # in front of the names of its weights
@@ -51,10 +49,8 @@ def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extract
     weights = {name.removeprefix(EXTRACTOR): found[name] for name in found if name.startswith(EXTRACTOR)}
     given = as_recorded(network, recorded(facts.network))
     made = named(facts.network) if given is None else given
-    blueprint = Blueprint(
-        made, facts.frozen, 0, Recipe(), 1.0, "cpu", 1, Environment.here(torch.device("cpu"), 1)
-    )  # fmt: skip
-    return Extracted(extractor_of(blueprint, facts.layers or "", weights).eval(), heads)
+    extractor = extractor_of(made, facts.layers or "", weights, frozen=facts.frozen, shards=facts.shards)
+    return Extracted(extractor.eval(), heads)
 
 
 def named(network: Mapping[str, Any] | None) -> NamedNetwork:

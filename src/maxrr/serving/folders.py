@@ -38,6 +38,7 @@ class Facts:
     and `requests` counts those that had been carried out there. `dtype` and `shape` are of one record. `network` and
     `layers` make the extractor again, where PyTorch computes it. `file` has the numbers, and this `sha256`. `encoding`
     says how the columns of a table become inputs, as `maxrr.data.Encoding.to_json` writes it, where that was declared.
+    `shards` counts the networks of the extractor.
     """
 
     form: str
@@ -55,6 +56,7 @@ class Facts:
     file: str
     sha256: str
     encoding: str | None = None
+    shards: int = 1
 
     @property
     def kind(self) -> np.dtype[Any]:
@@ -64,7 +66,10 @@ class Facts:
 
     def to_json(self) -> str:
         """The text of `model.json`."""
-        said = {name: value for name, value in asdict(self).items() if name != "encoding" or value is not None}
+        said = asdict(self)
+        for name, usual in (("encoding", None), ("shards", 1)):
+            if said[name] == usual:
+                del said[name]
         body = {"format": FORMAT, "version": VERSION, **said}
         return json.dumps({**body, "hash": json_digest(body)}, indent=1, ensure_ascii=False)
 
@@ -92,7 +97,7 @@ class Facts:
             fits(self, Facts) and self.form in ENDINGS and re.fullmatch("[0-9a-f]{32}", self.export) is not None
             and re.fullmatch("[0-9a-f]{64}", self.sha256) is not None and self.requests >= 0
             and named is not None and named[1] == self.sha256[:16] and named[2] == ENDINGS[self.form]
-            and len(self.classes) >= 2 and all(0 < size < 1 << 40 for size in self.shape)
+            and self.shards >= 1 and len(self.classes) >= 2 and all(0 < size < 1 << 40 for size in self.shape)
         )  # fmt: skip
         if not right:
             raise ValueError("it does not describe a served model")

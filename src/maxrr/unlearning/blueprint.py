@@ -5,23 +5,27 @@ the new.
 """
 
 import copy
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice, Core, FullCore, HashCore, selection
+from maxrr.core import Choice, Core, FullCore, HashCore, Sharding, UntrainedShardsWarning, selection
+from maxrr.core.shards import sharding_of, untrained
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, embed, split
 from maxrr.nets.naming import with_outputs
 from maxrr.nets.own_training import OwnTraining, Training
 from maxrr.nets.records import chosen_device
-from maxrr.nets.seeding import Network, made
-from maxrr.nets.training import train_once
+from maxrr.nets.seeding import Network, begin, made
+from maxrr.nets.side_by_side import joined, parts_of
+from maxrr.nets.training import train_apart, train_by, train_once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.limits import LARGEST_PENALTY, SMALLEST_PENALTY
@@ -68,6 +72,11 @@ class Blueprint:
         """Whether a record is core by itself, whatever others there are: by a rule of ours, to be asked again."""
         return type(self.core) in RULES
 
+    @property
+    def sharding(self) -> Sharding:
+        """Which extractor sees which core records."""
+        return sharding_of(self.core)
+
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any], waiting: NDArray[Any]) -> NDArray[Any]:
         """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen.
 
@@ -95,19 +104,77 @@ class Blueprint:
         return split(made(self.network))[1].out_features
 
     def train_extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
-        """The extractor, trained on those of the records that are core.
-
-        Classes are numbered as they come among the core: so it does not matter which others there are, or were.
-        """
+        """The extractor, trained on the core records that are there; of several shards those of all, side by side."""
         if self.frozen:
             network = self.network if isinstance(self.network, nn.Module) else self.network()
             return copy.deepcopy(network).cpu().eval()
+        shards = range(self.sharding.count)
+        return joined(list(self.train_shards(records, choice, shards, progress).values()))
+
+    def train_some(
+        self, records: Dataset, choice: Choice, extractor: nn.Module, shards: Collection[int],
+        progress: Progress | None = None,
+    ) -> nn.Module:  # fmt: skip
+        """The same where the extractors of some shards are trained again, and the others stay as they are."""
+        parts = dict(enumerate(parts_of(extractor)))
+        return joined(list((parts | self.train_shards(records, choice, sorted(shards), progress)).values()))
+
+    def train_shards(
+        self, records: Dataset, choice: Choice, shards: Collection[int], progress: Progress | None
+    ) -> dict[int, nn.Module]:  # fmt: skip
+        """Extractors of some shards, each trained on the core records of its own.
+
+        Classes are numbered as they come among these: so it does not matter which others there are, or were. One of
+        several that has no records of two classes cannot be trained, and keeps the first weights of its seed.
+        """
         core = records.select(np.intersect1d(choice.ids, records.ids))
-        run = train_once(
-            self.network, numbered(core), self.seed, self.recipe, device=self.device, threads=self.threads,
-            progress=progress,
-        )  # fmt: skip
-        return split(run.network)[0]
+        if self.sharding.count == 1:
+            run = train_once(
+                self.network, numbered(core), self.seed, self.recipe, device=self.device, threads=self.threads,
+                progress=progress,
+            )  # fmt: skip
+            return {0: split(run.network)[0]}
+        found: dict[int, nn.Module] = {}
+        shard = self.sharding.of(core.ids)
+        for classes, numbers in alike(core.labels, shard, shards).items():
+            seeds = [self.sharding.seed(self.seed, number) for number in numbers]
+            if len(classes) < 2:
+                networks = [begin(self.network, seed) for seed in seeds]
+            else:
+                mine = np.isin(shard, numbers)
+                rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
+                runs = train_apart(
+                    with_outputs(self.network, len(classes)), numbered(core.select(core.ids[mine])), rows, self.recipe,
+                    device=self.device, threads=self.threads, progress=progress,
+                )  # fmt: skip
+                networks = [run.network for run in runs]
+            found |= {number: split(network)[0] for number, network in zip(numbers, networks, strict=True)}
+        return {number: found[number] for number in shards}
+
+    def extractors(
+        self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None, progress: Progress | None
+    ) -> Iterator[nn.Module]:  # fmt: skip
+        """Extractors trained on these core records, or on those of one shard, from other seeds than the model's."""
+        classes = len(np.unique(core.labels))
+        if self.sharding.count > 1 and classes < 2:
+            yield from (split(begin(self.network, seed))[0] for seed in seeds)
+            return
+        network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes)
+        for run in train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress):
+            yield split(run.network)[0]
+
+    def warn_of_untrained(self, records: Dataset, choice: Choice, stacklevel: int) -> None:
+        """Tell the caller if there are more shards than the core has records for."""
+        count = self.sharding.count
+        if count == 1:
+            return
+        bare = len(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], range(count)))
+        if bare:
+            warnings.warn(
+                f"{bare:,} of the {count:,} shards have no core records of two classes: their extractors are not "
+                "trained, and keep their first weights. Choose fewer shards, or a larger core",
+                UntrainedShardsWarning, stacklevel,
+            )  # fmt: skip
 
     def watched(self, records: Dataset, choice: Choice) -> "Blueprint":
         """The same, knowing whether a training function of the caller's own gives the same network twice."""
@@ -166,3 +233,13 @@ def numbered(core: Dataset) -> Dataset:
     classes = np.unique(core.labels)
     names = tuple(core.class_names[label] for label in classes.tolist())
     return replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
+
+
+def alike(
+    labels: NDArray[np.int64], shard: NDArray[np.int64], shards: Collection[int]
+) -> dict[tuple[int, ...], list[int]]:  # fmt: skip
+    """Which of these shards have records of the same classes, by these classes."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number in shards:
+        found.setdefault(tuple(np.unique(labels[shard == number]).tolist()), []).append(number)
+    return found

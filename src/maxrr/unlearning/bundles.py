@@ -97,6 +97,8 @@ class Bundle:
         HMACs of the subject ids of people of whom no record is left, with the number and time of the request.
     adopted : bool
         Whether the extractor was trained elsewhere, and is as it was given (`MaxRR.adopt`).
+    stale : frozenset of int
+        Where the core is in several shards, those whose extractors keep something of forgotten records.
     """
 
     blueprint: Blueprint
@@ -124,6 +126,7 @@ class Bundle:
     waiting: NDArray[Any]
     people: Mapping[str, Forgotten]
     adopted: bool = False
+    stale: frozenset[int] = frozenset()
 
     def __repr__(self) -> str:
         return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
@@ -148,6 +151,7 @@ class Bundle:
             fitted.tombstones.stones, fitted.left, fitted.receipts,
             json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
             fitted.late, fitted.waiting, dict(fitted.people), fitted.adopted,
+            fitted.stale if fitted.blueprint.sharding.count > 1 else frozenset(),
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -238,6 +242,7 @@ class Bundle:
             **{name: getattr(self, name).tolist() for name in ("late", "waiting") if len(getattr(self, name))},
             **({"people": {person: list(then) for person, then in self.people.items()}} if self.people else {}),
             **({"adopted": True} if self.adopted else {}),
+            **({"stale": sorted(self.stale)} if self.stale else {}),
         }  # fmt: skip
 
     @classmethod
@@ -387,8 +392,9 @@ def read(
     blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]), train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
-        blueprint = replace(blueprint, network=facts.extractor_of(blueprint, said["layers"], weights))
+        blueprint = replace(blueprint, network=facts.stored_extractor(blueprint, said["layers"], weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
+    left = frozenset(map(bytes.fromhex, said["left"]))
     bundle = Bundle(
         blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
@@ -396,7 +402,7 @@ def read(
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
         ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
-        left=frozenset(map(bytes.fromhex, said["left"])), receipts=tuple(map(str, said["receipts"])),
+        left=left, stale=facts.stale_of(said, blueprint, left), receipts=tuple(map(str, said["receipts"])),
         network=said["network"], late=ids_of(said.get("late", [])), waiting=ids_of(said.get("waiting", [])),
         people=facts.people_of(said.get("people", {})), adopted=facts.checked_flag(said, "adopted"), **simple,
     )  # fmt: skip

@@ -22,7 +22,7 @@ class Durations:
         training, embedding, solving = seconds
         return cls(training / max(core, 1), embedding / records, solving / heads)
 
-    def expected(self, forgotten: int, heads: int, trains: int, embeds: int, anew: bool) -> float:
+    def expected(self, forgotten: int, heads: int, trains: int, embeds: float, anew: bool) -> float:
         """About how long it takes to forget, with so many heads moved, or solved anew."""
         share = 1.0 if anew else self.moving * share_of_solving(forgotten)
         return trains * self.train + embeds * self.embed + heads * share * self.head

@@ -6,7 +6,7 @@ A network is known by its name. Ours are made again from it; other code is run o
 import copy
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -21,13 +21,15 @@ from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.own_training import TrainingFunction, training_of
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
+from maxrr.nets.side_by_side import joined
 from maxrr.svm import Certificate
 from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.tombstones import Forgotten
 
 CORES: dict[str, Any] = {kind.__name__: kind for kind in (FrequencyCore, MiddleCore, HashCore, FullCore, Frozen)}
-HASHED_WITH = {FrequencyCore: "tie_breaker", MiddleCore: "tie_breaker", HashCore: "key"}  # in files the core's key
+# In files the core's key.
+HASHED_WITH = {FrequencyCore: "tie_breaker", MiddleCore: "tie_breaker", HashCore: "key", FullCore: "key"}
 
 BLUEPRINT = {
     "frozen": bool, "seed": int, "recipe": dict, "C": float, "device": str | None, "threads": int, "environment": dict,
@@ -121,13 +123,16 @@ def core_facts(core: Core | None) -> dict[str, Any] | None:
     if isinstance(core, Frozen):
         return {"kind": "Frozen", **({"whole": True} if core.whole else {})}
     plain = {part.name: getattr(core, part.name) for part in fields(core) if part.name != HASHED_WITH.get(type(core))}
+    if plain["shards"] == 1:  # as files were before there were several
+        del plain["shards"]
     return {"kind": type(core).__name__, **plain}
 
 
 def core_key(core: Core | None) -> str | None:
     """What a core of ours hashes ids with, a secret or not: files keep it apart from the other facts."""
     name = HASHED_WITH.get(type(core))
-    return None if name is None else getattr(core, name).hex()
+    unused = isinstance(core, FullCore) and core.shards == 1
+    return None if name is None or unused else getattr(core, name).hex()
 
 
 def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
@@ -165,17 +170,36 @@ def trainer_in(facts: Mapping[str, Any]) -> str | None:
     return name
 
 
-def extractor_of(blueprint: Blueprint, layers: str, weights: dict[str, Tensor]) -> nn.Module:
-    """The extractor: the network's layers with the stored weights."""
+def extractor_of(
+    network: Network, layers: str, weights: dict[str, Tensor], *, frozen: bool, shards: int
+) -> nn.Module:  # fmt: skip
+    """The extractor: the network's layers, for each shard, with the stored weights."""
     try:
-        made = blueprint.network if isinstance(blueprint.network, nn.Module) else blueprint.network()
+        made = network if isinstance(network, nn.Module) else network()
     except Exception as error:  # of the caller's code
         raise ValueError(f"the network could not be made: {error}") from error
-    extractor = copy.deepcopy(made).cpu().eval() if blueprint.frozen else split(made)[0]
+    extractor = copy.deepcopy(made).cpu().eval() if frozen else joined([split(made)[0] for _ in range(shards)])
     if str(extractor) != layers or kinds(extractor.state_dict()) != kinds(weights):
         raise ValueError("the network has other layers than the one that was fitted: name the network that was")
     extractor.load_state_dict(weights)
     return extractor
+
+
+def stored_extractor(blueprint: Blueprint, layers: str, weights: dict[str, Tensor]) -> nn.Module:
+    """The same, of a blueprint."""
+    count = blueprint.sharding.count
+    return extractor_of(blueprint.network, layers, weights, frozen=blueprint.frozen, shards=count)
+
+
+def stale_of(facts: Mapping[str, Any], blueprint: Blueprint, left: Collection[bytes]) -> frozenset[int]:
+    """The shards whose extractors keep something of forgotten records, which a file names where there are several."""
+    found = facts.get("stale", [])
+    count = blueprint.sharding.count
+    if not fits(found, list[int]) or sorted(set(found)) != found or not all(0 <= shard < count for shard in found):
+        raise ValueError(f"the shards that keep something are {found!r:.80}")
+    if bool(found) != (count > 1 and bool(left)):
+        raise ValueError("what shards keep of forgotten records does not go with what the extractor keeps")
+    return frozenset(found)
 
 
 def weights_of(extractor: nn.Module) -> dict[str, Tensor]:

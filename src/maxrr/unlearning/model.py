@@ -18,7 +18,8 @@ from sklearn.utils import estimator_html_repr
 from torch import nn
 
 from maxrr import notebook
-from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
+from maxrr.core import Adopted, Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core.shards import sharding_of
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_dense, check_identifiers
@@ -57,6 +58,7 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
 from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
 
+SHARDED = HashCore, FullCore, FrequencyCore, MiddleCore
 NUMBERS = "biufV"  # kinds of arrays that hold numbers; V where there are several inputs
 
 
@@ -254,6 +256,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The network was trained before, or started in a way of its own, and its weights are drawn anew.
         maxrr.nets.NotRepeatableWarning
             The training function was run twice on a part of the core, and gave two different networks.
+        maxrr.core.UntrainedShardsWarning
+            Some shards have no core records of two classes: their extractors keep their first weights.
         maxrr.unlearning.NotAmongRecordsWarning
             Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         maxrr.unlearning.FittedBeforeWarning
@@ -268,6 +272,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         penalty(self.C), class_weights(self.class_weight), checked(self.seed), chosen_device(self.device)
         if not callable(getattr(self.core, "choose", None)):
             raise DataError(f"core says which records are core, as HashCore(0.3, key=…) does; it is {self.core!r:.80}")
+        if sharding_of(self.core).count > 1 and type(self.core) not in SHARDED:
+            raise DataError(
+                f"shards are for the cores of this library, which files know by name, not for {self.core!r:.80}"
+            )
         if isinstance(self.network, NoNetwork) and not isinstance(self.core, Frozen):
             raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
         if self.threads < 1:
@@ -325,6 +333,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )  # fmt: skip
         choice = knowing_others(choice, self.core, dataset, before)
+        blueprint.warn_of_untrained(dataset, choice, stacklevel=4)
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr import notebook
+from maxrr import notebook, plain_text
+from maxrr.core.shards import untrained
 from maxrr.errors import NotHere, Refused
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning import flat_heads
@@ -47,8 +48,10 @@ class Plan:
         Other records with the values of a requested one, which stay in the data.
     heads : int
         How many heads move to another optimum.
+    extractors : int
+        How many extractors are trained again: of several shards those that saw the records, or others forgotten before.
     trains, embeds : int
-        How many records the extractor is trained on again, and how many are embedded again.
+        How many records these are trained on, and how many are embedded again.
     seconds : float
         About how long that takes, going by how long `fit` took and the last request that moved heads. Before there was
         one, it can be several times too low on a small model. A technique of the caller's own is not counted.
@@ -73,6 +76,7 @@ class Plan:
     added: int
     duplicates_left: int
     heads: int
+    extractors: int
     trains: int
     embeds: int
     seconds: float
@@ -115,7 +119,12 @@ class Plan:
 
     def _repr_html_(self) -> str:
         work = [
-            ("trains on", f"{self.trains:,} records" if self.trains else ""),
+            (
+                "trains",
+                f"{plain_text.count(self.extractors, 'extractor')} on {self.trains:,} records"
+                if self.extractors
+                else "",
+            ),
             ("embeds", f"{self.embeds:,} records" if self.embeds else ""),
             ("fits", f"{self.heads:,} head{'s' * (self.heads != 1)}" if self.heads else ""),
             ("takes about", notebook.duration(self.seconds) if self.heads or self.trains or self.embeds else ""),
@@ -157,7 +166,6 @@ class Plan:
         return (NotHere if self.unknown else Refused)(self.refusal, self.alternatives)
 
 
-NOBODY = np.empty(0, dtype=np.int64)
 NOT_SEALED = {"seconds", "alternatives", "state", "request"}  # an estimate, other plans, the seal, and what is asked
 
 
@@ -184,6 +192,44 @@ class Found:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class CoreThen:
+    """The core after a request, and which of its shards are trained on again."""
+
+    labels: NDArray[np.int64]  # of all core records
+    shard: NDArray[np.int64]  # of each
+    shards: tuple[int, ...]  # that are trained on again
+    due: int  # how many of these saw none of the requested records, but others that were forgotten before
+    share: float  # of the features that are computed anew
+
+    @property
+    def untrained(self) -> list[int]:
+        """Those of the shards that have too little to be trained on."""
+        return untrained(self.shard, self.labels, self.shards)
+
+    @property
+    def records(self) -> int:
+        """How many records are trained on."""
+        return int(np.isin(self.shard, np.setdiff1d(self.shards, self.untrained)).sum())
+
+    @classmethod
+    def of(cls, fitted: Fitted, request: Request, found: Found) -> "CoreThen":
+        records, added, sharding = fitted.records, request.added, fitted.blueprint.sharding
+        ids, labels = records.ids[found.staying], records.labels[found.staying]
+        core = records.ids[fitted.core & found.staying]
+        if added is not None:
+            ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
+        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))
+        touched = set(sharding.of(records.ids[request.core_rows]).tolist())
+        shards = tuple(sorted(touched | fitted.stale)) if sharding.count > 1 else (0,)
+        return cls(
+            labels[chosen], sharding.of(ids[chosen]), shards, len(set(shards) - touched), len(shards) / sharding.count
+        )  # fmt: skip
+
+
+NO_CORE = CoreThen(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 0, 1.0)
+
+
 def make_plan(fitted: Fitted, request: Request) -> Plan:
     """What will be done about a request that was looked up in this state."""
     fitted = with_classes(fitted, request.classes)
@@ -198,8 +244,8 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         on_influential=fitted.on_influential,
     )  # fmt: skip
     action = decide(case)
-    core_left = core_then(fitted, request, found) if action is Action.retrain else NOBODY
-    objection = why_not(action, fitted, request, found, core_left)
+    core = CoreThen.of(fitted, request, found) if action is Action.retrain else NO_CORE
+    objection = why_not(action, fitted, request, found, core)
     others: tuple[Plan, ...] = ()
     if objection is not None:
         action, guarantee = Action.refuse, None
@@ -207,9 +253,10 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         others = tuple(planned(fitted, other, found) for other in instead)
     else:
         guarantee = promise(action, case)
-        reason = why(action, guarantee, request, found, fitted)
-    heads, trains, embeds = work_of(action, request, found, len(core_left))
+        reason = why(action, guarantee, request, found, fitted, core)
+    heads, embeds = work_of(action, request, found)
     embeds = 0 if fitted.blueprint.embeddings else embeds
+    trained = NO_CORE if action is Action.refuse else core
     arriving = 0 if request.added is None else len(request.added)
     plan = Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
@@ -217,8 +264,10 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         core=len(request.core_rows), influential=found.influential,
         free=len(request.rows) - len(request.core_rows) - found.influential,
         unknown=len(request.unknown), already_forgotten=request.already_forgotten, added=arriving,
-        duplicates_left=found.twins, heads=heads, trains=trains, embeds=embeds,
-        seconds=fitted.durations.expected(max(len(request.rows), arriving), heads, trains, embeds, action.fits_anew),
+        duplicates_left=found.twins, heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
+        seconds=fitted.durations.expected(
+            max(len(request.rows), arriving), heads, trained.records, embeds * trained.share, action.fits_anew
+        ),
         alternatives=others, state="", request=request,
     )  # fmt: skip
     return replace(plan, state=seal(fitted, plan))
@@ -239,17 +288,17 @@ def seal(fitted: Fitted, plan: Plan) -> str:
     return keyed_hash(fitted.key, b"plan", json.dumps([fitted.token, said, asked]))
 
 
-def work_of(action: Action, request: Request, found: Found, core_left: int) -> tuple[int, int, int]:
-    """How many heads an action moves, how many records it trains on, and how many it embeds."""
+def work_of(action: Action, request: Request, found: Found) -> tuple[int, int]:
+    """How many heads an action moves, and how many records it embeds."""
     if action is Action.refuse:
-        return 0, 0, 0
+        return 0, 0
     heads = 0
     if action.fits_anew or action is Action.more:
         heads = len(with_a_head(found.labels_left.tolist()))
     elif action in (Action.move, Action.influential):
         heads = found.shaped
     arriving = 0 if request.added is None else len(request.added)
-    return heads, core_left, arriving + (int(found.staying.sum()) if action.fits_anew else 0)
+    return heads, arriving + (int(found.staying.sum()) if action.fits_anew else 0)
 
 
 def conditions_then(
@@ -270,20 +319,12 @@ def conditions_then(
     )  # fmt: skip
 
 
-def core_then(fitted: Fitted, request: Request, found: Found) -> NDArray[np.int64]:
-    """The labels of the records that the extractor is trained on again."""
-    records, added = fitted.records, request.added
-    ids, labels = records.ids[found.staying], records.labels[found.staying]
-    core = records.ids[fitted.core & found.staying]
-    if added is not None:
-        ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-    return labels[np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))]
-
-
 # Why
 
 
-def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fitted: Fitted) -> str:
+def why(
+    action: Action, guarantee: Guarantee, request: Request, found: Found, fitted: Fitted, then: CoreThen
+) -> str:  # fmt: skip
     """The reason in words."""
     core, left = len(request.core_rows), request.left_in_extractor
     if request.adds:
@@ -291,7 +332,8 @@ def why(action: Action, guarantee: Guarantee, request: Request, found: Found, fi
     if action is Action.nothing:
         return why_nothing(left, fitted)
     if action is Action.retrain:
-        said = f"{why_retrained(core, left)}, with the recorded seed, and the heads are fitted anew"
+        by_seed = "the recorded seed" if len(then.shards) == 1 else "the recorded seeds"
+        said = f"{why_retrained(core, left, fitted, then)}, with {by_seed}, and the heads are fitted anew"
     elif guarantee is Guarantee.untouched:
         said = "no requested record is core or influential: the model stays as it is, and the records are erased"
     elif guarantee is Guarantee.refit:
@@ -343,8 +385,20 @@ def why_nothing(left: int, fitted: Fitted) -> str:
     return said
 
 
-def why_retrained(core: int, left: int) -> str:
-    """Which of the records are in the extractor, so that it is trained again."""
+def why_retrained(core: int, left: int, fitted: Fitted, then: CoreThen) -> str:
+    """Which of the records are in the extractor, so that it is trained again; or which of several are."""
+    count = fitted.blueprint.sharding.count
+    if count > 1:
+        some = len(then.shards)
+        said = of_the_records(core) + " core" if core else kept_of(left)
+        said += f": {some:,} of {count:,} extractors {'is' if some == 1 else 'are'} trained again without the records"
+        if then.due and core:
+            said += f", {then.due:,} of them because of others that were forgotten before"
+        bare = len(then.untrained)
+        if bare:
+            keep = "1 of them keeps its" if bare == 1 else f"{bare:,} of them keep their"
+            said += f" ({keep} first weights: no records of two classes are left to train on)"
+        return said
     if core:
         return f"{of_the_records(core)} core: the extractor is trained again without the records"
     return f"{kept_of(left)}: it is trained again without the records"
@@ -405,7 +459,7 @@ def of_the_records(count: int) -> str:
 
 
 def why_not(
-    action: Action, fitted: Fitted, request: Request, found: Found, core_left: NDArray[np.int64]
+    action: Action, fitted: Fitted, request: Request, found: Found, then: CoreThen
 ) -> tuple[str, list[Request]] | None:
     """Why a request is not carried out, and what could be asked for instead; None if it is carried out."""
     if request.unknown:
@@ -428,11 +482,11 @@ def why_not(
         return (
             "the extractor was trained elsewhere, on some of the records, and cannot be trained again here without them"
         ), [replace(request, core_policy=KEEP)]
-    if action is Action.retrain and len(np.unique(core_left)) < 2:
+    if action is Action.retrain and len(np.unique(then.labels)) < 2:
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         ), []
-    if action is Action.retrain and (missing := too_few_outputs(fitted, core_left)):
+    if action is Action.retrain and (missing := too_few_outputs(fitted, then)):
         return missing, [replace(request, core_policy=KEEP)]
     if action is Action.influential:
         fitted_on = np.unique(fitted.records.labels[np.setdiff1d(fitted.basis, request.rows)])
@@ -441,11 +495,11 @@ def why_not(
     return None
 
 
-def too_few_outputs(fitted: Fitted, core_left: NDArray[np.int64]) -> str:
+def too_few_outputs(fitted: Fitted, then: CoreThen) -> str:
     """That the network cannot be trained on a class that is new to the core; nothing where it can."""
-    classes = len(np.unique(core_left))
-    if not len(np.setdiff1d(core_left, fitted.records.labels[fitted.core])):
+    if not len(np.setdiff1d(then.labels, fitted.records.labels[fitted.core])):
         return ""
+    classes = max(len(np.unique(then.labels[then.shard == shard])) for shard in then.shards)
     outputs = fitted.blueprint.for_classes(classes).outputs
     if outputs >= classes:
         return ""

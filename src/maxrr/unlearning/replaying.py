@@ -276,7 +276,7 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
-    given = None if rebuilds else facts.extractor_of(blueprint, bundle.layers, dict(bundle.extractor))
+    given = None if rebuilds else facts.stored_extractor(blueprint, bundle.layers, dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
         return call_in_fresh_process(

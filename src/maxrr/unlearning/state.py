@@ -7,7 +7,7 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import copy
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.core import Choice
+from maxrr.data import Dataset
 from maxrr.data.once import once
+from maxrr.nets import Environment
+from maxrr.nets.records import chosen_device
+from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.heads import with_a_head
@@ -50,6 +54,7 @@ class Fitted:
     durations: Durations
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
+    stale: frozenset[int] = frozenset()  # of several shards those whose extractors were trained on such records
     technique: bool = False  # the extractor is the work of a caller's function
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
@@ -83,6 +88,11 @@ class Fitted:
         return conditions(
             self.choice, self.blueprint, self.left_in_extractor, self.technique, self.adopted, len(self.waiting)
         )  # fmt: skip
+
+    @property
+    def to_train(self) -> frozenset[int]:
+        """The shards whose extractors have to be trained again to be rid of what they keep."""
+        return self.stale if self.blueprint.sharding.count > 1 else frozenset({0})
 
     @once
     def core(self) -> Bools:
@@ -176,11 +186,13 @@ def carry_out(now: Fitted, action: Action, request: Request, progress: Progress 
     then = without_names(then, np.setdiff1d(now.records.present, then.records.present))
     match action:
         case Action.retrain:
-            return with_heads(with_extractor(then, progress), progress)
+            made, then = then.to_train, with_extractor(then, progress)
+            return with_heads(then, progress, now, made, request)
         case Action.technique:
-            return with_heads(by_technique(now, then, request), progress)
+            then, made = by_technique(now, then, request)
+            return with_heads(then, progress, now, made, request)
         case Action.anew:
-            return with_heads(then, progress)
+            return with_heads(then, progress, now, range(now.blueprint.sharding.count), request)
         case Action.influential:
             return on_influential(now, then, request)
         case Action.more:
@@ -206,12 +218,14 @@ def less(now: Fitted, request: Request) -> Fitted:
     forgotten = tombstones_of(now.key, before.ids[rows], before.hashes[rows], before.contents[rows], purpose)
     core, leaving = before.ids[request.core_rows].tolist(), before.ids[rows]
     stay = request.added is not None  # the ids of records that are replaced
+    touched = now.blueprint.sharding.of(before.ids[request.core_rows]).tolist()
     return replace(
         now,
         records=before.without(rows),
         choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
         tombstones=replace(now.tombstones, stones=now.tombstones.stones | set(forgotten)),
         left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core},
+        stale=now.stale | set(touched),
         late=now.late if stay else np.setdiff1d(now.late, leaving),
         waiting=now.waiting if stay else np.setdiff1d(now.waiting, leaving),
         derived={},
@@ -231,25 +245,59 @@ def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
 
 
 def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
-    """An extractor trained on the records that are there, and on no other."""
+    """An extractor trained on the records that are there, and on no other; of several those that saw others."""
     retained = then.records.retained()
     choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
-    classes = np.unique(retained.labels[np.isin(retained.ids, choice.ids)])
-    blueprint = then.blueprint.for_classes(len(classes))  # a record that was replaced may be of one that is new
-    extractor = blueprint.train_extractor(retained, choice, progress)
+    blueprint = then.blueprint
+    if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
+        blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
+    extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress)
     return replace(
-        then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), technique=False, adopted=False
+        then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), stale=frozenset(),
+        technique=False, adopted=False,
     )  # fmt: skip
 
 
-def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
-    """The extractor that the caller's function makes of the present one."""
+def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, frozenset[int]]:
+    """The extractors that the caller's function makes of those that saw the records, and which these are."""
     assert callable(request.core_policy)
     core, leaving = then.records.retained().select(then.choice.ids), now.records.select(request.core_rows)
-    extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
-    if not isinstance(extractor, nn.Module):
-        raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
-    return replace(then, extractor=extractor.cpu().eval(), technique=True)
+    stays, goes = (now.blueprint.sharding.of(part.ids) for part in (core, leaving))
+    parts, made = parts_of(now.extractor), frozenset(goes.tolist())
+    for shard in sorted(made):
+        mine = core.select(core.ids[stays == shard]), leaving.select(leaving.ids[goes == shard])
+        extractor = request.core_policy(copy.deepcopy(parts[shard]), *mine)
+        if not isinstance(extractor, nn.Module):
+            raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
+        parts[shard] = extractor.cpu().eval()
+    return replace(then, extractor=joined(parts), technique=True), made
+
+
+def features_then(
+    now: Fitted, then: Fitted, made: Collection[int], retained: Dataset, fresh: NDArray[Any], progress: Progress | None
+) -> NDArray[Any]:  # fmt: skip
+    """The features of records, where only the extractors of some shards are others: the rest is there already.
+
+    All are computed anew where the heads hold features of few records, or these were made on another machine, or by a
+    technique, which may give any number of them; and of records that are `fresh`.
+    """
+    blueprint, parts = then.blueprint, parts_of(then.extractor)
+    here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
+    if len(parts) == 1 or now.on_influential or now.technique or here != blueprint.environment:
+        return blueprint.embed(then.extractor, retained, progress)
+    known = ~np.isin(retained.ids, fresh)
+    before = now.heads.features_of(now.records.rows(retained.ids[known]))
+    blocks = {shard: blueprint.embed(parts[shard], retained, progress) for shard in sorted(made)}
+    width = before.shape[1] // len(parts)
+    if any(block.shape[1] != width for block in blocks.values()):  # a technique may do so
+        return blueprint.embed(then.extractor, retained, progress)
+    features = np.empty((len(retained), before.shape[1]), dtype=next(iter(blocks.values())).dtype)
+    features[known] = before
+    if not known.all():
+        features[~known] = blueprint.embed(then.extractor, retained.select(retained.ids[~known]))
+    for shard, block in blocks.items():
+        features[:, shard * width : (shard + 1) * width] = block
+    return features
 
 
 def with_added(then: Fitted, request: Request) -> Fitted:
@@ -298,10 +346,17 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
     return replace(then, records=then.records.without_names(gone), labels=labels, blueprint=blueprint)
 
 
-def with_heads(then: Fitted, progress: Progress | None) -> Fitted:
-    """Heads fitted from scratch on all records that are there, which then stand in rows without gaps again."""
+def with_heads(
+    then: Fitted, progress: Progress | None, now: Fitted, made: Collection[int], request: Request
+) -> Fitted:  # fmt: skip
+    """Heads fitted from scratch on all records that are there, which then stand in rows without gaps again.
+
+    Only the extractors of the shards `made` are not those of the state before.
+    """
     retained = shuffled(then.records.retained(), then.key)
-    heads = then.blueprint.fit_heads(then.blueprint.embed(then.extractor, retained, progress), retained)
+    fresh = retained.ids[:0] if request.added is None else request.added.ids
+    features = features_then(now, then, made, retained, fresh, progress)
+    heads = then.blueprint.fit_heads(features, retained)
     return replace(
         then, records=HeldRecords.of(retained, copy=False), heads=heads, on_influential=False, layouts=then.layouts + 1
     )  # fmt: skip

@@ -32,9 +32,10 @@ from maxrr.unlearning.facts import (
     core_facts,
     core_key,
     core_of,
-    extractor_of,
     kinds,
     people_of,
+    stale_of,
+    stored_extractor,
     weights_of,
 )
 from maxrr.unlearning.overrides import Override
@@ -160,6 +161,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "content_hash": records.content_hash,
         **({"people": {person: list(then) for person, then in fitted.people.items()}} if fitted.people else {}),
         **({"adopted": True} if fitted.adopted else {}),
+        **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
     }  # fmt: skip
 
 
@@ -180,7 +182,7 @@ def load(
     else:
         blueprint = blueprint_of(facts["blueprint"], network, core, train)
         try:
-            extractor = extractor_of(blueprint, facts["layers"], weights)
+            extractor = stored_extractor(blueprint, facts["layers"], weights)
         except ValueError as error:
             raise WorkspaceError(f"the workspace was fitted with a network: {error}") from error
         check_given(blueprint)
@@ -198,6 +200,7 @@ def load(
     core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
     labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
     forgotten = parts[TOMBSTONES]
+    left = frozenset(map(bytes.fromhex, facts["left"]))
     tombstones = frozenset(
         Tombstone(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
         for at in range(0, len(forgotten), 96)
@@ -206,7 +209,7 @@ def load(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
         labels, by_place(labels, records), bytes.fromhex(secrets["key"]),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
-        on_influential=facts["on_influential"], left=frozenset(map(bytes.fromhex, facts["left"])),
+        on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
         technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
         late=late, waiting=waiting, people=people_of(facts.get("people", {})), adopted=checked_flag(facts, "adopted"),

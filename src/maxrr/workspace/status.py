@@ -85,6 +85,8 @@ class Status:
         Whether each record has a weight of its own.
     embeddings : bool
         Whether the records are features already, so that there is no extractor.
+    shards : int
+        How many extractors there are, each trained on a shard of the core.
     """
 
     folder: str
@@ -116,6 +118,7 @@ class Status:
     class_weight: dict[str, float] = field(default_factory=dict)
     weighted_records: bool = False
     embeddings: bool = False
+    shards: int = 1
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -129,6 +132,7 @@ class Status:
             ("classes", ", ".join(self.classes)),
             *([("weights", weights)] if (weights := self._weights()) else []),
             ("model", f"{self.model_hash[:12]}…"),
+            *([("extractors", f"{self.shards}, each trained on a shard of the core")] if self.shards > 1 else []),
             ("exact", self._exactness()),
             *([("added since the fit", self._aged())] if self.added_since_fit else []),
             ("bytes of heads", f"{self.bytes_claim}; {self.decided} of {count(self.heads, 'head')} decided"),
@@ -359,6 +363,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         class_weight=dict(facts["blueprint"].get("class_weight", {})),
         weighted_records=found.rows.layout.weights is not None,
         embeddings=(facts["network"] or {}).get("maker") == "maxrr.nets:NoNetwork",
+        shards=(core or {}).get("shards", 1),
     )  # fmt: skip
 
 

@@ -1,0 +1,441 @@
+"""The core in shards: bytes are those of a fit without the records, and only extractors that saw them are trained.
+
+`tests.unlearning.test_machine` asks the same after every step of requests that are drawn.
+"""
+
+import copy
+import functools
+import itertools
+import warnings
+from collections import Counter
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from tests.cases import seeds
+from tests.unlearning import trainings
+from tests.unlearning.problems import (
+    FIRST_ID,
+    core_of,
+    everything,
+    fit_again,
+    fresh,
+    joined,
+    key_of,
+    parts,
+    parts_of,
+    seed_of,
+    shard_of,
+    table,
+    train_again,
+)  # fmt: skip
+
+from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore, Sharding, UntrainedShardsWarning
+from maxrr.data import Dataset
+from maxrr.errors import DataError, Refused
+from maxrr.nets import MLP
+from maxrr.unlearning import Bundle, MaxRR, replay
+from maxrr.unlearning import blueprint as blueprint_module
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of few records
+QUICK = {"epochs": 2, "batch_size": 16}
+NEW = np.random.default_rng(3).normal(size=(9, 5)).astype(np.float32)
+KINDS = ("hash", "full", "middle")
+CASES = [(kind, shards) for kind in KINDS for shards in (1, 2, 4)]
+
+
+def core(kind, shards):
+    return {
+        "hash": HashCore(0.5, key="house", shards=shards),
+        "full": FullCore(shards, key="house"),
+        "middle": MiddleCore(40, runs=2, shards=shards),
+    }[kind]
+
+
+@functools.cache
+def fitted(kind, shards):
+    return fresh(core(kind, shards), table(), **QUICK).fit(table())
+
+
+def model_of(kind, shards):
+    return copy.deepcopy(fitted(kind, shards))
+
+
+def in_shard(model, shard):
+    """Its core records, by the rule written out."""
+    rule = model.core
+    return np.array([id_ for id_ in core_of(model).tolist() if shard_of(id_, key_of(rule), rule.shards) == shard])
+
+
+def never_saw(kind, shards, records, core_ids):
+    """A new model, fitted on these records; a ranked core is given."""
+    choice = Choice(np.sort(core_ids), False, "given", {"kind": "given", "k": len(core_ids)})
+    given = mock.patch.object(MiddleCore, "choose", return_value=choice)
+    with given, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntrainedShardsWarning)
+        return fresh(core(kind, shards), records, **QUICK).fit(records)
+
+
+# Bytes
+
+
+@pytest.mark.parametrize(("kind", "shards"), CASES)
+def test_a_fit_trains_each_shard_alone_and_one_head_per_class_on_their_features_in_a_row(kind, shards):
+    model = model_of(kind, shards)
+    extractor = train_again(model, table(), core_of(model))
+    assert parts_of(model) == parts(extractor, fit_again(extractor, table()), table().class_names)
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_which_shard_and_which_seed(strings):
+    ids = table(strings=strings).ids
+    for count in (2, 3, 4, 7):
+        sharding = Sharding(count, b"house")
+        assert sharding.of(ids).tolist() == [shard_of(id_, b"house", count) for id_ in ids.tolist()]
+        assert sharding.seed(5, 1) == seed_of(5, 1)
+    assert Sharding().of(ids).tolist() == [0] * len(ids)
+    assert Sharding().seed(5, 0) == 5
+
+
+class Story:
+    """A model that was asked for all sorts of things, and the records that it should know now."""
+
+    def __init__(self, kind, shards, seed):
+        self.kind, self.shards = kind, shards
+        self.model, self.records = model_of(kind, shards), table()
+        self.random, self.later = np.random.default_rng([seed, shards]), itertools.count(1)
+        self.new = iter(np.random.default_rng(seed).normal(size=(20, 5)).astype(np.float32))
+        self.asked = []
+
+    def draw(self, what, count):
+        fitted, core_ids = self.model._fitted, core_of(self.model)
+        shaping = fitted.records.ids[fitted.heads.support_]
+        others = np.setdiff1d(self.records.ids, core_ids)
+        groups = {
+            "core": core_ids,
+            "influential": np.intersect1d(others, shaping),
+            "free": np.setdiff1d(others, shaping),
+        }
+        found = groups[what]
+        return self.random.choice(found, min(count, len(found)), replace=False)
+
+    def tell(self, step):
+        self.asked.append(step)
+        getattr(self, step)()
+
+    def forget(self, ids, **how):
+        if len(ids):
+            self.model.unlearn(ids, **how)
+            self.records = self.records.without(ids)
+
+    def retrain(self):
+        self.forget(np.concatenate([self.draw("core", 2), self.draw("free", 1)]), core_policy="retrain")
+
+    def keep(self):
+        self.forget(self.draw("core", 1), core_policy="keep-extractor")
+
+    def technique(self):
+        self.forget(self.draw("core", 2), core_policy=halved)
+
+    def person(self):
+        whose = self.random.choice(self.records.subjects)
+        self.model.unlearn(subjects=[whose], core_policy="retrain")
+        self.records = self.records.without(self.records.ids[self.records.subjects == whose])
+
+    def influential(self):
+        self.forget(self.draw("influential", 1), refit="influential")
+
+    def rectify(self):
+        """Under either policy; a ranked core has the new record not before the next fit."""
+        policy = "retrain" if self.random.random() < 0.5 else "keep-extractor"
+        (id_,), inputs = self.draw("core", 1), next(self.new)
+        self.model.replace(id_, inputs, core_policy=policy)
+        contents = np.array(self.records.inputs)
+        contents[self.records.ids == id_] = inputs
+        self.records = replace(self.records, inputs=contents)
+
+    def more(self):
+        """Records that are not core by the rule: one that is would wait for the next fit."""
+        rule = getattr(self.model.core, "is_core", lambda ids: np.zeros(len(ids), dtype=bool))
+        ids = (FIRST_ID + 7 * k + 5_000 for k in self.later)
+        if self.kind == "full":
+            return
+        id_ = next(id_ for id_ in ids if not rule(np.array([id_]))[0])
+        new = Dataset(next(self.new)[None], [0], self.records.class_names, [id_], [999])
+        self.model.add(new)
+        self.records = joined(self.records, new)
+
+    def end(self):
+        """All that stays in extractors goes: whatever came before, the model is one that never knew the records."""
+        self.retrain()
+        core_ids = core_of(self.model)
+        assert not self.model._fitted.left
+        assert not self.model._fitted.stale
+        return never_saw(self.kind, self.shards, self.records, core_ids)
+
+
+def halved(extractor, core, leaving):
+    """A technique: the same layers with other weights."""
+    for weights in extractor.parameters():
+        weights.data *= 0.5
+    return extractor
+
+
+STEPS = ("retrain", "keep", "technique", "person", "influential", "rectify", "more")
+
+
+@pytest.mark.parametrize("seed", seeds(0, 8))
+@pytest.mark.parametrize(("kind", "shards"), CASES)
+def test_whatever_was_asked_before_a_retrained_model_is_one_that_never_saw_the_records(kind, shards, seed):
+    story = Story(kind, shards, seed)
+    for step in np.random.default_rng([seed, shards, KINDS.index(kind)]).permutation(STEPS)[:4]:
+        story.tell(step)
+    never = story.end()
+    assert parts_of(story.model) == parts_of(never), story.asked
+    assert story.model.content_hash_ == never.content_hash_ == story.records.content_hash()
+    assert story.model.predict_proba(table()).tobytes() == never.predict_proba(table()).tobytes()
+
+
+@pytest.mark.parametrize(("kind", "shards"), [("hash", 4), ("full", 2), ("middle", 4)])
+def test_any_order_and_grouping_ends_in_the_same_bytes(kind, shards):
+    ids = np.random.default_rng(2).permutation(np.concatenate([core_of(fitted(kind, shards))[:6], table().ids[:4]]))
+    ids, ends = np.unique(ids), []
+    for order, groups in ((ids, 1), (ids[::-1], 3), (np.roll(ids, 4), len(ids))):
+        model = model_of(kind, shards)
+        for group in np.array_split(order, groups):
+            model.unlearn(group, core_policy="retrain")
+        ends.append(everything(model))
+    assert ends[0] == ends[1] == ends[2]
+
+
+def test_a_training_function_of_ones_own_sees_one_shard_at_a_time():
+    """The bytes are those of calling it by hand."""
+    model = MaxRR(MLP(5, 3, hidden=(12,)), core("hash", 2), train=trainings.by_adamw, seed=5, device="cpu").fit(table())
+    for shard, part in enumerate(model.extractor_.parts):
+        naive = MaxRR(
+            MLP(5, 3, hidden=(12,)), FullCore(), train=trainings.by_adamw, seed=seed_of(5, shard), device="cpu"
+        )
+        alone = naive.fit(table().select(in_shard(model, shard))).extractor_.state_dict()
+        assert all(torch.equal(alone[name], weights) for name, weights in part.state_dict().items())
+    ids = in_shard(model, 1)[:2]
+    model.unlearn(ids, core_policy="retrain")
+    again = MaxRR(MLP(5, 3, hidden=(12,)), core("hash", 2), train=trainings.by_adamw, seed=5, device="cpu")
+    assert parts_of(model) == parts_of(again.fit(table().without(ids)))
+
+
+# Work
+
+
+class Worked:
+    """What is trained on and embedded, in records, by extractor."""
+
+    def __init__(self, patch):
+        self.trained, self.embedded = Counter(), Counter()
+        train_apart, embed = blueprint_module.train_apart, blueprint_module.embed
+
+        def training(network, dataset, rows, *rest, **options):
+            self.trained.update({seed: len(which) for seed, which in rows.items()})
+            return train_apart(network, dataset, rows, *rest, **options)
+
+        def embedding(extractor, dataset, **options):
+            whole = type(extractor).__name__ == "SideBySide"
+            self.embedded["whole" if whole else "parts"] += len(dataset)
+            return embed(extractor, dataset, **options)
+
+        patch.setattr(blueprint_module, "train_apart", training)
+        patch.setattr(blueprint_module, "embed", embedding)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("touched", [(2,), (0, 3)])
+def test_only_extractors_that_saw_the_records_are_trained_and_only_their_features_computed(kind, touched, monkeypatch):
+    model = model_of(kind, 4)
+    ids = np.concatenate([in_shard(model, shard)[:1] for shard in touched])
+    left = {shard: len(in_shard(model, shard)) - 1 for shard in touched}
+    before = [{n: v.clone() for n, v in part.state_dict().items()} for part in model.extractor_.parts]
+    features = model._fitted.heads.features_of(model._fitted.records.rows(table().without(ids).ids))
+    plan = model.plan(ids, core_policy="retrain")
+    worked = Worked(monkeypatch)
+    model.execute(plan)
+    assert worked.trained == {seed_of(model.seed, shard): count for shard, count in left.items()}
+    assert (plan.extractors, plan.trains) == (len(touched), sum(left.values()))
+    assert f"{len(touched)} of 4 extractors {'is' if len(touched) == 1 else 'are'} trained again" in plan.reason
+    retained = table().without(ids)
+    assert worked.embedded == {"parts": len(touched) * len(retained)}
+    assert plan.embeds == len(retained)
+    after = model._fitted.heads.features_of(model._fitted.records.rows(retained.ids))
+    for shard, (old, new) in enumerate(zip(before, model.extractor_.parts, strict=True)):
+        same = all(torch.equal(old[name], value) for name, value in new.state_dict().items())
+        block = slice(12 * shard, 12 * shard + 12)
+        assert same == np.array_equal(features[:, block], after[:, block]) == (shard not in touched)
+
+
+def test_extractors_that_kept_others_are_trained_too_and_the_plan_says_so(monkeypatch):
+    model = model_of("hash", 4)
+    kept, asked = in_shard(model, 1)[:1], in_shard(model, 3)[:1]
+    model.unlearn(kept, core_policy="keep-extractor")
+    assert model._fitted.stale == {1}
+    plan = model.plan(asked, core_policy="retrain")
+    assert plan.extractors == 2
+    assert "1 of them because of others that were forgotten before" in plan.reason
+    worked = Worked(monkeypatch)
+    model.execute(plan)
+    assert set(worked.trained) == {seed_of(model.seed, shard) for shard in (1, 3)}
+    assert sum(worked.trained.values()) == plan.trains
+    assert model._fitted.stale == frozenset()
+
+
+def test_a_record_that_is_forgotten_and_left_is_asked_for_again(monkeypatch):
+    model = model_of("hash", 4)
+    kept = in_shard(model, 2)[:1]
+    model.unlearn(kept, core_policy="keep-extractor")
+    plan = model.plan(kept, core_policy="retrain")
+    assert (plan.guarantee, plan.extractors) == ("exact-retrain", 1)
+    worked = Worked(monkeypatch)
+    model.execute(plan)
+    assert set(worked.trained) == {seed_of(model.seed, 2)}
+    assert parts_of(model) == parts_of(never_saw("hash", 4, table().without(kept), []))
+
+
+def test_a_technique_gets_one_extractor_with_the_records_of_its_shard():
+    model, asked = model_of("hash", 4), []
+    ids = np.concatenate([in_shard(model, 0)[:2], in_shard(model, 2)[:1]])
+    stays = {shard: np.setdiff1d(in_shard(model, shard), ids).tolist() for shard in range(4)}
+
+    def noted(extractor, core, leaving):
+        asked.append((sorted(core.ids.tolist()), sorted(leaving.ids.tolist())))
+        return halved(extractor, core, leaving)
+
+    before = copy.deepcopy(model.extractor_)
+    model.unlearn(ids, core_policy=noted)
+    assert asked == [(stays[0], sorted(ids[:2].tolist())), (stays[2], ids[2:].tolist())]
+    for shard in (0, 2):
+        halved(before.parts[shard], None, None)
+    for part, expected in zip(model.extractor_.parts, before.parts, strict=True):
+        assert all(torch.equal(value, expected.state_dict()[name]) for name, value in part.state_dict().items())
+    assert np.array_equal(model.heads_.coef_, fit_again(model.extractor_, table().without(ids)).coef_)
+
+
+def test_techniques_may_give_extractors_of_any_width_one_after_the_other():
+    """Blocks of features are not where they would be if all were as wide."""
+    model, gone = model_of("hash", 2), []
+    for shard, width in ((0, 8), (1, 16), (0, 12)):
+        ids = in_shard(model, shard)[:1]
+        gone += ids.tolist()
+        linear = torch.nn.Linear(5, width)
+        model.unlearn(ids, core_policy=lambda *_, linear=linear: torch.nn.Sequential(linear))
+        expected = fit_again(model.extractor_, table().without(gone))
+        assert np.array_equal(model.heads_.coef_, expected.coef_)
+        assert model.predict(table()).shape == (80,)
+
+
+# Shards with too little in them
+
+
+def test_a_shard_without_two_classes_keeps_its_first_weights_and_fit_says_so():
+    small = table(24)
+    with pytest.warns(
+        UntrainedShardsWarning, match=r"\d+ of the 16 shards have no core records of two classes"
+    ) as seen:
+        model = fresh(core("hash", 16), small, **QUICK).fit(small)
+    assert [str(warning.filename) for warning in seen] == [__file__]
+    extractor = train_again(model, small, core_of(model))
+    assert parts_of(model) == parts(extractor, fit_again(extractor, small), small.class_names)
+
+
+@pytest.mark.parametrize("what", ["empty", "of one class"])
+def test_a_shard_that_loses_its_records_is_planned_and_is_what_a_fit_gives(what):
+    model = model_of("hash", 4)
+    mine = in_shard(model, 1)
+    labels = table().labels[table().rows(mine)]
+    ids = mine if what == "empty" else mine[labels != labels[0]]
+    plan = model.plan(ids, core_policy="retrain")
+    assert "1 of them keeps its first weights: no records of two classes are left to train on" in plan.reason
+    assert (plan.extractors, plan.trains, plan.guarantee) == (1, 0, "exact-retrain")
+    receipt = model.execute(plan)
+    assert receipt.unconditional
+    retained = table().without(ids)
+    assert parts_of(model) == parts_of(never_saw("hash", 4, retained, []))
+    model.unlearn(core_of(model)[:1], core_policy="retrain")  # and goes on
+
+
+def test_a_class_that_goes_altogether():
+    ids = table().ids[table().labels == 1]
+    model = model_of("hash", 4)
+    model.unlearn(ids, core_policy="retrain")
+    assert parts_of(model) == parts_of(never_saw("hash", 4, table().without(ids), []))
+
+
+def test_a_core_of_one_class_is_refused_as_without_shards():
+    model = model_of("hash", 4)
+    labels = table().labels[table().rows(core_of(model))]
+    before = everything(model)
+    with pytest.raises(Refused, match="a core of fewer than two classes"):
+        model.unlearn(core_of(model)[labels != 0], core_policy="retrain")
+    assert everything(model) == before
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda shards: HashCore(0.5, key="house", shards=shards),
+        lambda shards: FullCore(shards=shards),
+        lambda shards: MiddleCore(40, shards=shards),
+        lambda shards: FrequencyCore(40, shards=shards),
+    ],
+)
+@pytest.mark.parametrize("shards", [0, -1, "4", 2.5, None])
+def test_what_is_no_number_of_shards(made, shards):
+    with pytest.raises(ValueError, match=r"shards is a whole number from 1 on, not "):
+        made(shards)
+
+
+def test_a_network_from_elsewhere_is_one_extractor():
+    with pytest.raises(DataError, match="is one extractor, and its core one shard, not 3"):
+        MaxRR.adopt(MLP(5, 3), core("hash", 3), trained_on=[1, 2], train=trainings.by_adamw)
+
+
+class Odd(HashCore):
+    """A caller's own core."""
+
+
+def test_a_core_of_ones_own_is_one_shard():
+    with pytest.raises(DataError, match=r"shards are for the cores of this library"):
+        fresh(Odd(0.5, key="house", shards=2), table(), **QUICK).fit(table())
+    assert fresh(Odd(0.5, key="house"), table(), **QUICK).fit(table())
+
+
+# Bundles and replays
+
+
+def test_a_bundle_knows_the_shards_and_a_replay_says_identical(here, tmp_path):
+    model = model_of("hash", 4)
+    kept, gone = in_shard(model, 1)[:1], in_shard(model, 3)[:2]
+    receipt = model.unlearn(kept, core_policy="keep-extractor")
+    model.bundle().save(tmp_path / "left.bundle")
+    left = Bundle.load(tmp_path / "left.bundle")
+    assert left.stale == {1}
+    assert replay(receipt, left, table().without(kept)).outcome == "identical in part"
+    receipt = model.unlearn(gone, core_policy="retrain")
+    model.bundle().save(tmp_path / "model.bundle")
+    bundle = Bundle.load(tmp_path / "model.bundle")
+    assert (bundle.model_hash, bundle.stale) == (model.model_hash_, frozenset())
+    assert bundle.blueprint.sharding == model.core.sharding
+    replayed = replay(receipt, bundle, table().without([*kept, *gone]))
+    assert (replayed.outcome, replayed.made_again) == ("identical", "extractor and heads")
+    assert receipt.core_details == {"kind": "hash", "fraction": 0.5, "shards": 4}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_shard_is_written_as_before_there_were_several(kind, tmp_path):
+    model = model_of(kind, 1)
+    receipt = model.unlearn(core_of(model)[:1], core_policy="keep-extractor")
+    model.bundle().save(tmp_path / "model.bundle")
+    content = (tmp_path / "model.bundle").read_bytes()
+    assert not any(word in content for word in (b"shard", b"stale", b"parts."))
+    assert "shard" not in receipt.to_json()
