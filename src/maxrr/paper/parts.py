@@ -161,6 +161,16 @@ TABLE: Mapping[str, Part] = {
         "records held back from training, by a rule written down before, and then measured once on the test records.",
         caption=f"{FRONTIER} Seeds are fresh.",
     ),
+    "shards": Part(
+        module="shards", drawing="shards.draw", beyond=True, kind="accuracy",
+        asks="the core in shards: accuracy against what a request costs, beside SISA",
+        lead="A core in S shards has an extractor for each, so that forgetting one of its records trains one of them "
+        "again. One exact SVM over the features of all, and SISA's vote of the same networks: how accurate is each, "
+        "and what does a request cost?",
+        caption="Up is more accurate, to the left is cheaper. The number in a mark is that of the shards. Accuracies "
+        "are measured; costs are worked out, from the sizes of the shards and from seconds that were measured for the "
+        "parts of a request.",
+    ),
     "ranking-length": Part(
         module="ranking_length", drawing="ranking_length.draw", beyond=True, kind="share",
         columns={"accuracy": "accuracy", "core or influential": "count"},

@@ -1,0 +1,113 @@
+"""The core in shards: accuracy against the expected cost of forgetting one random record, in work and in seconds."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from maxrr.paper.figures.look import INK, QUIET, SERIES, add_heading, handle, sheet
+from maxrr.paper.parts import Json
+
+MARK = {"markersize": 12.0, "markeredgewidth": 1.2}
+NUMBER = 7.5  # points: of the number in a mark
+CORES = {"full": "all records", "middle": "middle", "hash": "hash", "frequency": "frequency"}
+MARKERS = ("o", "s", "h", "p")  # a number fits into each
+SISA: dict[str, Any] = {"color": INK, "marker": "o", "linestyle": (0, (4, 2)), "markerfacecolor": "white"}
+SLICED: dict[str, Any] = {**SISA, "color": QUIET, "linestyle": (0, (1, 1.5))}
+
+
+def draw(content: Json) -> Figure:
+    """Up is more accurate, to the left is cheaper. A line is a method, and a mark on it says how many shards there are.
+
+    Networks of the usual width, and trained as long as others in so many shards; the rest is in the table.
+    """
+    lines = lines_of(content["work"])
+    styles = {**core_styles(lines), **{name: SISA if name == "SISA" else SLICED for name in lines if "SISA" in name}}
+    machines = machines_of(content["work"])
+    figure = sheet(4.6)
+    panels = figure.subplots(1, 1 + bool(machines), sharey=True, squeeze=False)[0]
+    for name, points in lines.items():
+        along(panels[0], points, [point["work"]["random"]["1"] for point in points], styles[name])
+        if machines:
+            known = [point for point in points if "random" in point["seconds"].get(machines[0], {})]
+            along(panels[1], known, [point["seconds"][machines[0]]["random"]["1"] for point in known], styles[name])
+    scale(panels[0], "records × epochs trained again", counts)
+    panels[0].set(ylabel="accuracy on the test records", title="work for one random record")
+    if machines:
+        scale(panels[1], "seconds, heads included", lambda value: f"{value:g}")
+        panels[1].set(title=f"on {readable(machines[0])}")
+    names = {
+        **{f"core {key}": f"MaxRR, {word}" for key, word in CORES.items()},
+        "SISA": "SISA's vote (1: training again)",
+    }
+    handles = [handle(names.get(name, f"the same, {name[5:]}"), styles[name], **MARK) for name in lines]
+    add_heading(figure, content, handles)
+    return figure
+
+
+def lines_of(work: list[Json]) -> dict[str, list[Json]]:
+    """The points of each method by its name, from one shard on; of SISA with slices those with the most slices."""
+    usual = [point for point in work if point["usual"] and point["width"] == 1.0]
+    most = max((point["slices"] for point in usual), default=1)
+    found: dict[str, list[Json]] = {}
+    for core in CORES:
+        mine = [point for point in usual if point["method"] == "MaxRR" and point["core"] == core]
+        found |= {f"core {core}": mine} if mine else {}
+    for slices in (1, most):
+        name = "SISA" if slices == 1 else f"SISA {slices} slices a shard"
+        mine = [point for point in usual if point["method"] == "SISA" and point["slices"] == slices]
+        found |= {name: mine} if mine else {}
+    return {name: sorted(points, key=lambda point: int(point["S"])) for name, points in found.items()}
+
+
+def core_styles(lines: dict[str, list[Json]]) -> dict[str, dict[str, Any]]:
+    """A colour, a mark and dashes for each core."""
+    mine = [name for name in lines if name.startswith("core")]
+    return {
+        name: {**style, "marker": marker}
+        for name, style, marker in zip(mine, (SERIES[3], SERIES[0], SERIES[5], SERIES[4]), MARKERS, strict=False)
+    }
+
+
+def machines_of(work: list[Json]) -> list[str]:
+    """Those whose seconds are known, with a graphics processor first."""
+    found = dict.fromkeys(place for point in work for place, known in point["seconds"].items() if known)
+    return sorted(found, key=lambda place: place.startswith("cpu"))
+
+
+def readable(place: str) -> str:
+    """
+    >>> readable("cpu, 2 cores"), readable("NVIDIA H200")
+    ('2 cores', 'one NVIDIA H200')
+    """
+    return place.removeprefix("cpu, ") if place.startswith("cpu") else f"one {place}"
+
+
+def along(axes: Axes, points: list[Json], costs: list[float], style: dict[str, Any]) -> None:
+    """A line with the number of shards in each mark."""
+    axes.plot(costs, [point["accuracy"] for point in points], **{**style, **MARK})
+    hollow = "markerfacecolor" in style
+    for point, cost in zip(points, costs, strict=True):
+        axes.text(
+            cost, point["accuracy"], str(point["S"]), ha="center", va="center_baseline", fontsize=NUMBER,
+            color=style["color"] if hollow else "white", fontweight="bold",
+        ).set_in_layout(False)  # fmt: skip
+
+
+def scale(axes: Axes, label: str, form: Any) -> None:
+    """Costs on a logarithmic scale."""
+    axes.set(xscale="log", xlabel=f"{label}, log scale")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.08, y=0.1)
+    axes.grid()
+
+
+def counts(value: float) -> str:
+    """
+    >>> counts(300), counts(30_000), counts(1_000_000)
+    ('300', '30k', '1M')
+    """
+    return f"{value:g}" if value < 1e3 else f"{value / 1e3:g}k" if value < 1e6 else f"{value / 1e6:g}M"
