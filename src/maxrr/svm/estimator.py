@@ -201,7 +201,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         classes, codes = validation.classes(labels, weights)
         warn_of_strangers(class_weight, classes)
         penalties = weigh(C, class_weight, labels.tolist(), weights)
-        kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features)
+        kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features, X)
         samples = Samples(
             kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties
         )  # fmt: skip

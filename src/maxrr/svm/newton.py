@@ -18,13 +18,14 @@ import math
 from dataclasses import dataclass
 
 from maxrr.svm.arrays import AnyArray, combined, is_numpy, namespace, solve_positive, times, wide
+from maxrr.svm.light import LEAST, MOST, WIDE, Light, noise
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms
 MOST_BAND_ROWS, MOST_BAND_NUMBERS = 16_384, 1 << 22  # a part of a larger band gives its curvature well enough
 RIDGE = 1e-15  # of the trace: keeps the system regular in floating point, below its rounding otherwise
 ROUGH_RIDGE = 1e-7  # the same for products in float32, of the mean of the diagonal
-WIDE = 256  # features from which on these are worth while: for a direction that an exact line search follows they do
+TOLD = 0.5  # of the gradient that is allowed to be left: where rounding to float32 may be more, it is not told apart
 LINE_SEARCH_TOLERANCE = 1e-2  # of the initial slope; more accuracy does not save Newton steps
 
 
@@ -43,6 +44,7 @@ class Smoothed:
     pull: AnyArray
     tilt: float
     share: AnyArray | None = None  # σᵢ/σ, if they are not all 1
+    light: Light | None = None  # the features in float32, for steps that need no more
 
     def steepened(self, values: AnyArray) -> AnyArray:
         """valuesᵢ · σᵢ/σ."""
@@ -70,26 +72,40 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
     xp = namespace(X)
     # With tiny features all margins are within rounding of b: counting b from where it starts keeps their digits.
     base, shift = 1.0 - y * b, 0.0
-    start = shortfall = base - y * times(X, w)
+    rough = is_numpy(X) and X.shape[1] >= WIDE and LEAST < length < MOST
+    light, patient = problem.light if rough else None, True
+    start = shortfall = base - y * scores(X, light, w)
     steps, strayed, bottom = 0, False, xp.zeros_like(cap)
-    rough = is_numpy(X) and X.shape[1] >= WIDE
     while True:
         # 1. Multipliers and gradient at this point.
         raised = problem.centre + sigma * problem.steepened(shortfall)
         multipliers = xp.minimum(xp.maximum(raised, bottom), cap)
         signed = multipliers * y
-        gradient_w = w - problem.pull - combined(signed, X)
+        gradient_w = w - problem.pull - (combined(signed, X) if light is None else light.combined(signed))
         gradient_b = -problem.tilt - float(xp.sum(signed))
         if abs(gradient_b) <= ROUNDING * (abs(problem.tilt) + float(xp.sum(multipliers))):
             gradient_b = 0.0  # the classes balance as well as sums can tell
         in_band = (raised > 0.0) & (raised < cap)
         n_band = int(xp.count_nonzero(in_band))
         error = math.hypot(math.sqrt(float(gradient_w @ gradient_w)) / length, gradient_b)
-        if error <= tolerance * math.sqrt(float(multipliers @ multipliers)) or steps == MOST_STEPS or strayed:
+        allowed = tolerance * math.sqrt(float(multipliers @ multipliers))
+        if light is not None and not noise(multipliers, sigma, n_band, length, w) <= TOLD * allowed:
+            light, shortfall = None, base - y * (times(X, w) + shift)
+            start = start if steps else shortfall
+            continue
+        if error <= allowed or steps == MOST_STEPS or strayed:
             break
         # 2. Newton's direction. Centring the band separates w from b and keeps the system well conditioned.
-        step_w, step_b = direction(X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b, rough)
-        change = y * (times(X, step_w) + step_b)
+        found = None
+        if light is not None and patient and n_band > 0:
+            stride = every(n_band, X.shape[1])
+            chosen = xp.nonzero(in_band)[0][::stride]
+            found = light.direction(chosen, sigma * stride, problem.share, gradient_w, gradient_b)
+            patient = found is not None
+        step_w, step_b = found or direction(
+            X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b, rough
+        )  # fmt: skip
+        change = y * (scores(X, light, step_w) + step_b)
         # 3. The exact minimiser along it: the function is piecewise quadratic there.
         slope = float(gradient_w @ step_w) + gradient_b * step_b
         size = line_search(
@@ -100,11 +116,24 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
         if size == 0.0 and not rough:
             break
         rough = rough and size > 0.0
+        if light is not None and not rough:
+            light, shortfall = None, base - y * (times(X, w) + shift)
+            continue
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
-        shortfall = base - y * (times(X, w) + shift) if steps % 8 == 0 else shortfall - size * change
+        shortfall = base - y * (scores(X, light, w) + shift) if steps % 8 == 0 else shortfall - size * change
         strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
     spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
     return Point(w, b + shift, multipliers, spread, strayed)
+
+
+def scores(X: AnyArray, light: Light | None, w: AnyArray) -> AnyArray:
+    """X @ w, in float32 if that is enough."""
+    return times(X, w) if light is None else light.times(w)
+
+
+def every(n_band: int, dimension: int) -> int:
+    """Of a band so large, each so many-th row gives its curvature."""
+    return -(-n_band // min(MOST_BAND_ROWS, MOST_BAND_NUMBERS // dimension + 1))
 
 
 def direction(
@@ -118,7 +147,7 @@ def direction(
             return xp.zeros_like(gradient_w), -math.copysign(1.0, gradient_b)
         return -gradient_w, 0.0
     chosen = xp.nonzero(in_band)[0]
-    stride = -(-n_band // min(MOST_BAND_ROWS, MOST_BAND_NUMBERS // X.shape[1] + 1))
+    stride = every(n_band, X.shape[1])
     centred = wide(xp.take(X, chosen[::stride], axis=0))
     if share is None:
         mean, size = xp.mean(centred, axis=0), float(n_band)

@@ -12,6 +12,7 @@ from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.bands import NOTHING, Band, trial_at
 from maxrr.svm.deciding import sums
+from maxrr.svm.light import Light
 from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.working_set import REACH, for_each_head
@@ -144,12 +145,14 @@ def solve_roughly(
     w, b, alpha = np.zeros(X.shape[1]), 0.0, centres(np.ones(len(y)), cap, width)
     typical = float(np.mean(cap))
     share = None if even else cap / typical  # what samples stand for alone makes little difference
-    narrowest = NARROWEST * (COARSER if X.shape[1] > MANY_FEATURES else 1.0)
+    light, many = Light.of(X), X.shape[1] > MANY_FEATURES
+    narrowest = NARROWEST * (COARSER if many else 1.0)
     while True:
-        problem = newton.Smoothed(X, y, cap, alpha, typical / (2.0 * width), np.zeros(X.shape[1]), 0.0, share)
+        problem = newton.Smoothed(X, y, cap, alpha, typical / (2.0 * width), np.zeros(X.shape[1]), 0.0, share, light)
         point = newton.minimise(problem, w, b, length, ACCURACY * min(1.0, width), np.inf)
         w, b, alpha = point.w, point.b, point.multipliers
-        if width <= narrowest:
+        between = int(np.count_nonzero((alpha > 0.0) & (alpha < cap)))
+        if width <= narrowest or (many and between <= X.shape[1]):  # so few samples do not tell more
             return w, b, 2.0 * width
         width = max(width / NARROWING, narrowest)
 

@@ -172,11 +172,12 @@ def joined(classes: NDArray[Any], given: NDArray[Any]) -> NDArray[Any]:
     return both
 
 
-def owned(X: AnyArray) -> AnyArray:
-    """A copy, with numbers below `SMALLEST` in size as zeros."""
+def owned(X: AnyArray, given: object = None) -> AnyArray:
+    """A copy, with numbers below `SMALLEST` in size as zeros; X itself if it was converted from what was given."""
     if is_torch(X):
         return X.clone() if is_narrow(X) else X.clone().masked_fill_(X.abs() < SMALLEST, 0.0)
-    own = np.array(X, order="C")
+    converted = isinstance(given, np.ndarray) and not np.may_share_memory(X, given)
+    own = np.asarray(X, order="C") if converted else np.array(X, order="C")
     for part in blocks(own) if has_tiny(own) else []:
         own[part][np.abs(own[part]) < SMALLEST] = 0.0
     return own
@@ -229,9 +230,8 @@ def largest_by_column(X: AnyArray) -> Floats:
 
 
 def by_row(X: AnyArray, measure: Callable[[AnyArray], AnyArray]) -> Floats:
-    """One number per row, in blocks where the whole would take much memory."""
-    parts = blocks(X) if is_large(X) or on_accelerator(X) else [slice(None)]
-    return np.concatenate([np.asarray(to_numpy(measure(wide(X[part]))), dtype=np.float64) for part in parts])
+    """One number per row, in blocks: the whole would take much memory, and longer."""
+    return np.concatenate([np.asarray(to_numpy(measure(wide(X[part]))), dtype=np.float64) for part in blocks(X)])
 
 
 def plain(label: Any) -> Any:

@@ -18,6 +18,7 @@ from maxrr.svm import newton
 from maxrr.svm.arrays import AnyArray, Floats, Ints, like, to_numpy
 from maxrr.svm.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.fallback import solve_surely
+from maxrr.svm.light import Light
 from maxrr.svm.path import Path
 from maxrr.svm.problem import Head, Samples, Trial
 
@@ -100,12 +101,12 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
         work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
         X, cap, share = samples.on_device(working), samples.caps[working], shares(samples, working)
-        narrow(samples, trial, proposal, X, trial.y[working], proposal.alpha, cap, share)
+        narrow(samples, trial, proposal, X, trial.y[working], proposal.alpha, cap, share, Light.of(X))
     else:  # all samples, to save a copy; those that are not in the working set are capped at zero
         alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
         alpha[working], cap[working] = proposal.alpha, samples.caps[working]
         X, share = samples.everything(), shares(samples, np.arange(len(trial.y)))
-        narrow(samples, trial, proposal, X, trial.y, alpha, cap, share)
+        narrow(samples, trial, proposal, X, trial.y, alpha, cap, share, Light.of(X))
         proposal.alpha = proposal.alpha[working]
     return proposal
 
@@ -119,9 +120,9 @@ def begin(samples: Samples, trial: Trial) -> Proposal:
 def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
-    share = shares(samples, now.working)
+    share, light = shares(samples, now.working), Light.of(X)
     for _ in range(LEVELS_PER_ROUND):
-        narrow(samples, trial, now, X, y, now.alpha, cap, share)
+        narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
         if now.strayed or follow(samples, trial, now, X, SHORT):
             break
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
@@ -184,13 +185,13 @@ def shares(samples: Samples, places: Ints) -> Floats | None:
 
 def narrow(
     samples: Samples, trial: Trial, now: Proposal, X: AnyArray, y: Floats, alpha: Floats, cap: Floats,
-    share: Floats | None,
+    share: Floats | None, light: Light | None,
 ) -> None:  # fmt: skip
     """Newton on one smoothing; the next will be narrower if the multipliers still change much."""
     sigma = samples.penalties.C / (2.0 * now.width)
     problem = newton.Smoothed(
         X, like(y, X), like(cap, X), like(alpha, X), sigma, like(trial.pull, X), trial.tilt,
-        None if share is None else like(share, X),
+        None if share is None else like(share, X), light,
     )  # fmt: skip
     length = float(np.mean(samples.lengths[now.working])) or 1.0
     tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
