@@ -104,7 +104,8 @@ def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Tr
         y = samples.signs(positive)
         margins = np.where(samples.alive, y * (score + b), np.inf)
         alpha = np.where(samples.alive, centres(1.0 - margins, samples.caps, width), 0.0)
-        trials.append(Trial(positive, y, w, b, margins, alpha, width, 1.0, np.zeros(len(y)), np.zeros_like(w), 0.0))
+        reach = max(1.0, width) if len(order) > ENOUGH else 1.0  # a guess that ended early has the margins far off
+        trials.append(Trial(positive, y, w, b, margins, alpha, width, reach, np.zeros(len(y)), np.zeros_like(w), 0.0))
     return trials
 
 
