@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be on the margin without ties
 SMALL = 4 * SMALLEST  # up to this many, one is worked on until nothing is left to do
-REACH = 10.0  # a working set holds the margins within this many widths of 1
+REACH = 10.0  # a working set holds the margins within this many widths of 1, or spreads of the band, if these are less
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
 NARROWING = 5.0  # how much narrower the smoothing gets
 SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
@@ -265,7 +265,7 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
             trial.alpha = np.clip(raised, 0.0, samples.caps)
         else:
             trial.alpha = trial.with_held(proposal.working, proposal.alpha)
-        trial.reach = REACH * trial.width
+        trial.reach = REACH * min(trial.width, proposal.spread)
         if proposal.candidate is None:
             trial.width, trial.spread = proposal.width, proposal.spread
         else:  # the partition did not hold, and says nothing about the smoothed problem
