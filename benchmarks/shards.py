@@ -4,7 +4,7 @@
     python benchmarks/shards.py --profile paper --device cpu --out results --seconds
 
 The first measures what is missing, the most important first, and ends before the time is over; the same command goes on
-from there. The second adds the seconds of this machine, about ten minutes on two cores. The ranking is that of
+from there. The second adds the seconds of this machine, some minutes on two cores. The ranking is that of
 `OUT/PROFILE/ranking-fashion-mnist.npz`, and is measured where there is none.
 """
 

@@ -51,7 +51,7 @@ def mean(name: str, row: str, column: str) -> float:
 def test_the_tables_are_those_of_the_result_files() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert fill(page) == page, "run: python tools/fill_reproduction.py"
-    kinds = ("grid", "lines", "validation", "differences")
+    kinds = ("grid", "lines", "validation", "differences", "requests")
     assert page.count("<!-- end -->\n") == sum(page.count(f"<!-- {kind} ") for kind in kinds) + len(OWN)
 
 

@@ -7,7 +7,8 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-`validation` and `differences` are made from a file of `maxrr study core-choice`. Each table of `OWN` has a function of
+`validation` and `differences` are made from a file of `maxrr study core-choice`, `requests` from one of `maxrr study
+shards`. Each table of `OWN` has a function of
 its own.
 """
 
@@ -27,7 +28,7 @@ from maxrr.paper.parts import Kind, kind_of
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 TABLE = re.compile(
-    r"(<!-- (grid|lines|validation|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
+    r"(<!-- (grid|lines|validation|differences|requests) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
 )
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
@@ -68,6 +69,8 @@ def make_table(kind: str, name: str, wanted: str | None) -> str:
         return markdown_grid({**content, "cells": content["validation"]}) + "\n"
     if kind == "differences":
         return differences(content)
+    if kind == "requests":
+        return requests(content)
     return markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
 
 
@@ -126,6 +129,25 @@ def differences(content: dict[str, Any]) -> str:
         p = "< 0.0001" if one["holm"] < 1e-4 else f"{one['holm']:.4f}"
         rows.setdefault(f"{one['over']}, {one['k']:,}", []).extend((points, t, p))
     return "\n".join([*lines, *(f"| {name} | {' | '.join(told)} |" for name, told in rows.items())]) + "\n"
+
+
+def requests(content: dict[str, Any]) -> str:
+    """What requests cost with a core in shards: thousands of records × epochs, and seconds for one random record."""
+    asked = list(content["work"][0]["work"]["random"])
+    places = list(content["work"][0]["seconds"])
+    columns = [*(f"{int(count):,} random" for count in asked), "1 core", *(f"seconds, {place}" for place in places)]
+    lines = [
+        f"| | S | width | epochs | accuracy | {' | '.join(columns)} |", f"|---|{'---:|' * (4 + len(columns))}"
+    ]  # fmt: skip
+    for one in content["work"]:
+        name = f"MaxRR, {one['core']}" if one["method"] == "MaxRR" else "SISA's vote"
+        name += f", {one['slices']} slices" if one["slices"] > 1 else ""
+        work = [*(one["work"]["random"][count] for count in asked), one["work"]["core"]["1"]]
+        took = [one["seconds"][place].get("random", {}).get("1") for place in places]
+        told = [*(f"{value / 1000:,.0f}" for value in work), *("–" if t is None else f"{t:.2f}" for t in took)]
+        facts = f"{one['S']} | {one['width']:g} | {one['epochs']} | {one['accuracy']:.4f}"
+        lines.append(f"| {name} | {facts} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
 
 
 def seconds() -> str:

@@ -6,7 +6,12 @@ import numpy as np
 
 from maxrr.paper.comparison import compare
 from maxrr.paper.parts import Kind
+from maxrr.paper.profiles import PAPER
 from maxrr.paper.published import published, table
+from maxrr.paper.shard_costs import Speeds
+from maxrr.paper.shard_seconds import Setting
+from maxrr.paper.shards import REQUESTS, cases, methods
+from maxrr.paper.shards import row as shard_row
 
 Json = dict[str, Any]
 
@@ -34,7 +39,7 @@ def results() -> dict[str, Json]:
         "histogram": histogram(rng), "coverage": coverage(rng), "table": accuracies(rng),
         "table-mnist": mnist(rng), "verification": verification(rng), "agreement": agreement(rng),
         "sensitivity": sensitivity(rng), "refit": refit(rng), "frontier": frontier(rng),
-        "core-choice": core_choice(rng),
+        "core-choice": core_choice(rng), "shards": shards(rng),
         "ranking-length": ranking_length(rng), "choices": choices(rng), "svms": svms(rng), "members": members(rng),
         "control": control(rng), "matched": matched(rng),
     }  # fmt: skip
@@ -215,6 +220,29 @@ def core_choice(rng: np.random.Generator) -> Json:
                 for name, value in {"accuracy": accuracy, **shares}.items()
             }
     return of("core-choice", "A core chosen on validation records", 30, points=points, cells=cells)
+
+
+def shards(rng: np.random.Generator) -> Json:
+    tops = {"full": (0.910, 0.905), "middle": (0.8995, 0.898), "hash": (0.8885, 0.888), "frequency": (0.8948, 0.883)}
+    speeds = {
+        Setting(case.shards, case.width, case.epochs).name: Speeds(
+            0.1, 3e-6 * case.width**0.5, 1, 0.1, 0.1 + 0.01 * case.shards * case.width,
+            dict.fromkeys(REQUESTS, 0.05 * case.shards * case.width),
+        )
+        for case in cases(PAPER)
+    }  # fmt: skip
+    cells, work = {}, []
+    for case in cases(PAPER):
+        records, (best, vote) = 60_000 if case.core == "full" else 20_000, tops[case.core]
+        slope = 0.0020 if case.core == "full" else 0.0035
+        fall = slope * np.log2(case.shards) + 0.004 * (1.0 - case.width) - 0.004 * (not case.usual)
+        found = {
+            "accuracy": [best - fall - 0.001, best - fall + 0.001], "vote": [vote - 4.0 * fall] * 2,
+            "mean": [vote - 3.5 * fall] * 2, "influential": [4_000.0], "sizes": [records // case.shards] * case.shards,
+        }  # fmt: skip
+        cells[case.name] = shard_row(case, found, 60_000)
+        work += methods(case, found, 60_000, {"NVIDIA H200": speeds})
+    return of("shards", "The core in shards", 3, records=60_000, cells=cells, work=work)
 
 
 def ranking_length(rng: np.random.Generator) -> Json:

@@ -14,11 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.paper.problems import RECORDS, TINY, tiny_lab, with_ranking
+from tests.paper.samples import results
+from tools.fill_reproduction import requests as requests_table
 
 from maxrr.core import FullCore, HashCore, MiddleCore, Sharding
 from maxrr.core.hashing import TIE_BREAKER
 from maxrr.nets import embed, split, train
 from maxrr.paper import PROFILES, shards
+from maxrr.paper.figures.look import look
+from maxrr.paper.figures.shards import draw
 from maxrr.paper.shard_costs import Speeds, expected_touched, expected_work, in_shards, in_slices, spared
 from maxrr.paper.shard_networks import FULL, MIDDLE, shard_rows
 from maxrr.paper.shards import PART, Case, cases, measure, summarise
@@ -276,3 +280,22 @@ def test_few_packages_are_enough(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "--minutes" in done.stdout
+
+
+def test_the_table_of_requests_has_a_line_for_each_method():
+    content = results()["shards"]
+    header, _, *lines = requests_table(content).splitlines()
+    assert header.count("|") == lines[0].count("|") == 12
+    assert len(lines) == len(content["work"])
+    assert lines[0] == "| MaxRR, full | 1 | 1 | 18 | 0.9100 | 1,080 | 1,080 | 1,078 | 1,062 | 1,080 | 3.55 |"
+
+
+def test_the_figure_is_of_usual_networks_and_of_every_method():
+    content = results()["shards"]
+    with look():
+        figure = draw(content)
+    left, right = figure.axes
+    assert len(left.lines) == len(right.lines) == 6  # four cores, SISA with and without slices
+    assert [text.get_text() for text in left.texts] == ["1", "2", "4", "8", "16"] * 6
+    with look():
+        assert len(draw({**content, "work": [{**one, "seconds": {}} for one in content["work"]]}).axes) == 1

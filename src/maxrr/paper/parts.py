@@ -163,6 +163,7 @@ TABLE: Mapping[str, Part] = {
     ),
     "shards": Part(
         module="shards", drawing="shards.draw", beyond=True, kind="accuracy",
+        columns={"records × epochs, a random record": "count", "records × epochs, a core record": "count"},
         asks="the core in shards: accuracy against what a request costs, beside SISA",
         lead="A core in S shards has an extractor for each, so that forgetting one of its records trains one of them "
         "again. One exact SVM over the features of all, and SISA's vote of the same networks: how accurate is each, "

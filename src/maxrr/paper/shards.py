@@ -33,6 +33,7 @@ SLICES = (4, 16)  # of SISA's shards
 STRETCH = {1: 1.0, 2: 1.5, 4: 2.0, 8: 2.0, 16: 2.0}  # how much longer shards are trained than the whole, in epochs
 MOST = {"smoke": 2, "quick": 4}  # shards, where there is not much time
 LONGER = 2.0  # once more, where shards are small
+FEW = (FULL, MIDDLE)  # cores, likewise
 SECONDS = "seconds, "  # how the names of pieces with the seconds of a machine begin
 
 
@@ -69,9 +70,9 @@ def cases(profile: Profile) -> list[Case]:
         return Case(core, shards, width, epochs, longer == 1.0)
 
     return [
-        *(case(core, shards, 1.0) for core in CORES for shards in counts),
-        *(case(core, shards, width) for width in narrow for core in (FULL, MIDDLE) for shards in several),
-        *(case(core, shards, 1.0, LONGER) for core in (FULL, MIDDLE) for shards in several if large and shards > 4),
+        *(case(core, shards, 1.0) for shards in counts for core in (CORES if large else FEW)),
+        *(case(core, shards, width) for width in narrow for shards in several for core in FEW),
+        *(case(core, shards, 1.0, LONGER) for shards in several for core in FEW if large and shards > 4),
     ]
 
 
