@@ -56,6 +56,9 @@ class Case:
         return f"{self.core}, S = {self.shards}, width {self.width:g}, {self.epochs} epochs"
 
 
+WIDEST = 8  # shards of full width: with more of them the heads on 84 features each take minutes
+
+
 def cases(profile: Profile) -> list[Case]:
     """What a profile measures, the most important first."""
     most = MOST.get(profile.name, max(STRETCH))
@@ -69,8 +72,9 @@ def cases(profile: Profile) -> list[Case]:
         epochs = round(profile.recipe.epochs * twice * STRETCH[shards] * longer)
         return Case(core, shards, width, epochs, longer == 1.0)
 
+    wide = [(core, shards) for shards in counts for core in (CORES if large else FEW)]
     return [
-        *(case(core, shards, 1.0) for shards in counts for core in (CORES if large else FEW)),
+        *(case(core, shards, 1.0) for core, shards in wide if shards <= WIDEST or core == FULL),
         *(case(core, shards, width) for width in narrow for shards in several for core in FEW),
         *(case(core, shards, 1.0, LONGER) for shards in several for core in FEW if large and shards > 4),
     ]
