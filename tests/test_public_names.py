@@ -36,6 +36,8 @@ PUBLIC = {
         "HashCore",
         "MiddleCore",
         "Ranking",
+        "Sharding",
+        "UntrainedShardsWarning",
         "rank",
     },
     "maxrr.data": {

@@ -570,7 +570,7 @@ def test_the_chosen_core_is_reported_with_thirty_fresh_seeds_and_corrected_over_
 def test_the_default_core_is_the_one_that_the_rule_gives() -> None:
     found = result("paper/core-choice")
     assert choose({size: found["pieces"][f"validation, {size}"] for size in SIZES}) == found["choice"]
-    default = core_of("20000", None, None, None)
+    default = core_of("20000", None, None, None, 1)
     if any(result(f"paper/{name}")["objections"] for name in CHOSEN.values()):
         assert default.kind == found["choice"]["fallback"][found["choice"]["size"]]
     else:

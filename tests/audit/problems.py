@@ -21,6 +21,7 @@ from maxrr.unlearning import MaxRR, Receipt
 ENOUGH = 48  # shadow models, half of them retrained: the fewest that can show anything
 FEW = 8  # for what does not depend on how many there are
 CLASSES = 3
+SHARDED = HashCore(0.5, key="house", shards=2)
 
 
 def relabelled(dataset, labels):
@@ -68,7 +69,7 @@ def fitted(kind="hash"):
     if kind == "overfitted":  # so long on so few records that it learns wrong labels
         settings = {"epochs": 50, "lr": 1e-2, "network": MLP(5, CLASSES, hidden=(64,))}
         return fresh(FullCore(), NOISY, **settings).fit(NOISY)
-    return fresh(HashCore(0.5, key="house"), TRAINING).fit(TRAINING)
+    return fresh(SHARDED if kind == "shards" else HashCore(0.5, key="house"), TRAINING).fit(TRAINING)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM
-from maxrr.unlearning import MaxRR
+from maxrr.unlearning import MaxRR, blueprint
 from maxrr.unlearning.tombstones import id_hmac
 
 CORE_IDS = core()[[1, 3, 5]]
@@ -387,13 +387,13 @@ def test_a_pool_changes_nothing_but_the_work(ids):
 def test_a_pool_is_trained_once_and_never_knows_the_forgotten(monkeypatch):
     """Audits of two receipts of one model compare with the same retrained extractors; another core empties it."""
     pool, trained = ShadowPool(), []
-    train_by = shadows.train_by
+    train_by = blueprint.train_by
 
     def counted(recipe, network, records, seeds, **settings):
         trained.append((len(records), len(seeds), set(records.ids.tolist())))
         return train_by(recipe, network, records, seeds, **settings)
 
-    monkeypatch.setattr(shadows, "train_by", counted)
+    monkeypatch.setattr(blueprint, "train_by", counted)
     model = copy.deepcopy(fitted())
     asked_ = [
         (model.unlearn(ids, core_policy="keep-extractor"), TRAINING.select(ids)) for ids in (CORE_IDS, NOT_CORE[:4])
@@ -415,13 +415,13 @@ def test_a_pool_is_trained_once_and_never_knows_the_forgotten(monkeypatch):
 
 def test_a_plan_does_not_look_at_the_model_and_has_seeds_of_its_own(monkeypatch):
     now, made = asked(CORE_IDS), []
-    train_by = shadows.train_by
+    train_by = blueprint.train_by
 
     def counted(recipe, network, records, seeds, **settings):
         made.extend(seeds)
         return train_by(recipe, network, records, seeds, **settings)
 
-    monkeypatch.setattr(shadows, "train_by", counted)
+    monkeypatch.setattr(blueprint, "train_by", counted)
     monkeypatch.setattr(MaxRR, "predict_proba", None)
     plan = plan_audit(*now, pilot=8)
     assert len(made) == 8

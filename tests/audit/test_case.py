@@ -18,10 +18,11 @@ from tests.audit.problems import (
 )  # fmt: skip
 from tests.unlearning.problems import fresh, table
 
-from maxrr.audit import audit, shadows
+from maxrr.audit import audit
 from maxrr.audit.case import make_case
 from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
+from maxrr.unlearning import blueprint
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 IDS = core()[[2, 4, 6]]
@@ -35,7 +36,7 @@ def request_():
 @pytest.fixture(autouse=True)
 def nothing_is_trained(monkeypatch):
     """A refusal costs no work."""
-    monkeypatch.setattr(shadows, "train_by", None)
+    monkeypatch.setattr(blueprint, "train_by", None)
 
 
 def changed(dataset, **parts):

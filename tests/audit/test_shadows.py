@@ -4,16 +4,16 @@ import copy
 
 import numpy as np
 import pytest
-from tests.audit.problems import CLASSES, FEW, TEST, TRAINING, asked, core, fitted
+from tests.audit.problems import CLASSES, FEW, SHARDED, TEST, TRAINING, asked, contents, core, fitted
 from tests.unlearning.problems import fresh
 
 from maxrr.audit import audit
-from maxrr.audit import shadows as shadows_module
 from maxrr.audit.case import make_case
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, Shadows, shadow_seeds
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import embed
+from maxrr.unlearning import blueprint as blueprint_module
 
 SEED = fitted().seed
 PARTS = ("forgotten", "retained", "test")
@@ -93,6 +93,29 @@ def test_rebuilt_ones_have_the_recorded_seed():
     never_saw(now, found[ON_ALL])(fresh(FullCore(), retained).fit(retained))
 
 
+def test_of_a_core_in_shards_each_has_an_extractor_for_every_seed():
+    """The naive oracle is to fit anew, with the recorded seed and with others."""
+    ids = core("shards")[[1, 3]]
+    now = asked(ids, "shards", core_policy="retrain")
+    retained, seed = TRAINING.without(ids), shadow_seeds(SEED, 1)[0]
+    found = {kind: view for _, kind, view in makes(now).views((BEFORE, RETRAINED), [seed])}
+    for kind, records in ((BEFORE, TRAINING), (RETRAINED, retained)):
+        never_saw(now, found[kind])(fresh(SHARDED, records, seed=seed).fit(records))
+    rebuilt = makes(now).rebuilt()
+    never_saw(now, rebuilt[BEFORE])(fitted("shards"))
+    never_saw(now, rebuilt[RETRAINED])(now.model)
+    never_saw(now, rebuilt[RETRAINED])(fresh(SHARDED, retained).fit(retained))
+
+
+def test_an_audit_of_a_core_in_shards():
+    now = asked(core("shards")[[1, 3]], "shards", core_policy="retrain")
+    found = audit(*now, shadows=FEW)
+    assert contents(found) == contents(audit(*now, shadows=FEW))
+    assert (found.with_records + found.retrained, found.guarantee) == (FEW, "exact-retrain")
+    for said in found.attacks.values():  # of the same model
+        assert said["after"].statistic == said["retrained"].statistic
+
+
 def test_the_audited_model_speaks_for_itself():
     now = asked(CORE_IDS)
     never_saw(now, makes(now).own(now.model))(now.model)
@@ -119,7 +142,7 @@ class Counting:
 
     def __init__(self, monkeypatch, stop=None):
         self.made, self.trained, self.stop = [], [], stop
-        keep, train_by = Shadows.keep, shadows_module.train_by
+        keep, train_by = Shadows.keep, blueprint_module.train_by
 
         def counted(maker, seed, kind, view):
             self.made.append((seed, kind))
@@ -130,7 +153,7 @@ class Counting:
             return train_by(recipe, network, records, seeds, **settings)
 
         monkeypatch.setattr(Shadows, "keep", counted)
-        monkeypatch.setattr(shadows_module, "train_by", counted_training)
+        monkeypatch.setattr(blueprint_module, "train_by", counted_training)
 
     def __call__(self, what, done, total, **numbers):
         if what == "models" and done == self.stop:

@@ -89,15 +89,43 @@ def test_defaults_are_those_of_the_library() -> None:
     ],
 )
 def test_cores(word: str, runs: int | None, core: Any) -> None:
-    assert core_of(word, runs, None, None) == core
+    assert core_of(word, runs, None, None, 1) == core
+
+
+@pytest.mark.parametrize(
+    ("word", "core"),
+    [
+        ("20000", MiddleCore(20_000, shards=3)),
+        ("frequency:300", FrequencyCore(300, shards=3)),
+        ("hash:0.25", HashCore(0.25, "house", shards=3)),
+        ("full", FullCore(3)),
+    ],
+)
+def test_cores_in_shards(word: str, core: Any, key_file: Path) -> None:
+    assert core_of(word, None, key_file if "hash" in word else None, None, 3) == core
+
+
+def test_a_core_in_shards(shell: Shell, tmp_path: Path, key_file: Path) -> None:
+    """Two records of one shard: one extractor of three is trained again."""
+    folder, options = tmp_path / "ws", ("--core", "hash:0.5", "--core-key-file", key_file, "--shards", 3, *QUICK)
+    shell("fit", "digits", *options, "--out", folder)
+    assert shell("status", folder, "--json").json["shards"] == 3
+    assert "3, each trained on a shard of the core" in shell("status", folder).out
+    core = np.array(kinds(folder)["core"])
+    ids = core[HashCore(0.5, "house", shards=3).sharding.of(core) == 1][:2].tolist()
+    asked = ("--ids", f"{ids[0]},{ids[1]}", "--policy", "retrain")
+    assert "1 of 3 extractors is trained again" in " ".join(shell("plan", folder, *asked).out.split())
+    assert shell("unlearn", folder, *asked, "--yes", "--json").json["guarantee"] == "exact-retrain"
+    with Workspace.open(folder) as workspace:
+        assert len(workspace.model.extractor_.parts) == 3
 
 
 def test_keys_of_a_core_by_hash(key_file: Path) -> None:
-    assert core_of("hash:0.25", None, key_file, None) == HashCore(0.25, "house")
-    drawn, other = (core_of("hash:0.25", None, None, None) for _ in range(2))
+    assert core_of("hash:0.25", None, key_file, None, 1) == HashCore(0.25, "house")
+    drawn, other = (core_of("hash:0.25", None, None, None, 1) for _ in range(2))
     assert drawn != other
-    assert core_of("hash:0.5", None, None, drawn) == HashCore(0.5, drawn.key)
-    assert core_of("hash:0.5", None, key_file, drawn) == HashCore(0.5, "house")
+    assert core_of("hash:0.5", None, None, drawn, 1) == HashCore(0.5, drawn.key)
+    assert core_of("hash:0.5", None, key_file, drawn, 1) == HashCore(0.5, "house")
 
 
 @pytest.mark.parametrize(
@@ -112,6 +140,7 @@ def test_keys_of_a_core_by_hash(key_file: Path) -> None:
         (("--core", "full", "--runs", 3), 2, "--runs"),
         (("--core", "full", "--core-key-file", "k"), 2, "--core-key-file"),
         (("--core", "frozen"), 1, "give a network"),
+        (("--core", "frozen", "--shards", 2), 2, "--shards"),
         (("--core", "hash:0.5", "--core-key-file", "nowhere.key"), 1, "nowhere.key"),
         (("--network", "json:nothing"), 1, "json:nothing"),
         (("--network", "json:dumps"), 1, "json:dumps fails to make a network: TypeError"),

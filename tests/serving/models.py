@@ -30,6 +30,8 @@ def fitted(name):
     records = table(classes=2 if name == "two classes" else 3)
     if name == "pixels":
         return fresh(CORE, digits(), epochs=2).fit((255 * digits().inputs).astype(np.uint8), digits().labels)
+    if name == "in shards":
+        return fresh(HashCore(0.5, key="house", shards=3), records).fit(records)
     if name == "own":
         return fresh(CORE, records, own).fit(records)
     if name == "embeddings":

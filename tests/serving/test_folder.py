@@ -26,7 +26,7 @@ from maxrr.serving import export, folders, load
 
 FORMS = {
     "pixels": ["torch"], "two classes": ["torch"], "own": ["onnx", "torch"], "double precision": ["torch"],
-    "embeddings": ["numpy", "onnx", "torch"],
+    "embeddings": ["numpy", "onnx", "torch"], "in shards": ["onnx", "torch"],
 }  # fmt: skip
 NETWORKS = {"own": own, "double precision": lambda: MLP(5, 3, hidden=(6,)).double()}
 

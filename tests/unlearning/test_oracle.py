@@ -29,7 +29,8 @@ from maxrr.svm import fit_platt
 from maxrr.unlearning import Guarantee
 
 NOT_CORE = ("frequency", "hash", "frozen")
-WITH_CORE = ("frequency", "hash", "full", "hash in shards")
+IN_SHARDS = pytest.param("hash in shards", marks=pytest.mark.long)  # on a small table in test_shards
+WITH_CORE = ("frequency", "hash", "full", IN_SHARDS)
 
 
 class Given:
@@ -75,7 +76,7 @@ def frozen_extractor_of(model, kind):
     return model.network if kind == "frozen" else None
 
 
-@pytest.mark.parametrize("kind", [*CORES, "hash in shards"])
+@pytest.mark.parametrize("kind", [*CORES, IN_SHARDS])
 def test_a_fit_is_the_core_then_the_extractor_then_the_head(kind):
     model = copy.deepcopy(fitted(kind))
     assert parts_of(model) == oracle(model, [], core_of(model), frozen_extractor_of(model, kind))
@@ -129,7 +130,7 @@ def test_exact_retrain(kind):
     assert np.array_equal(core_of(model), np.setdiff1d(core, ids))
 
 
-@pytest.mark.parametrize("kind", ["hash", "full", "frozen", "hash in shards"])
+@pytest.mark.parametrize("kind", ["hash", "full", "frozen", IN_SHARDS])
 def test_where_the_core_depends_on_no_other_record_it_is_the_model_that_never_saw_them(kind):
     """Fitted anew, core and all: what unconditional means."""
     model, ids = take(kind, "core" if kind != "frozen" else "influential", 6)

@@ -113,12 +113,8 @@ class Story:
         fitted, core_ids = self.model._fitted, core_of(self.model)
         shaping = fitted.records.ids[fitted.heads.support_]
         others = np.setdiff1d(self.records.ids, core_ids)
-        groups = {
-            "core": core_ids,
-            "influential": np.intersect1d(others, shaping),
-            "free": np.setdiff1d(others, shaping),
-        }
-        found = groups[what]
+        influential, free = np.intersect1d(others, shaping), np.setdiff1d(others, shaping)
+        found = {"core": core_ids, "influential": influential, "free": free}[what]
         return self.random.choice(found, min(count, len(found)), replace=False)
 
     def tell(self, step):
@@ -212,17 +208,17 @@ def test_any_order_and_grouping_ends_in_the_same_bytes(kind, shards):
 
 def test_a_training_function_of_ones_own_sees_one_shard_at_a_time():
     """The bytes are those of calling it by hand."""
-    model = MaxRR(MLP(5, 3, hidden=(12,)), core("hash", 2), train=trainings.by_adamw, seed=5, device="cpu").fit(table())
+
+    def new(rule, seed=5):
+        return MaxRR(MLP(5, 3, hidden=(12,)), rule, train=trainings.by_adamw, seed=seed, device="cpu")
+
+    model = new(core("hash", 2)).fit(table())
     for shard, part in enumerate(model.extractor_.parts):
-        naive = MaxRR(
-            MLP(5, 3, hidden=(12,)), FullCore(), train=trainings.by_adamw, seed=seed_of(5, shard), device="cpu"
-        )
-        alone = naive.fit(table().select(in_shard(model, shard))).extractor_.state_dict()
+        alone = new(FullCore(), seed_of(5, shard)).fit(table().select(in_shard(model, shard))).extractor_.state_dict()
         assert all(torch.equal(alone[name], weights) for name, weights in part.state_dict().items())
     ids = in_shard(model, 1)[:2]
     model.unlearn(ids, core_policy="retrain")
-    again = MaxRR(MLP(5, 3, hidden=(12,)), core("hash", 2), train=trainings.by_adamw, seed=5, device="cpu")
-    assert parts_of(model) == parts_of(again.fit(table().without(ids)))
+    assert parts_of(model) == parts_of(new(core("hash", 2)).fit(table().without(ids)))
 
 
 # Work
@@ -336,9 +332,7 @@ def test_techniques_may_give_extractors_of_any_width_one_after_the_other():
 
 def test_a_shard_without_two_classes_keeps_its_first_weights_and_fit_says_so():
     small = table(24)
-    with pytest.warns(
-        UntrainedShardsWarning, match=r"\d+ of the 16 shards have no core records of two classes"
-    ) as seen:
+    with pytest.warns(UntrainedShardsWarning, match=r"\d+ of the 16 shards have no core records of two") as seen:
         model = fresh(core("hash", 16), small, **QUICK).fit(small)
     assert [str(warning.filename) for warning in seen] == [__file__]
     extractor = train_again(model, small, core_of(model))

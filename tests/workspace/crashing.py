@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,6 +17,7 @@ from tests.unlearning.problems import fresh
 from tests.workspace.faults import Points, die
 from tests.workspace.problems import (
     HASHED,
+    IN_SHARDS,
     NEW,
     NEWCOMERS,
     belongs,
@@ -35,8 +37,10 @@ from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.ownership import Marker
 
 HEX = "0123456789abcdef"
+IN = " in shards"
 RECORDS = cases()["hash, words"][0]
 MODEL = fresh(HASHED, RECORDS, epochs=2)
+SHARDED = fresh(replace(IN_SHARDS, shards=2), RECORDS, epochs=2)
 ADDED = named(NEWCOMERS)
 OTHER = fresh(HashCore(0.3, key="other"), RECORDS, MLP(5, 3, hidden=(6,)), epochs=2)
 
@@ -47,6 +51,7 @@ def acts(core, influential, free):
         "untouched": (lambda w: w.unlearn(free[:2]), free[:2]),
         "refit": (lambda w: w.unlearn(influential[:2]), influential[:2]),
         "retrain": (lambda w: w.unlearn(core[:2], core_policy="retrain", records=RECORDS), core[:2]),
+        "keep": (lambda w: w.unlearn(core[:2], core_policy="keep-extractor"), core[:2]),
         "influential": (lambda w: w.unlearn(influential[:1], refit="influential"), influential[:1]),
         "replace": (lambda w: w.replace(str(free[0]), NEW), free[:1]),
         "add": (lambda w: w.add(ADDED, source={"name": "later"}), []),
@@ -62,7 +67,8 @@ class Scenario:
         self.place, self.template = place, place / "template"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
-        with Workspace.create(self.template, MODEL, RECORDS) as workspace:
+        model, name = SHARDED if name.endswith(IN) else MODEL, name.removesuffix(IN)
+        with Workspace.create(self.template, model, RECORDS) as workspace:
             model = workspace.model
             groups = kinds(model)
             self.act, gone = acts(*groups)[name]

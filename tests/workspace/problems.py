@@ -21,6 +21,7 @@ from maxrr.workspace import Workspace, seen
 
 KEY = "house"
 HASHED = HashCore(0.5, key=KEY)
+IN_SHARDS = HashCore(0.5, key=KEY, shards=3)
 NEW = np.random.default_rng(7).normal(size=5).astype(np.float32)  # a record that takes another's place
 
 NEWCOMERS = Dataset(  # records that are added, one of a new class
@@ -65,6 +66,7 @@ def cases():
         "hash, words": (words, fresh(HASHED, words)),
         "hash, ids around zero": (around_zero, fresh(HASHED, around_zero)),
         "hash, two of three classes": (two, fresh(HASHED, two)),
+        "hash in shards": (plain, fresh(IN_SHARDS, plain)),
         "frequency": (plain, fresh(MiddleCore(40, runs=2), plain)),
         "full, words": (words, fresh(FullCore(), words)),
         "full, no subjects": (alone, fresh(FullCore(), alone)),

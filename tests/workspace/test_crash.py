@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-SCENARIOS = ("create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "add", "finish")
+SCENARIOS = (
+    "create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "add", "finish",
+    "retrain in shards", "keep in shards",
+)  # fmt: skip
 
 
 def killed_everywhere(place, scenarios):

@@ -89,6 +89,21 @@ def test_any_field_with_some_other_value(used, tmp_path):
     try_all(used, tmp_path, lambda: [next(turns), next(turns)])
 
 
+def test_shards_with_any_other_value(template, tmp_path):
+    """How many there are, and which keep something of a forgotten record: never believed, and nothing hangs."""
+    used = copied(template("hash in shards"), tmp_path / "used")
+    with Workspace.open(used) as workspace:
+        workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+        assert len(workspace.model._fitted.stale) == 1
+    body = json.loads((used / commits.NAME).read_text())
+    del body["sha256"]
+    assert (body["facts"]["core"]["shards"], len(body["facts"]["stale"])) == (3, 1)
+    for path in (("facts", "core", "shards"), ("facts", "stale")):
+        for value in (*WRONG, 2, 4, [3], [0, 0]):
+            folder = copied(used, tmp_path / "workspace")
+            assert not tried(folder, changed(body, path, value)), (path, value)
+
+
 def try_all(used, tmp_path, values):
     """Whatever is put where: it is refused, or works, and nothing around the folder is touched."""
     body = json.loads((used / commits.NAME).read_text())

@@ -147,14 +147,20 @@ def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
     assert not any(any(content) for content in contents_at_the_end)
 
 
-@pytest.mark.parametrize("act", some(2, ["refit", "replace", "retrain", "influential"]))
-def test_interrupted_at_any_point_a_reader_finds_one_of_two_states_and_nothing_else(template, tmp_path, act):
+@pytest.mark.parametrize(
+    ("act", "case"),
+    [
+        *some(2, [(act, "hash") for act in ("refit", "replace", "retrain", "influential")]),
+        ("retrain", "hash in shards"),
+    ],
+)
+def test_interrupted_at_any_point_a_reader_finds_one_of_two_states_and_nothing_else(template, tmp_path, act, case):
     """As `test_crash`, with a reader as the first who comes."""
-    records, at, counts = cases()["hash"][0], 0, []
+    records, at, counts = cases()[case][0], 0, []
     do, whose = ACTS[act]
     while True:
         at += 1
-        folder = copied(template("hash"), tmp_path / "workspace")
+        folder = copied(template(case), tmp_path / "workspace")
         workspace = Workspace.open(folder)
         ids = kinds(workspace.model)[whose][:1]
         wanted = needles(workspace.model, records, ids[0].item())

@@ -55,7 +55,19 @@ class Sharding:
     def seed(self, seed: int, shard: int) -> int:
         """The seed of a shard's extractor, below that of the model; of a single one the model's own.
 
-        It does not depend on how many shards there are.
+        Where there are several it does not depend on how many.
+
+        Parameters
+        ----------
+        seed
+            The model's seed.
+        shard
+            The number of the shard, from 0.
+
+        Returns
+        -------
+        int
+            The seed.
         """
         if self.count == 1:
             return seed

@@ -174,6 +174,8 @@ def extractor_of(
     network: Network, layers: str, weights: dict[str, Tensor], *, frozen: bool, shards: int
 ) -> nn.Module:  # fmt: skip
     """The extractor: the network's layers, for each shard, with the stored weights."""
+    if shards > max(len(weights), 1):  # each has some
+        raise ValueError(f"there are not the weights of {shards:,} extractors")
     try:
         made = network if isinstance(network, nn.Module) else network()
     except Exception as error:  # of the caller's code
