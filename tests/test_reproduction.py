@@ -687,7 +687,9 @@ def test_the_page_names_the_days_and_the_machine() -> None:
         for piece in result(f"{path.parent.name}/{path.stem}")["made"].values():
             days.setdefault(piece["date"], set()).add(path.stem)
     assert "2026-11-15 on one NVIDIA H200 with 16 cores" in TEXT
-    assert days.keys() == {"2026-11-15", "2026-11-16"}  # 'came a day later'
+    assert days.keys() == {"2026-11-15", "2026-11-16", "2026-11-17"}  # 'came a day later'
+    assert days["2026-11-17"] == {"shards"}
+    assert "Measured on 2026-11-17 on an H200" in TEXT
     assert days["2026-11-16"] == {
         "control", "cross-validated", "matched", "more-runs", *CHOSEN.values(),
         *(f"{part}-mnist" for part in ("histogram", "coverage", "verification", "agreement", "sensitivity")),
@@ -696,6 +698,21 @@ def test_the_page_names_the_days_and_the_machine() -> None:
         for piece in result(f"{path.parent.name}/{path.stem}")["made"].values():
             if piece["date"] == "2026-11-16":
                 assert (piece["device"], piece["machine"]) == ("NVIDIA H200", "x86_64, 16 cores")
+
+
+def test_what_is_said_about_shards() -> None:
+    cells = {name: cell["one exact SVM"]["mean"] for name, cell in result("paper/shards")["cells"].items()}
+    votes = {name: cell["vote"]["mean"] for name, cell in result("paper/shards")["cells"].items()}
+    assert all(cells[name] > votes[name] for name in cells)
+    one, several = (
+        {core: cells[f"{core}, S = {count}, width 1, {epochs * (1 if core == 'full' else 2)} epochs"]
+         for core in ("full", "middle", "hash", "frequency")}
+        for count, epochs in ((1, 18), (4, 36))
+    )  # fmt: skip
+    eight = {core: cells[f"{core}, S = 8, width 1, {36 if core == 'full' else 72} epochs"] for core in one}
+    assert max(one[core] - several[core] for core in one) < 0.0031
+    assert max(one[core] - eight[core] for core in one) < 0.0125
+    assert min(eight.values()) > votes["full, S = 8, width 1, 36 epochs"]
 
 
 def test_nothing_that_the_page_shows_is_still_to_be_measured() -> None:
