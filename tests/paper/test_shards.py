@@ -296,6 +296,8 @@ def test_the_figure_is_of_usual_networks_and_of_every_method():
         figure = draw(content)
     left, right = figure.axes
     assert len(left.lines) == len(right.lines) == 6  # four cores, SISA with and without slices
-    assert [text.get_text() for text in left.texts] == ["1", "2", "4", "8", "16"] * 6
+    # Sixteen shards of full width are measured of the full core alone, which SISA has, too.
+    marks = Counter(text.get_text() for text in left.texts)
+    assert marks == {"1": 6, "2": 6, "4": 6, "8": 6, "16": 3}
     with look():
         assert len(draw({**content, "work": [{**one, "seconds": {}} for one in content["work"]]}).axes) == 1

@@ -28,7 +28,7 @@ class Sharding:
     Examples
     --------
     >>> Sharding(4, b"house").of(np.arange(8)).tolist()
-    [0, 1, 0, 0, 3, 0, 2, 3]
+    [0, 1, 2, 0, 0, 3, 1, 2]
     """
 
     count: int = 1
