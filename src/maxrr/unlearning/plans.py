@@ -49,7 +49,8 @@ class Plan:
     heads : int
         How many heads move to another optimum.
     extractors : int
-        How many extractors are trained again: of several shards those that saw the records, or others forgotten before.
+        How many extractors are made again: of several shards those that saw the records, or others forgotten before.
+        One whose shard has no records of two classes left is not trained, and keeps the first weights of its seed.
     trains, embeds : int
         How many records these are trained on, and how many are embedded again.
     seconds : float
