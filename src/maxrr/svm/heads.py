@@ -18,7 +18,7 @@ from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
-from maxrr.svm.start import Guess, start_heads
+from maxrr.svm.start import NOWHERE, Guess, Near, start_heads
 from maxrr.svm.working_set import REACH, refine
 
 Class = TypeVar("Class")
@@ -84,8 +84,10 @@ def heads_needed(samples: Samples) -> list[int]:
     return list(with_a_head(samples.present))
 
 
-def solve(samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None) -> Solution:
-    """Every head from scratch, or from where an interrupted fit has left it."""
+def solve(
+    samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None, near: Near = NOWHERE
+) -> Solution:  # fmt: skip
+    """Every head from scratch, or from where the caller says, or from where an interrupted fit has left it."""
     samples = samples.counting()
     needed = heads_needed(samples)
     there = brought(samples, needed)
@@ -95,7 +97,7 @@ def solve(samples: Samples, checkpoint: Checkpoint | None = None, progress: Prog
         for classes in groups(there, needed):
             found = {} if checkpoint is None else from_checkpoint(there, classes, checkpoint, engine)
             missing = [positive for positive in classes if positive not in found]
-            for head in from_scratch(there, missing, engine) if missing else []:
+            for head in from_scratch(there, missing, engine, near) if missing else []:
                 found[head.positive] = head
                 if checkpoint is not None:
                     checkpoint.save(head)
@@ -161,10 +163,11 @@ def threads_for(samples: Samples) -> Engine:
     return Threads() if several and cores() > 1 else InProcess()
 
 
-def from_scratch(samples: Samples, classes: list[int], engine: Engine) -> list[Head]:
+def from_scratch(samples: Samples, classes: list[int], engine: Engine, near: Near = NOWHERE) -> list[Head]:
     """These heads, solved; on a graphics processor from where it can bring them."""
     if not with_device(samples):
-        return refine(samples, start_heads(samples, classes, engine), engine)
+        found = refine(samples, start_heads(samples, classes, engine, near), engine)
+        return with_failed(samples, classes, found, engine) if near else found
     from maxrr.svm import start_cuda, start_streamed
 
     guess = (start_streamed if samples.device is not None else start_cuda).guess_run(samples, classes)

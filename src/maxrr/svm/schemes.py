@@ -10,17 +10,19 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import Solution
 from maxrr.svm.problem import Samples
+from maxrr.svm.start import NOWHERE, Near
 
 Scheme = Literal["one-vs-rest", "one-vs-one"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
 def solve(
-    scheme: Scheme, samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None
+    scheme: Scheme, samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None,
+    near: Near = NOWHERE,
 ) -> Solution:  # fmt: skip
-    """Every head from scratch; one-vs-rest, those of a checkpoint from there."""
+    """Every head from scratch; one-vs-rest, those of a checkpoint from there, and others from where the caller says."""
     if scheme == "one-vs-rest":
-        return heads.solve(samples, checkpoint, progress)
+        return heads.solve(samples, checkpoint, progress, near)
     return pairs.solve(samples, progress)
 
 

@@ -3,6 +3,7 @@
 Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +25,13 @@ COARSER = 3.0  # or to so much more, where there are many features for so few sa
 MANY_FEATURES = ENOUGH // 16  # more than this
 NARROWING = 5.0
 ACCURACY = 0.02
+NEARBY = 0.3  # a smoothing to begin with where weights are given
 BAND = 12  # times d + 1: so many samples are in a band at least,
 LARGEST_BAND = 200  # and with more than so many it is none
+
+Near = Mapping[int, tuple[Floats, float]]
+"""Weights and bias from which to begin, by class."""
+NOWHERE: Near = {}
 
 
 @dataclass(frozen=True)
@@ -102,10 +108,17 @@ class Guess:
         return Band(places, far, part, trial, w, b, None)
 
 
-def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Trial]:
-    """Unfinished heads near their solutions, or for few samples at the origin. One pass over the data for all."""
+def start_heads(samples: Samples, classes: list[int], engine: Engine, near: Near = NOWHERE) -> list[Trial]:
+    """Unfinished heads near their solutions: where the caller says, or at a guess; for few samples at the origin.
+
+    One pass over the data for all.
+    """
     order = np.flatnonzero(samples.alive)
-    guesses = for_each_head(engine, lambda positive: guess_head(samples, positive, order), classes)
+
+    def begin(positive: int) -> tuple[Floats, float, float]:
+        return (*near[positive], NEARBY) if positive in near else guess_head(samples, positive, order)
+
+    guesses = for_each_head(engine, begin, classes)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
     for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):

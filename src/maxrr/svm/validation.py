@@ -166,6 +166,25 @@ def row_numbers(given: ArrayLike) -> Ints:
     return np.atleast_1d(array).astype(np.int64)
 
 
+def beginning(
+    coef: ArrayLike | None, intercept: ArrayLike | None, classes: list[int], dimension: int
+) -> dict[int, tuple[Floats, float]]:  # fmt: skip
+    """Weights and bias to begin with, for each of the classes that have a head; none where none are given."""
+    if coef is None or intercept is None:
+        if coef is None and intercept is None:
+            return {}
+        raise ValueError("coef_init and intercept_init are given together")
+    w, b = np.array(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
+    if w.shape != (len(classes), dimension) or b.shape != (len(classes),):
+        raise ValueError(
+            f"coef_init is {len(classes)} × {dimension} numbers and intercept_init {len(classes)}, one for each head, "
+            f"not {w.shape} and {b.shape}"
+        )
+    if not (np.isfinite(w).all() and np.isfinite(b).all()):
+        raise ValueError("coef_init and intercept_init are finite numbers")
+    return {positive: (w[number], float(b[number])) for number, positive in enumerate(classes)}
+
+
 def rows(given: ArrayLike, alive: Bools) -> Ints:
     """Row numbers of samples that are there, each once."""
     array = row_numbers(given)
