@@ -341,7 +341,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not adopted and not frozen:
             warm_up(self.device)
         clock = [time.perf_counter()]
-        extractor = split(made(network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
+        if adopted:
+            extractor = split(made(network))[0]
+        else:
+            extractor = blueprint.train_extractor(records, choice, progress, tell=True)
         clock.append(time.perf_counter())
         left = left_in(extractor, self.core, before)
         choice = replace(choice, ids=still_as_seen(choice.ids, left, key))

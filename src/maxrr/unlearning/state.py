@@ -18,7 +18,9 @@ from torch import nn
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.data.once import once
+from maxrr.errors import DataError
 from maxrr.nets import Environment
+from maxrr.nets.embedding import type_read
 from maxrr.nets.records import chosen_device
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.progress import Progress
@@ -269,8 +271,25 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, f
         extractor = request.core_policy(copy.deepcopy(parts[shard]), *mine)
         if not isinstance(extractor, nn.Module):
             raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
-        parts[shard] = extractor.cpu().eval()
+        extractor = extractor.cpu().eval()
+        if len(parts) > 1:
+            check_type(now.blueprint, parts[shard], extractor, leaving)
+        parts[shard] = extractor
     return replace(then, extractor=joined(parts), technique=True), made
+
+
+def check_type(blueprint: Blueprint, before: nn.Module, extractor: nn.Module, records: Dataset) -> None:
+    """Refuse an extractor that reads or gives numbers of another type than those that it stands beside."""
+    some = records.select(records.ids[:1])
+    looks = {"reads": type_read, "gives": lambda one: blueprint.embed(one, some).dtype}
+    for what, look in looks.items():
+        wanted, found = (str(look(one)).removeprefix("torch.") for one in (before, extractor))
+        if found != wanted:
+            raise DataError(
+                f"core_policy returned an extractor for a shard that {what} numbers in {found}, and those of the other "
+                f"shards are for {wanted}: return it in that type, as with extractor.to(torch.{wanted}). Nothing was "
+                "changed"
+            )
 
 
 def features_then(
