@@ -202,6 +202,7 @@ def test_whatever_was_asked_before_a_retrained_model_is_one_that_never_saw_the_r
     assert story.model.predict_proba(table()).tobytes() == never.predict_proba(table()).tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.core.UntrainedShardsWarning")  # by some orders sooner than by others
 @pytest.mark.parametrize(("kind", "shards"), [("hash", 4), ("full", 2), ("middle", 4)])
 def test_any_order_and_grouping_ends_in_the_same_bytes(kind, shards):
     ids = np.random.default_rng(2).permutation(np.concatenate([core_of(fitted(kind, shards))[:6], table().ids[:4]]))
@@ -487,11 +488,33 @@ def test_a_shard_that_loses_its_records_is_planned_and_is_what_a_fit_gives(what)
     plan = model.plan(ids, core_policy="retrain")
     assert "1 of them keeps its first weights: no records of two classes are left to train on" in plan.reason
     assert (plan.extractors, plan.trains, plan.guarantee) == (1, 0, "exact-retrain")
-    receipt = model.execute(plan)
+    with pytest.warns(UntrainedShardsWarning, match="1 of the 4 shards has no core records of two classes") as seen:
+        receipt = model.execute(plan)
+    assert [str(warning.filename) for warning in seen] == [__file__]
     assert receipt.unconditional
+    assert receipt.reason == plan.reason
     retained = table().without(ids)
     assert parts_of(model) == parts_of(never_saw("hash", 4, retained, []))
-    model.unlearn(core_of(model)[:1], core_policy="retrain")  # and goes on
+    model.unlearn(in_shard(model, 2)[:1], core_policy="retrain")  # and goes on, without saying it again
+    for id_ in in_shard(model, 1)[:1]:
+        model.unlearn([id_], core_policy="retrain")
+
+
+def test_a_shard_that_has_records_again_is_trained_and_one_may_lose_them_twice():
+    """A record that is replaced brings a second class back."""
+    model = model_of("hash", 4)
+    mine = in_shard(model, 1)
+    labels = table().labels[table().rows(mine)]
+    with pytest.warns(UntrainedShardsWarning):
+        model.unlearn(mine[labels != labels[0]], core_policy="retrain")
+    id_ = mine[labels == labels[0]][0]
+    assert model._fitted.untrained == {1}
+    model.replace(id_, NEW[0], (labels[0] + 1) % 3, core_policy="retrain")
+    assert model._fitted.untrained == frozenset()
+    with pytest.warns(UntrainedShardsWarning):
+        model.unlearn([id_], core_policy="retrain")
+    model.unlearn(in_shard(model, 1)[:1], core_policy=halved)
+    assert model._fitted.untrained == frozenset()  # it is the technique's now
 
 
 def test_a_class_that_goes_altogether():

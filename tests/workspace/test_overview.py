@@ -6,9 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.workspace.problems import NEW, cases
+from tests.workspace.problems import NEW, cases, write_root
 
-from maxrr.files.hashes import json_digest
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
 
@@ -48,8 +47,8 @@ def test_what_is_wrong_is_said(tmp_path):
     with Workspace.open(tmp_path / "ws") as workspace:  # which keeps no reader out
         assert overview(tmp_path / "ws").status == workspace.status()
     body = json.loads((tmp_path / "ws" / "workspace.json").read_text())
-    del body["sha256"], body["facts"]["choice"]
-    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": json_digest(body)}))
+    del body["facts"]["choice"]
+    write_root(tmp_path / "ws", body)
     with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it does not describe a model"):
         overview(tmp_path / "ws")
 

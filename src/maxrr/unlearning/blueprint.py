@@ -177,18 +177,25 @@ class Blueprint:
         for run in train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress):
             yield split(run.network)[0]
 
-    def warn_of_untrained(self, records: Dataset, choice: Choice, stacklevel: int) -> None:
-        """Tell the caller if there are more shards than the core has records for."""
-        count = self.sharding.count
-        if count == 1:
+    def untrained(self, records: Dataset, choice: Choice, shards: Collection[int]) -> frozenset[int]:
+        """Which of these shards have too little to be trained on; a single one has not."""
+        if self.sharding.count == 1:
+            return frozenset()
+        return frozenset(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], shards))
+
+    def warn_of_untrained(self, shards: Collection[int], stacklevel: int) -> None:
+        """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""
+        if not shards:
             return
-        bare = len(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], range(count)))
-        if bare:
-            warnings.warn(
-                f"{bare:,} of the {count:,} shards have no core records of two classes: their extractors are not "
-                "trained, and keep their first weights. Choose fewer shards, or a larger core",
-                UntrainedShardsWarning, stacklevel,
-            )  # fmt: skip
+        few = "1 of the {:,} shards has" if len(shards) == 1 else f"{len(shards):,} of the {{:,}} shards have"
+        keep = "its extractor is not trained, and keeps its" if len(shards) == 1 else (
+            "their extractors are not trained, and keep their"
+        )  # fmt: skip
+        warnings.warn(
+            f"{few.format(self.sharding.count)} no core records of two classes: {keep} first weights. Choose fewer "
+            "shards, or a larger core",
+            UntrainedShardsWarning, stacklevel + 1,
+        )  # fmt: skip
 
     def watched(self, records: Dataset, choice: Choice) -> "Blueprint":
         """The same, knowing whether a training function of the caller's own gives the same network twice."""

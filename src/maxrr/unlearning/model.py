@@ -333,7 +333,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )  # fmt: skip
         choice = knowing_others(choice, self.core, dataset, before)
-        blueprint.warn_of_untrained(dataset, choice, stacklevel=4)
+        untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
+        blueprint.warn_of_untrained(untrained, stacklevel=3)
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
@@ -356,7 +357,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         none = held.ids[:0].copy()
         fitted = Fitted(
             blueprint, extractor, heads, held, choice, labels, by_place, key, Tombstones(), durations,
-            left=left, adopted=adopted, late=none, waiting=none,
+            left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(

@@ -7,7 +7,7 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import copy
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,6 +57,7 @@ class Fitted:
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     stale: frozenset[int] = frozenset()  # of several shards those whose extractors were trained on such records
+    untrained: frozenset[int] = frozenset()  # those that keep their first weights, for want of core records
     technique: bool = False  # the extractor is the work of a caller's function
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
@@ -254,9 +255,10 @@ def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
         blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress)
+    untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
         then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), stale=frozenset(),
-        technique=False, adopted=False,
+        untrained=untrained, technique=False, adopted=False,
     )  # fmt: skip
 
 
@@ -275,13 +277,16 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, f
         if len(parts) > 1:
             check_type(now.blueprint, parts[shard], extractor, leaving)
         parts[shard] = extractor
-    return replace(then, extractor=joined(parts), technique=True), made
+    return replace(then, extractor=joined(parts), untrained=then.untrained - made, technique=True), made
 
 
 def check_type(blueprint: Blueprint, before: nn.Module, extractor: nn.Module, records: Dataset) -> None:
     """Refuse an extractor that reads or gives numbers of another type than those that it stands beside."""
     some = records.select(records.ids[:1])
-    looks = {"reads": type_read, "gives": lambda one: blueprint.embed(one, some).dtype}
+    looks: dict[str, Callable[[nn.Module], object]] = {
+        "reads": type_read,
+        "gives": lambda one: blueprint.embed(one, some).dtype,
+    }
     for what, look in looks.items():
         wanted, found = (str(look(one)).removeprefix("torch.") for one in (before, extractor))
         if found != wanted:
