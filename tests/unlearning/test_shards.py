@@ -278,11 +278,13 @@ def test_a_class_that_comes_to_the_core_is_as_in_a_fit_before_and_after_another_
 @pytest.mark.parametrize("kind", ["hash", "full"])
 @pytest.mark.parametrize("shards", [1, 4])
 def test_a_class_that_goes_record_by_record_is_as_in_a_fit_before_and_after_another_fit(kind, shards):
-    model, records = model_of(kind, shards), table()
+    model = model_of(kind, shards)
     networks = [3] if shards == 1 else [2, 3, 5]
-    random = np.random.default_rng(4)
-    for id_ in records.ids[records.labels == 1].tolist():
-        inputs = random.normal(size=5).astype(np.float32)
+    leaving = np.intersect1d(table().ids[table().labels == 1], core_of(model))
+    others = np.setdiff1d(table().ids[table().labels == 1], leaving[:4])
+    model.unlearn(others, core_policy="retrain")
+    records = table().without(others)
+    for id_, inputs in zip(leaving[:4].tolist(), NEW, strict=False):
         model.replace(id_, inputs, 0, core_policy="retrain")
         records = relabelled(records, id_, inputs, 0)
     for outputs in networks:

@@ -49,7 +49,7 @@ def refused(folder):
 
 
 @pytest.mark.parametrize("change", SAYS)
-@pytest.mark.parametrize("key", [UNDER_NO_KEY, ANOTHER])
+@pytest.mark.parametrize("key", [UNDER_NO_KEY, ANOTHER], ids=["no key", "another key"])
 def test_what_is_changed_without_the_key_is_not_believed(used, tmp_path, change, key):
     folder = copied(used, tmp_path / "workspace")
     body = body_of(folder)
