@@ -49,7 +49,7 @@ NETWORKS = {
 
 def together(network, dataset, recipe, seeds=SEEDS, runs=None, progress=None, rows=None):
     task = Task(network, dataset, recipe, CPU, 1, runs, rows)
-    tally = Tally(progress, recipe.epochs * len(dataset) * len(seeds), len(seeds), 0)
+    tally = Tally(progress, task.lengths(seeds))
     return list(run_together(task, records(dataset, begin(network, 0), CPU), seeds, tally))
 
 

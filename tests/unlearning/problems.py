@@ -131,9 +131,13 @@ def trained_alone(model, core, seed):
     if len(classes) < 2:
         return split(begin(model.network, seed))[0].eval()
     names = tuple(core.class_names[label] for label in classes)
+    network = model.network
+    if getattr(model.core, "shards", 1) > 1:  # whose networks have an output for each of their own classes
+        first, _, *others = network.arguments
+        network = type(network)(first, len(classes), *others)
     core = replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
     run = train(
-        model.network, core, seed, epochs=model.epochs, batch_size=model.batch_size, lr=model.lr,
+        network, core, seed, epochs=model.epochs, batch_size=model.batch_size, lr=model.lr,
         device="cpu", threads=model.threads,
     )  # fmt: skip
     return split(run.network)[0]
@@ -154,7 +158,7 @@ def shard_of(id_, key, shards):
 
 def seed_of(seed, shard):
     """That of a shard's extractor, by hand."""
-    return int(np.random.SeedSequence(seed, spawn_key=(13, shard)).generate_state(1, np.uint64)[0])
+    return (int(np.random.SeedSequence(seed, spawn_key=(13,)).generate_state(1)[0]) + shard) % 2**32
 
 
 class Beside(torch.nn.Module):

@@ -18,6 +18,7 @@ from tests.cases import seeds
 from tests.unlearning import trainings
 from tests.unlearning.problems import (
     FIRST_ID,
+    NEW_CLASS,
     core_of,
     everything,
     fit_again,
@@ -97,6 +98,13 @@ def test_which_shard_and_which_seed(strings):
         assert sharding.seed(5, 1) == seed_of(5, 1)
     assert Sharding().of(ids).tolist() == [0] * len(ids)
     assert Sharding().seed(5, 0) == 5
+
+
+@pytest.mark.parametrize("seed", [0, 5, 2**70])
+def test_seeds_are_all_different_and_such_as_numpy_takes(seed):
+    seeds = [Sharding(3_000).seed(seed, shard) for shard in range(3_000)]
+    assert len(set(seeds)) == 3_000
+    assert 0 <= min(seeds) <= max(seeds) < 2**32
 
 
 class Story:
@@ -194,6 +202,7 @@ def test_whatever_was_asked_before_a_retrained_model_is_one_that_never_saw_the_r
     assert story.model.predict_proba(table()).tobytes() == never.predict_proba(table()).tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::maxrr.core.UntrainedShardsWarning")  # by some orders sooner than by others
 @pytest.mark.parametrize(("kind", "shards"), [("hash", 4), ("full", 2), ("middle", 4)])
 def test_any_order_and_grouping_ends_in_the_same_bytes(kind, shards):
     ids = np.random.default_rng(2).permutation(np.concatenate([core_of(fitted(kind, shards))[:6], table().ids[:4]]))
@@ -219,6 +228,70 @@ def test_a_training_function_of_ones_own_sees_one_shard_at_a_time():
     ids = in_shard(model, 1)[:2]
     model.unlearn(ids, core_policy="retrain")
     assert parts_of(model) == parts_of(new(core("hash", 2)).fit(table().without(ids)))
+
+
+def test_a_training_function_may_seed_numpy():
+    model = MaxRR(MLP(5, 3, hidden=(12,)), core("hash", 4), train=trainings.by_seeding_numpy, device="cpu")
+    model.fit(table())
+    ids = in_shard(model, 1)[:1]
+    assert model.unlearn(ids, core_policy="retrain").guarantee == "exact-retrain"
+
+
+def relabelled(records, id_, inputs, label):
+    """The records with another in the place of one."""
+    contents, labels = np.array(records.inputs), records.labels.copy()
+    contents[records.ids == id_], labels[records.ids == id_] = inputs, label
+    return replace(records, inputs=contents, labels=labels)
+
+
+def with_outputs(kind, shards, records, outputs):
+    """A new model, whose network is made for so many classes, fitted on these records."""
+    return fresh(core(kind, shards), records, MLP(5, outputs, hidden=(12,)), **QUICK).fit(records)
+
+
+@pytest.mark.parametrize("kind", ["hash", "full"])
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_class_that_comes_to_the_core_is_as_in_a_fit_before_and_after_another_fit(kind, shards):
+    """It comes with records that are added, which are not core yet, and a core record becomes one of it.
+
+    A single extractor is trained with an output for each class that the network was made for; of several each with
+    one for each class of its own shard, whatever the network was made for.
+    """
+    model = model_of(kind, shards)
+    rule = model.core.is_core
+    ids = [id_ for id_ in range(FIRST_ID + 5_000, FIRST_ID + 5_100) if kind == "full" or not rule(np.array([id_]))[0]]
+    new = Dataset(NEW[:2], [0, 0], (NEW_CLASS,), ids[:2], [998, 999])
+    model.add(new)
+    records = joined(table(), new, (*table().class_names, NEW_CLASS))
+    networks = [4] if shards == 1 else [3, 4, 5]
+    id_ = core_of(model)[3]
+    model.replace(id_, NEW[2], 3, core_policy="retrain")
+    records = relabelled(records, id_, NEW[2], 3)
+    if kind == "hash":  # otherwise those that were added wait for the next fit
+        for outputs in networks:
+            assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
+    model.refit()
+    for outputs in networks:
+        assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
+
+
+@pytest.mark.parametrize("kind", ["hash", "full"])
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_class_that_goes_record_by_record_is_as_in_a_fit_before_and_after_another_fit(kind, shards):
+    model = model_of(kind, shards)
+    networks = [3] if shards == 1 else [2, 3, 5]
+    leaving = np.intersect1d(table().ids[table().labels == 1], core_of(model))
+    others = np.setdiff1d(table().ids[table().labels == 1], leaving[:4])
+    model.unlearn(others, core_policy="retrain")
+    records = table().without(others)
+    for id_, inputs in zip(leaving[:4].tolist(), NEW, strict=False):
+        model.replace(id_, inputs, 0, core_policy="retrain")
+        records = relabelled(records, id_, inputs, 0)
+    for outputs in networks:
+        assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
+    model.refit()
+    for outputs in networks:
+        assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
 
 
 # Work
@@ -327,6 +400,75 @@ def test_techniques_may_give_extractors_of_any_width_one_after_the_other():
         assert model.predict(table()).shape == (80,)
 
 
+class Casts(torch.nn.Module):
+    """Reads one type and gives another."""
+
+    def __init__(self, inside):
+        super().__init__()
+        self.inside = inside
+
+    def forward(self, inputs):
+        return self.inside(inputs).double()
+
+
+@pytest.mark.parametrize(
+    ("technique", "message"),
+    [
+        (lambda extractor, *_: extractor.double(), "that reads numbers in float64, and .* are for float32"),
+        (lambda extractor, *_: extractor.bfloat16(), "that reads numbers in bfloat16, and .* are for float32"),
+        (lambda extractor, *_: Casts(extractor), "that gives numbers in float64, and .* are for float32"),
+    ],
+)
+def test_a_technique_that_gives_one_shard_another_type_is_refused(technique, message):
+    model = model_of("hash", 4)
+    before = everything(model)
+    with pytest.raises(DataError, match=message):
+        model.unlearn(in_shard(model, 2)[:1], core_policy=technique)
+    assert everything(model) == before
+    assert model.predict(table()).shape == (80,)
+
+
+def test_an_extractor_in_a_type_that_numpy_lacks_is_refused():
+    model = model_of("hash", 1)
+    before = everything(model)
+    with pytest.raises(ValueError, match="features in bfloat16, a type that NumPy lacks"):
+        model.unlearn(core_of(model)[:1], core_policy=lambda extractor, *_: extractor.bfloat16())
+    assert everything(model) == before
+
+
+# What is said meanwhile
+
+
+@pytest.mark.parametrize("train", [trainings.by_adamw, None])
+def test_progress_of_shards_that_differ_in_size_ends_at_all_of_them(train):
+    model, said = MaxRR(MLP(5, 3, hidden=(12,)), core("hash", 4), train=train, device="cpu"), []
+    model.fit(table(), progress=lambda what, done, total, **_: said.append((what, done, total)))
+    done, total = [(done, total) for what, done, total in said if what == "training 4 networks"][-1]
+    assert len({len(in_shard(model, shard)) for shard in range(4)}) > 1
+    assert done == total == len(core_of(model)) * (1 if train else 18)
+
+
+def told(work):
+    """How often some work says that networks are trained one at a time."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        work()
+    return sum("trained one at a time" in str(warning.message) for warning in said)
+
+
+@pytest.mark.parametrize(
+    "core", [HashCore(0.5, key="house", shards=4), FullCore(16, key="house"), MiddleCore(40, runs=2, shards=4)]
+)
+def test_that_networks_with_dropout_are_trained_one_at_a_time_is_said_once_and_by_fits_alone(core):
+    network = torch.nn.Sequential(
+        torch.nn.Linear(5, 12), torch.nn.ReLU(), torch.nn.Dropout(0.2), torch.nn.Linear(12, 3)
+    )
+    model = fresh(core, table(), network, **QUICK)
+    assert told(lambda: model.fit(table())) == 1
+    assert told(lambda: model.unlearn(core_of(model)[:6], core_policy="retrain")) == 0
+    assert told(model.refit) == 1
+
+
 # Shards with too little in them
 
 
@@ -348,11 +490,33 @@ def test_a_shard_that_loses_its_records_is_planned_and_is_what_a_fit_gives(what)
     plan = model.plan(ids, core_policy="retrain")
     assert "1 of them keeps its first weights: no records of two classes are left to train on" in plan.reason
     assert (plan.extractors, plan.trains, plan.guarantee) == (1, 0, "exact-retrain")
-    receipt = model.execute(plan)
+    with pytest.warns(UntrainedShardsWarning, match="1 of the 4 shards has no core records of two classes") as seen:
+        receipt = model.execute(plan)
+    assert [str(warning.filename) for warning in seen] == [__file__]
     assert receipt.unconditional
+    assert receipt.reason == plan.reason
     retained = table().without(ids)
     assert parts_of(model) == parts_of(never_saw("hash", 4, retained, []))
-    model.unlearn(core_of(model)[:1], core_policy="retrain")  # and goes on
+    model.unlearn(in_shard(model, 2)[:1], core_policy="retrain")  # and goes on, without saying it again
+    for id_ in in_shard(model, 1)[:1]:
+        model.unlearn([id_], core_policy="retrain")
+
+
+def test_a_shard_that_has_records_again_is_trained_and_one_may_lose_them_twice():
+    """A record that is replaced brings a second class back."""
+    model = model_of("hash", 4)
+    mine = in_shard(model, 1)
+    labels = table().labels[table().rows(mine)]
+    with pytest.warns(UntrainedShardsWarning):
+        model.unlearn(mine[labels != labels[0]], core_policy="retrain")
+    id_ = mine[labels == labels[0]][0]
+    assert model._fitted.untrained == {1}
+    model.replace(id_, NEW[0], (labels[0] + 1) % 3, core_policy="retrain")
+    assert model._fitted.untrained == frozenset()
+    with pytest.warns(UntrainedShardsWarning):
+        model.unlearn([id_], core_policy="retrain")
+    model.unlearn(in_shard(model, 1)[:1], core_policy=halved)
+    assert model._fitted.untrained == frozenset()  # it is the technique's now
 
 
 def test_a_class_that_goes_altogether():

@@ -1,6 +1,7 @@
 """Records, models that are kept in folders, and what is compared of them."""
 
 import functools
+import hmac
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
+from maxrr.files.hashes import json_digest
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, seen
 
@@ -28,6 +30,18 @@ NEWCOMERS = Dataset(  # records that are added, one of a new class
     np.random.default_rng(8).normal(size=(5, 5)).astype(np.float32), [0, 1, 2, 3, 0],
     (*table().class_names, NEW_CLASS), np.sort(table().ids)[:5] + 5, [900, 900, 901, 902, 50],
 )  # fmt: skip
+
+
+def write_root(folder, body, key=None):
+    """Put this into `workspace.json` with its hash; and with a seal, as one could who has read the key."""
+    body = {name: value for name, value in body.items() if name not in ("hmac", "sha256")}
+    if key is None:
+        (secrets,) = folder.glob("secrets-*.json")
+        key = bytes.fromhex(json.loads(secrets.read_text())["key"])
+    if key:
+        said = f"workspace.json {json_digest(body)}"
+        body["hmac"] = hmac.new(key, said.encode(), "sha256").hexdigest()
+    (folder / "workspace.json").write_text(json.dumps({**body, "sha256": json_digest(body)}))
 
 
 def wide():

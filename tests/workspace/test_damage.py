@@ -7,9 +7,8 @@ import shutil
 import numpy as np
 import pytest
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened
+from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened, write_root
 
-from maxrr.files.hashes import json_digest
 from maxrr.workspace import Workspace, WorkspaceError, commits
 
 STEMS = (
@@ -147,15 +146,14 @@ def test_an_older_root_costs_no_file(template, used, tmp_path):
 
 
 def rewritten(folder, change):
-    """Say something else in workspace.json, with the hash that belongs to it: as somebody could who means harm."""
+    """Say something else in workspace.json, with hash and seal that belong to it, as somebody could who has the key."""
     body = json.loads((folder / commits.NAME).read_text())
-    del body["sha256"]
     change(body)
-    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": json_digest(body)}))
+    write_root(folder, body)
 
 
 OTHERS = {
-    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows versions 3 to 5"),
+    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows versions 3 to 6"),
     "no version": (lambda body: body.pop("version"), "is of version None"),
     "another form": (lambda body: body.update(form=1), "canonical form 1, and this program makes form 2"),
     "a form in words": (lambda body: body.update(form="2"), "canonical form '2', and this program makes form 2"),

@@ -96,7 +96,7 @@ def test_an_old_workspace_is_written_in_new_words_by_its_next_request(folder):
     with Workspace.open(folder) as workspace:
         assert (workspace.model_hash_, workspace.content_hash_) == before
         workspace.unlearn(kinds(workspace.model)[2][:1])
-    assert json.loads((folder / "workspace.json").read_text())["version"] == 5
+    assert json.loads((folder / "workspace.json").read_text())["version"] == 6
     parts = {path.name.split("-")[0] for path in folder.iterdir() if token in path.name}
     assert parts == {"extractor", "heads", "rows", "secrets", "tombstones"}  # what they were called is gone
 
@@ -119,7 +119,7 @@ def test_an_old_workspace_goes_on_forgetting(folder, records):
 
 
 def test_a_workspace_from_before_adding_goes_on(tmp_path):
-    """Its receipts keep their text, its bundle is that of its model, and it forgets as before, now in version 5."""
+    """Its receipts keep their text, its bundle is that of its model, and it forgets as before, now in version 6."""
     folder, records = private_copy(BEFORE_ADDING, tmp_path), records_of(BEFORE_ADDING)
     bundle = Bundle.load(BEFORE_ADDING / "model.bundle")
     for path in sorted((BEFORE_ADDING / "workspace" / "receipts").iterdir()):
@@ -135,4 +135,4 @@ def test_a_workspace_from_before_adding_goes_on(tmp_path):
         receipt = workspace.unlearn(core[:1], core_policy="retrain", records=records)
         assert (receipt.guarantee, receipt.number, receipt.version) == ("exact-retrain", 8, 6)
     said = json.loads((folder / "workspace.json").read_text())
-    assert (said["version"], len(said["receipts"])) == (5, 8)
+    assert (said["version"], len(said["receipts"])) == (6, 8)

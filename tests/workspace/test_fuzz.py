@@ -1,4 +1,4 @@
-"""`workspace.json` with anything else in any field, and the hash that belongs to it: damaged, or it works."""
+"""`workspace.json` with anything else in any field, and the hash and seal that belong to it: damaged, or it works."""
 
 import contextlib
 import copy
@@ -9,9 +9,8 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.workspace.problems import contents, copied, kinds, table
+from tests.workspace.problems import contents, copied, kinds, table, write_root
 
-from maxrr.files.hashes import json_digest
 from maxrr.workspace import Workspace, WorkspaceError, commits
 
 WRONG = (
@@ -73,8 +72,8 @@ def works(folder):
 
 
 def tried(folder, body):
-    """Write it with its hash, and open it."""
-    (folder / commits.NAME).write_text(json.dumps({**body, "sha256": json_digest(body)}))
+    """Write it with its hash and seal, and open it."""
+    write_root(folder, body)
     before = contents(folder)
     try:
         return works(folder)
@@ -96,10 +95,12 @@ def test_shards_with_any_other_value(template, tmp_path):
         workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
         assert len(workspace.model._fitted.stale) == 1
     body = json.loads((used / commits.NAME).read_text())
-    del body["sha256"]
+    del body["sha256"], body["hmac"]
     assert (body["facts"]["core"]["shards"], len(body["facts"]["stale"])) == (3, 1)
-    for path in (("facts", "core", "shards"), ("facts", "stale")):
+    for path in (("facts", "core", "shards"), ("facts", "stale"), ("facts", "untrained")):
         for value in (*WRONG, 2, 4, [3], [0, 0]):
+            if path[-1] == "untrained" and value == []:
+                continue  # as it is
             folder = copied(used, tmp_path / "workspace")
             assert not tried(folder, changed(body, path, value)), (path, value)
 
@@ -107,7 +108,7 @@ def test_shards_with_any_other_value(template, tmp_path):
 def try_all(used, tmp_path, values):
     """Whatever is put where: it is refused, or works, and nothing around the folder is touched."""
     body = json.loads((used / commits.NAME).read_text())
-    del body["sha256"]
+    del body["sha256"], body["hmac"]
     (tmp_path / "outer").mkdir()
     folder = copied(used, tmp_path / "outer" / "workspace")
     (tmp_path / "outer" / "precious").write_bytes(b"precious")

@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
-from tests.workspace.problems import NEW, cases
+from tests.workspace.problems import NEW, cases, write_root
 
-from maxrr.files.hashes import json_digest
+from maxrr.core import UntrainedShardsWarning
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
 
@@ -41,6 +42,27 @@ def test_a_class_that_lost_its_records(tmp_path):
     assert expected.classes == ["kind 1", "kind 2"]
 
 
+def test_shards_that_cannot_be_trained_are_counted(tmp_path):
+    """From the request on that left one of them without two classes."""
+    records, model = cases()["hash in shards"]
+    with Workspace.create(tmp_path / "ws", model, records) as workspace:
+        assert (workspace.status().shards, workspace.status().untrained_shards) == (3, 0)
+        assert "first weights" not in str(workspace.status())
+        core = workspace.model.core_.ids
+        mine = core[model.core.sharding.of(core) == 1]
+        with pytest.warns(UntrainedShardsWarning, match="1 of the 3 shards has no core records of two classes"):
+            receipt = workspace.unlearn(mine, core_policy="retrain", records=records)
+        assert "1 of them keeps its first weights" in receipt.reason
+        assert workspace.status().untrained_shards == 1
+        assert "; 1 keeps its first weights: its shard has no records of two classes" in str(workspace.status())
+    with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model._fitted.untrained == {1}
+        workspace.unlearn(np.setdiff1d(core, mine)[:1], core_policy="retrain", records=records)  # says it no more
+        expected = workspace.status()
+    assert overview(tmp_path / "ws").status == expected
+    assert expected.untrained_shards == 1
+
+
 def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(WorkspaceError, match="is not a workspace"):
         overview(tmp_path)
@@ -48,8 +70,8 @@ def test_what_is_wrong_is_said(tmp_path):
     with Workspace.open(tmp_path / "ws") as workspace:  # which keeps no reader out
         assert overview(tmp_path / "ws").status == workspace.status()
     body = json.loads((tmp_path / "ws" / "workspace.json").read_text())
-    del body["sha256"], body["facts"]["choice"]
-    (tmp_path / "ws" / "workspace.json").write_text(json.dumps(body | {"sha256": json_digest(body)}))
+    del body["facts"]["choice"]
+    write_root(tmp_path / "ws", body)
     with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it does not describe a model"):
         overview(tmp_path / "ws")
 

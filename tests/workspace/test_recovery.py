@@ -151,7 +151,7 @@ def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
     ("act", "case"),
     [
         *some(2, [(act, "hash") for act in ("refit", "replace", "retrain", "influential")]),
-        ("retrain", "hash in shards"),
+        pytest.param("retrain", "hash in shards", marks=pytest.mark.long),
     ],
 )
 def test_interrupted_at_any_point_a_reader_finds_one_of_two_states_and_nothing_else(template, tmp_path, act, case):

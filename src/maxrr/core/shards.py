@@ -55,7 +55,8 @@ class Sharding:
     def seed(self, seed: int, shard: int) -> int:
         """The seed of a shard's extractor, below that of the model; of a single one the model's own.
 
-        Where there are several it does not depend on how many.
+        Where there are several it does not depend on how many, no two are the same, and each has 32 bits: NumPy's
+        `np.random.seed` and scikit-learn's `random_state` take no more.
 
         Parameters
         ----------
@@ -71,7 +72,8 @@ class Sharding:
         """
         if self.count == 1:
             return seed
-        return int(stream(seed, SEEDS, shard).generate_state(1, np.uint64)[0])
+        first = int(stream(seed, SEEDS).generate_state(1, np.uint32)[0])
+        return (first + shard) % 2**32
 
 
 class UntrainedShardsWarning(UserWarning):

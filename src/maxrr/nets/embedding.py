@@ -72,7 +72,12 @@ def embed(
     size = BLOCKS[place.type]
 
     def block(first: int) -> NDArray[Any]:
-        return extract(first, as_tensors(np.asarray(dataset.inputs[first : first + size]))).cpu().numpy()
+        features = extract(first, as_tensors(np.asarray(dataset.inputs[first : first + size]))).cpu()
+        if features.dtype == torch.bfloat16:
+            raise ValueError(
+                "the extractor gives features in bfloat16, a type that NumPy lacks: give it float32 layers"
+            )
+        return features.numpy()
 
     blocks = in_turn(block, range(0, len(dataset), size), place)
     if out is None:
@@ -111,7 +116,7 @@ def block_extractor(
     """
     size = BLOCKS[device.type]
     network = copy.deepcopy(extractor).to(device).eval()
-    kind = next((weights.dtype for weights in network.parameters()), torch.float32)
+    kind = type_read(network)
 
     def extract(first: int, stored: Inputs) -> Tensor:
         count = len(stored if isinstance(stored, Tensor) else next(iter(stored.values())))
@@ -131,6 +136,11 @@ def block_extractor(
         return features
 
     return extract
+
+
+def type_read(extractor: nn.Module) -> torch.dtype:
+    """The type in which an extractor is given numbers: that of its first weights."""
+    return next((weights.dtype for weights in extractor.parameters()), torch.float32)
 
 
 def called(network: nn.Module, inputs: Inputs) -> Any:

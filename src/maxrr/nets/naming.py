@@ -121,13 +121,17 @@ def maker_of(network: Network) -> str:
     return f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
 
 
-def with_outputs(network: Network, classes: int) -> Network:
-    """A network of this library that tells as many classes apart; one that does, and any other, as it is."""
+def with_outputs(network: Network, classes: int, *, just: bool = False) -> Network:
+    """A network of this library that tells as many classes apart; one that does, and any other, as it is.
+
+    One that tells more apart is left as it is, too, unless it should be `just` as many.
+    """
     named = name_of(network)
     if named is None or not named.our_own or len(named.arguments) < 2:
         return network
     first, outputs, *others = named.arguments
-    return network if outputs >= classes else NamedNetwork(named.maker, (first, classes, *others))
+    enough = outputs == classes if just else outputs >= classes
+    return network if enough else NamedNetwork(named.maker, (first, classes, *others))
 
 
 def for_more_classes(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int) -> Network:

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,16 +32,17 @@ class Task:
     threads: int  # of each run on the CPU
     runs: RunStore | None  # where finished ones are stored
     rows: Mapping[int, NDArray[np.int64]] | None = None  # what each seed's run sees, in the order of ids; None: all
+    tell: bool = True  # warn where runs could not go on side by side, or step together
 
     @property
     def count(self) -> int:
         """How many records a run sees, the same for all; or the fewest that one does, where they see parts."""
         return len(self.dataset) if self.rows is None else min(map(len, self.rows.values()))
 
-    def records_through(self, seeds: Sequence[int]) -> int:
-        """How many records these runs go through in all, each as often as they do."""
-        seen = len(seeds) * len(self.dataset) if self.rows is None else sum(len(self.rows[seed]) for seed in seeds)
-        return self.recipe.epochs * seen
+    def lengths(self, seeds: Sequence[int]) -> dict[int, int]:
+        """How many records each of these runs goes through, as often as it does."""
+        seen = {seed: len(self.dataset) if self.rows is None else len(self.rows[seed]) for seed in seeds}
+        return {seed: self.recipe.epochs * count for seed, count in seen.items()}
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
         """The run of a trained network; if there is a folder, it is on the disk when this returns."""
@@ -59,18 +60,12 @@ class Tally:
     """How far all runs are together, in records gone through."""
 
     progress: Progress | None
-    total: int  # records that all runs go through
-    asked: int  # runs asked for
-    stored: int  # of these, runs that were on the disk before
+    lengths: Mapping[int, int]  # how many records each run goes through, by its seed
+    stored: Collection[int] = ()  # the seeds of runs that were on the disk before
     through: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     shown: int = -1
-
-    @property
-    def each(self) -> int:
-        """Records that a run goes through, or does in the mean where they see different parts."""
-        return self.total // max(self.asked, 1)
 
     def seen(self, seed: int, through: int, loss: float, accuracy: float) -> None:
         """Note how far a run is. Called from whichever thread it is in."""
@@ -80,20 +75,21 @@ class Tally:
     def trained(self, seed: int) -> None:
         """Note that a run is done of which nothing else is known."""
         with self.lock:
-            self.through[seed] = self.each
+            self.through[seed] = self.lengths[seed]
 
     def show(self) -> None:
         """Call `progress`, with means over the runs in progress, or at the end over all."""
+        total, stored = sum(self.lengths.values()), sum(self.lengths[seed] for seed in self.stored)
         with self.lock:
-            done = min(self.stored * self.each + sum(self.through.values()), self.total)
+            done = stored + sum(self.through.values())
             if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew
                 return
             self.shown = done
-            going = [seed for seed, through in self.through.items() if through < self.each] or list(self.through)
+            going = [seed for seed, gone in self.through.items() if gone < self.lengths[seed]] or list(self.through)
             numbers = [self.numbers[seed] for seed in going if seed in self.numbers]
-        what = "training" if self.asked == 1 else f"training {self.asked} networks"
+        what = "training" if len(self.lengths) == 1 else f"training {len(self.lengths)} networks"
         if numbers:
             loss, accuracy = (sum(values) / len(values) for values in zip(*numbers, strict=True))
-            self.progress(what, done, self.total, loss=loss, accuracy=accuracy)
+            self.progress(what, done, total, loss=loss, accuracy=accuracy)
         else:
-            self.progress(what, done, self.total)
+            self.progress(what, done, total)

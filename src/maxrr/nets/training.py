@@ -101,18 +101,19 @@ def train_once(
 
 def train_apart(
     network: Network, dataset: Dataset, rows: Mapping[int, NDArray[np.int64]], recipe: Training, *,
-    device: str | torch.device | None, threads: int, progress: Progress | None,
+    device: str | torch.device | None, threads: int, progress: Progress | None, tell: bool,
 ) -> Iterator[Run]:  # fmt: skip
     """As `train_once` for several seeds, each of which sees rows of its own alone, in the order of the seeds.
 
     `dataset` is in the order of ids. The bytes are those of training on the records of these rows by themselves: on
-    the CPU runs go on side by side; on CUDA one after the other, where bytes depend on how many step together.
+    the CPU runs go on side by side; on CUDA one after the other, where bytes depend on how many step together. Where
+    they cannot go on side by side, a warning says so if the caller wants to `tell`.
     """
     place = chosen_device(device)
     groups = [list(rows)] if place.type == "cpu" else [[seed] for seed in rows]
     for seeds in groups:
         some = {seed: rows[seed] for seed in seeds}
-        task = Task(network, dataset, recipe, place, threads, None, some)
+        task = Task(network, dataset, recipe, place, threads, None, some, tell)
         yield from run_all(task, seeds, max(1, cores() // threads), progress)
 
 
@@ -205,7 +206,7 @@ def rows_without(
 def run_all(task: Task, seeds: Sequence[int], workers: int, progress: Progress | None) -> Iterator[Run]:
     """The runs in the order of the seeds, those on the disk among them."""
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
-    tally = Tally(progress, task.records_through(seeds), len(seeds), len(seeds) - len(missing))
+    tally = Tally(progress, task.lengths(seeds), set(seeds) - set(missing))
     tally.show()
     fresh = run_missing(task, missing, workers, tally) if missing else (run for run in list[Run]())
     computed = set(missing)
@@ -234,6 +235,6 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) ->
         why_not = preflight.why_not_stacked(example, data, task.recipe)
         if why_not is None:
             return run_together(task, data, seeds, tally)
-    if why_not is not None and len(seeds) > 1:
+    if why_not is not None and len(seeds) > 1 and task.tell:
         warnings.warn(f"networks are trained one at a time: {why_not}", stacklevel=2)
     return run_side_by_side(task, data, seeds, workers if why_not is None else 1, draws, tally)

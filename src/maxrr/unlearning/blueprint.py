@@ -98,18 +98,29 @@ class Blueprint:
         network = with_outputs(self.network, classes)
         return self if network is self.network else replace(self, network=network)
 
+    def for_shard(self, classes: int) -> Network:
+        """The network as it is trained on one of several shards, whose records are of so many classes."""
+        return with_outputs(self.network, classes, just=True)
+
     @property
     def outputs(self) -> int:
         """How many classes the network tells apart while it is trained."""
         return split(made(self.network))[1].out_features
 
-    def train_extractor(self, records: Dataset, choice: Choice, progress: Progress | None = None) -> nn.Module:
-        """The extractor, trained on the core records that are there; of several shards those of all, side by side."""
+    def train_extractor(
+        self, records: Dataset, choice: Choice, progress: Progress | None = None, *, tell: bool = False
+    ) -> nn.Module:  # fmt: skip
+        """The extractor, trained on the core records that are there; of several shards those of all, side by side.
+
+        With `tell` a warning says, once, if the network is one that cannot be trained on several shards at a time. A
+        ranking has said it already.
+        """
         if self.frozen:
             network = self.network if isinstance(self.network, nn.Module) else self.network()
             return copy.deepcopy(network).cpu().eval()
         shards = range(self.sharding.count)
-        return joined(list(self.train_shards(records, choice, shards, progress).values()))
+        tell = tell and getattr(self.core, "runs", 1) == 1
+        return joined(list(self.train_shards(records, choice, shards, progress, tell=tell).values()))
 
     def train_some(
         self, records: Dataset, choice: Choice, extractor: nn.Module, shards: Collection[int],
@@ -120,12 +131,14 @@ class Blueprint:
         return joined(list((parts | self.train_shards(records, choice, sorted(shards), progress)).values()))
 
     def train_shards(
-        self, records: Dataset, choice: Choice, shards: Collection[int], progress: Progress | None
+        self, records: Dataset, choice: Choice, shards: Collection[int], progress: Progress | None, *,
+        tell: bool = False,
     ) -> dict[int, nn.Module]:  # fmt: skip
         """Extractors of some shards, each trained on the core records of its own.
 
-        Classes are numbered as they come among these: so it does not matter which others there are, or were. One of
-        several that has no records of two classes cannot be trained, and keeps the first weights of its seed.
+        Classes are numbered as they come among these, and of several shards a network of this library has as many
+        outputs as its own has classes: so it does not matter which others there are, or were. One of several that has
+        no records of two classes cannot be trained, and keeps the first weights of its seed.
         """
         core = records.select(np.intersect1d(choice.ids, records.ids))
         if self.sharding.count == 1:
@@ -144,10 +157,11 @@ class Blueprint:
                 mine = np.isin(shard, numbers)
                 rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
                 runs = train_apart(
-                    with_outputs(self.network, len(classes)), numbered(core.select(core.ids[mine])), rows, self.recipe,
-                    device=self.device, threads=self.threads, progress=progress,
+                    self.for_shard(len(classes)), numbered(core.select(core.ids[mine])), rows, self.recipe,
+                    device=self.device, threads=self.threads, progress=progress, tell=tell,
                 )  # fmt: skip
                 networks = [run.network for run in runs]
+                tell = tell and len(numbers) == 1  # of which nothing is said
             found |= {number: split(network)[0] for number, network in zip(numbers, networks, strict=True)}
         return {number: found[number] for number in shards}
 
@@ -159,22 +173,29 @@ class Blueprint:
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
-        network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes)
+        network = self.network if self.sharding.count == 1 else self.for_shard(classes)
         for run in train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress):
             yield split(run.network)[0]
 
-    def warn_of_untrained(self, records: Dataset, choice: Choice, stacklevel: int) -> None:
-        """Tell the caller if there are more shards than the core has records for."""
-        count = self.sharding.count
-        if count == 1:
+    def untrained(self, records: Dataset, choice: Choice, shards: Collection[int]) -> frozenset[int]:
+        """Which of these shards have too little to be trained on; a single one has not."""
+        if self.sharding.count == 1:
+            return frozenset()
+        return frozenset(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], shards))
+
+    def warn_of_untrained(self, shards: Collection[int], stacklevel: int) -> None:
+        """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""
+        if not shards:
             return
-        bare = len(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], range(count)))
-        if bare:
-            warnings.warn(
-                f"{bare:,} of the {count:,} shards have no core records of two classes: their extractors are not "
-                "trained, and keep their first weights. Choose fewer shards, or a larger core",
-                UntrainedShardsWarning, stacklevel,
-            )  # fmt: skip
+        few = "1 of the {:,} shards has" if len(shards) == 1 else f"{len(shards):,} of the {{:,}} shards have"
+        keep = "its extractor is not trained, and keeps its" if len(shards) == 1 else (
+            "their extractors are not trained, and keep their"
+        )  # fmt: skip
+        warnings.warn(
+            f"{few.format(self.sharding.count)} no core records of two classes: {keep} first weights. Choose fewer "
+            "shards, or a larger core",
+            UntrainedShardsWarning, stacklevel + 1,
+        )  # fmt: skip
 
     def watched(self, records: Dataset, choice: Choice) -> "Blueprint":
         """The same, knowing whether a training function of the caller's own gives the same network twice."""

@@ -195,12 +195,25 @@ def stored_extractor(blueprint: Blueprint, layers: str, weights: dict[str, Tenso
 
 def stale_of(facts: Mapping[str, Any], blueprint: Blueprint, left: Collection[bytes]) -> frozenset[int]:
     """The shards whose extractors keep something of forgotten records, which a file names where there are several."""
-    found = facts.get("stale", [])
-    count = blueprint.sharding.count
-    if not fits(found, list[int]) or sorted(set(found)) != found or not all(0 <= shard < count for shard in found):
-        raise ValueError(f"the shards that keep something are {found!r:.80}")
-    if bool(found) != (count > 1 and bool(left)):
+    found = shards_in(facts, "stale", blueprint)
+    if bool(found) != (blueprint.sharding.count > 1 and bool(left)):
         raise ValueError("what shards keep of forgotten records does not go with what the extractor keeps")
+    return found
+
+
+def untrained_of(facts: Mapping[str, Any], blueprint: Blueprint) -> frozenset[int]:
+    """The shards whose extractors keep their first weights, which a file names where there are several."""
+    found = shards_in(facts, "untrained", blueprint)
+    if found and blueprint.sharding.count == 1:
+        raise ValueError("a single extractor is always trained")
+    return found
+
+
+def shards_in(facts: Mapping[str, Any], name: str, blueprint: Blueprint) -> frozenset[int]:
+    """Some shards, by their numbers; a file says nothing where there are none."""
+    found, count = facts.get(name, []), blueprint.sharding.count
+    if not fits(found, list[int]) or sorted(set(found)) != found or not all(0 <= shard < count for shard in found):
+        raise ValueError(f"the shards that are {name} are {found!r:.80}")
     return frozenset(found)
 
 

@@ -23,8 +23,9 @@ Commit = Callable[[Fitted, Receipt], None]
 def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None) -> Receipt:
     """Do what the plan says, and overwrite what the state before held of the records that leave.
 
-    A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, and copies
-    that are let in, are warned about in the name of the caller's caller.
+    A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, shards that
+    come to have too little to be trained on, and copies that are let in, are warned about in the name of the caller's
+    caller.
     """
     started = time.perf_counter()
     if not isinstance(plan, Plan):
@@ -41,6 +42,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     with flat_heads.quietly():
         after = state.carry_out(before, plan.action, request, progress)
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
+    after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)
     after = with_receipt(after, receipt, plan)

@@ -333,7 +333,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )  # fmt: skip
         choice = knowing_others(choice, self.core, dataset, before)
-        blueprint.warn_of_untrained(dataset, choice, stacklevel=4)
+        untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
+        blueprint.warn_of_untrained(untrained, stacklevel=3)
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
         if not adopted:
@@ -341,7 +342,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not adopted and not frozen:
             warm_up(self.device)
         clock = [time.perf_counter()]
-        extractor = split(made(network))[0] if adopted else blueprint.train_extractor(records, choice, progress)
+        if adopted:
+            extractor = split(made(network))[0]
+        else:
+            extractor = blueprint.train_extractor(records, choice, progress, tell=True)
         clock.append(time.perf_counter())
         left = left_in(extractor, self.core, before)
         choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
@@ -353,7 +357,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         none = held.ids[:0].copy()
         fitted = Fitted(
             blueprint, extractor, heads, held, choice, labels, by_place, key, Tombstones(), durations,
-            left=left, adopted=adopted, late=none, waiting=none,
+            left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(

@@ -7,7 +7,7 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import copy
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,9 @@ from torch import nn
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.data.once import once
+from maxrr.errors import DataError
 from maxrr.nets import Environment
+from maxrr.nets.embedding import type_read
 from maxrr.nets.records import chosen_device
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.progress import Progress
@@ -55,6 +57,7 @@ class Fitted:
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     stale: frozenset[int] = frozenset()  # of several shards those whose extractors were trained on such records
+    untrained: frozenset[int] = frozenset()  # those that keep their first weights, for want of core records
     technique: bool = False  # the extractor is the work of a caller's function
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
@@ -252,9 +255,10 @@ def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
         blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress)
+    untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
         then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), stale=frozenset(),
-        technique=False, adopted=False,
+        untrained=untrained, technique=False, adopted=False,
     )  # fmt: skip
 
 
@@ -269,8 +273,28 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, f
         extractor = request.core_policy(copy.deepcopy(parts[shard]), *mine)
         if not isinstance(extractor, nn.Module):
             raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
-        parts[shard] = extractor.cpu().eval()
-    return replace(then, extractor=joined(parts), technique=True), made
+        extractor = extractor.cpu().eval()
+        if len(parts) > 1:
+            check_type(now.blueprint, parts[shard], extractor, leaving)
+        parts[shard] = extractor
+    return replace(then, extractor=joined(parts), untrained=then.untrained - made, technique=True), made
+
+
+def check_type(blueprint: Blueprint, before: nn.Module, extractor: nn.Module, records: Dataset) -> None:
+    """Refuse an extractor that reads or gives numbers of another type than those that it stands beside."""
+    some = records.select(records.ids[:1])
+    looks: dict[str, Callable[[nn.Module], object]] = {
+        "reads": type_read,
+        "gives": lambda one: blueprint.embed(one, some).dtype,
+    }
+    for what, look in looks.items():
+        wanted, found = (str(look(one)).removeprefix("torch.") for one in (before, extractor))
+        if found != wanted:
+            raise DataError(
+                f"core_policy returned an extractor for a shard that {what} numbers in {found}, and those of the other "
+                f"shards are for {wanted}: return it in that type, as with extractor.to(torch.{wanted}). Nothing was "
+                "changed"
+            )
 
 
 def features_then(

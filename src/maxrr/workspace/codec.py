@@ -36,13 +36,14 @@ from maxrr.unlearning.facts import (
     people_of,
     stale_of,
     stored_extractor,
+    untrained_of,
     weights_of,
 )
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Columns, Tombstone, Tombstones
-from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES
+from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES, WITH_SEAL
 from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LARGE, LATE, WAITING, Layout
 
@@ -133,8 +134,8 @@ def tombstones_bytes(fitted: Fitted) -> bytes:
 
 
 def secret_bytes(fitted: Fitted) -> bytes:
-    """The model's key, and that of the core."""
-    return json.dumps({"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core)}).encode()
+    """The model's key, and that of the core; and that `workspace.json` is sealed, which former versions did not do."""
+    return json.dumps({"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core), WITH_SEAL: True}).encode()
 
 
 def facts_of(fitted: Fitted) -> dict[str, Any]:
@@ -161,6 +162,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "content_hash": records.content_hash,
         **({"people": {person: list(then) for person, then in fitted.people.items()}} if fitted.people else {}),
         **({"adopted": True} if fitted.adopted else {}),
+        **({"untrained": sorted(fitted.untrained)} if fitted.untrained else {}),
         **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
     }  # fmt: skip
 
@@ -210,7 +212,7 @@ def load(
         labels, by_place(labels, records), bytes.fromhex(secrets["key"]),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
-        technique=facts["technique"], receipts=tuple(receipts),
+        untrained=untrained_of(facts, blueprint), technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
         late=late, waiting=waiting, people=people_of(facts.get("people", {})), adopted=checked_flag(facts, "adopted"),
     )  # fmt: skip

@@ -1,8 +1,10 @@
 """`workspace.json`: which files make up the workspace, and their hashes. Replacing it is the commit.
 
-Everything else is written before, under names that no earlier state uses, or erased afterwards.
+Everything else is written before, under names that no earlier state uses, or erased afterwards. Its hash finds damage;
+its seal, an HMAC under the workspace's key, finds what somebody has put there who has not read the key.
 """
 
+import hmac
 import json
 import re
 from collections.abc import Mapping
@@ -23,9 +25,11 @@ from maxrr.workspace.rows import BLOCK, Layout, Rows
 NAME = names.ROOT
 PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
-# 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words, 5 may say more.
-VERSION = 5
-KNOWN, OLD_WORDS = (3, 4, VERSION), 3
+# 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words, 5 may say more,
+# 6 is sealed.
+VERSION = 6
+KNOWN, OLD_WORDS, SEALED = (3, 4, 5, VERSION), 3, 6
+WITH_SEAL = "sealed"  # what the secrets say
 FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"}  # what facts were called
 WIDEST = 1 << 24  # features of a record are fewer
 
@@ -36,7 +40,8 @@ class Root:
 
     `token` is in the names of its files; `files` are hashes by name, `receipts` those of the receipts from the first.
     The last of these may be `staged`: in a file of that name, until it is handed out. `facts` is all else that a model
-    is, as JSON has it.
+    is, as JSON has it. `seal` is the HMAC that a file has, and the digest that it should be of; None where a former
+    version wrote the file.
     """
 
     token: str
@@ -46,17 +51,33 @@ class Root:
     receipts: list[str]
     staged: str | None
     facts: dict[str, Any]
+    seal: tuple[str, str] | None = field(default=None, compare=False, repr=False)
 
     def file_of(self, part: str) -> str:
         """The name of the file that holds a part."""
         (found,) = (name for name in self.files if part_of(name, self.token) == part)
         return found
 
-    def write(self, folder: Path) -> None:
-        """Commit this state."""
-        body = {"format": FORMAT, "version": VERSION, "form": FORM, **asdict(self)}
+    def write(self, folder: Path, key: bytes) -> None:
+        """Commit this state, sealed under the workspace's key."""
+        said = {name: value for name, value in asdict(self).items() if name != "seal"}
+        body: dict[str, Any] = {"format": FORMAT, "version": VERSION, "form": FORM, **said}
+        body["hmac"] = seal_of(json_digest(body), key)
         content = json.dumps({**body, "sha256": json_digest(body)}, indent=1).encode()
         write_atomically(folder / NAME, content, private=True)
+
+    def is_sealed(self, secrets: bytes) -> bool:
+        """Whether what the file says was written by one who had the key.
+
+        The secrets say whether a seal is wanted: a former version in its place would otherwise do without.
+        """
+        said = json.loads(secrets)
+        if said.get(WITH_SEAL, False) is not True:
+            return self.seal is None
+        if self.seal is None:
+            return False
+        found, digest = self.seal
+        return hmac.compare_digest(found, seal_of(digest, bytes.fromhex(said["key"])))
 
     @classmethod
     def read(cls, folder: Path) -> "Root":
@@ -78,6 +99,12 @@ class Root:
         named_hash = body.pop("sha256", None)
         if named_hash != json_digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
+        seal = None
+        if version >= SEALED:
+            found_seal = body.pop("hmac", None)
+            if not is_hex(found_seal, 64):
+                raise damaged(path, "it is not sealed")
+            seal = found_seal, json_digest({"format": FORMAT, "version": version, **body})
         form = body.pop("form", None)
         if form != FORM:
             raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
@@ -87,11 +114,16 @@ class Root:
             rows = body["rows"]
             rows["layout"] = Layout(**rows["layout"])
             rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
-            found = cls(**{**body, "rows": Rows(**rows)})
+            found = cls(**{**body, "rows": Rows(**rows), "seal": seal})
             check(found)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise damaged(path, f"it does not describe a workspace ({error})") from None
         return found
+
+
+def seal_of(digest: str, key: bytes) -> str:
+    """The HMAC of what `workspace.json` says, from its digest."""
+    return hmac.digest(key, f"workspace.json {digest}".encode(), "sha256").hex()
 
 
 @dataclass(frozen=True)

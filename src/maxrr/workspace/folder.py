@@ -16,7 +16,7 @@ from pathlib import Path
 from maxrr.errors import WorkspaceError
 from maxrr.files import Lock, enter, flush_folder, overwrite
 from maxrr.workspace import commits, ownership, seen
-from maxrr.workspace.commits import PARTS, Root
+from maxrr.workspace.commits import PARTS, SECRETS, Root
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.names import (
     LEARNED,
@@ -138,6 +138,7 @@ class Folder:
         self.token = found.token
         # The small files first: the less time passes until the last, the less likely is a commit meanwhile.
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
+        self.check_seal(found)
         self.content = found.rows.read(self.folder, may_map=self.maps_large_tables)
         check_folder(self.folder / RECEIPTS)
         self.ranking()
@@ -185,6 +186,15 @@ class Folder:
     def checked(self, name: str, known: Root) -> bytes:
         """The content of a file that the root names."""
         return check_hash(self.folder / name, known.files[name])
+
+    def check_seal(self, known: Root) -> None:
+        """Refuse a root that was changed by one who has not read the key."""
+        try:
+            sealed = known.is_sealed(self.parts[SECRETS])
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise damaged(self.folder / known.file_of(SECRETS), f"there is no key in it ({error})") from None
+        if not sealed:
+            raise damaged(self.folder / commits.NAME, "it was not written under the key of this workspace")
 
     def receipt_path(self, number: int) -> Path:
         return self.folder / RECEIPTS / f"{number:06d}.json"

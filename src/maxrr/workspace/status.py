@@ -87,6 +87,9 @@ class Status:
         Whether the records are features already, so that there is no extractor.
     shards : int
         How many extractors there are, each trained on a shard of the core.
+    untrained_shards : int
+        How many of them are not trained, and keep their first weights: their shards have no core records of two
+        classes.
     """
 
     folder: str
@@ -119,6 +122,7 @@ class Status:
     weighted_records: bool = False
     embeddings: bool = False
     shards: int = 1
+    untrained_shards: int = 0
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -132,7 +136,7 @@ class Status:
             ("classes", ", ".join(self.classes)),
             *([("weights", weights)] if (weights := self._weights()) else []),
             ("model", f"{self.model_hash[:12]}…"),
-            *([("extractors", f"{self.shards}, each trained on a shard of the core")] if self.shards > 1 else []),
+            *([("extractors", self._extractors())] if self.shards > 1 else []),
             ("exact", self._exactness()),
             *([("added since the fit", self._aged())] if self.added_since_fit else []),
             ("bytes of heads", f"{self.bytes_claim}; {self.decided} of {count(self.heads, 'head')} decided"),
@@ -158,6 +162,16 @@ class Status:
             alone = [] if self.core_left_in_extractor else ["the heads stand on influential records alone"]
             return f"no: {'; '.join(self.conditions or alone)}"
         return depending(self.conditions) if self.conditions else f"{depending([])}: {self.core_depended_on}"
+
+    def _extractors(self) -> str:
+        """How many extractors there are, and how many of them could not be trained."""
+        said, bare = f"{self.shards}, each trained on a shard of the core", self.untrained_shards
+        if not bare:
+            return said
+        keeps = "1 keeps its first weights: its shard has" if bare == 1 else (
+            f"{bare:,} keep their first weights: their shards have"
+        )  # fmt: skip
+        return f"{said}; {keeps} no records of two classes"
 
     def _weights(self) -> str:
         """How much records count in the heads; nothing where all count the same."""
@@ -363,7 +377,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         class_weight=dict(facts["blueprint"].get("class_weight", {})),
         weighted_records=found.rows.layout.weights is not None,
         embeddings=(facts["network"] or {}).get("maker") == "maxrr.nets:NoNetwork",
-        shards=(core or {}).get("shards", 1),
+        shards=(core or {}).get("shards", 1), untrained_shards=len(facts.get("untrained", [])),
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class Store(Folder):
         flush_folder(self.folder)  # every name, before the one that counts
         facts = {**network, **codec.facts_of(fitted), **sources}
         after = Root(self.token, state, files, rows, receipts, staged, facts)
-        after.write(self.folder)
+        after.write(self.folder, fitted.key)
         self.finished = False
         table[list(rows.erased)] = np.zeros(1, table.dtype)[0]
         self.root, self.table = after, table

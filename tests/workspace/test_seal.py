@@ -1,0 +1,117 @@
+"""The seal of `workspace.json`: whoever changes it without the key is found out, whatever hash is put beside it."""
+
+import hashlib
+import json
+
+import pytest
+from tests.workspace.problems import contents, copied, kinds, write_root
+
+from maxrr.workspace import Workspace, WorkspaceError, commits, overview
+
+UNDER_NO_KEY = b""
+ANOTHER = bytes(32)
+SAYS = {
+    "no shard keeps anything": lambda facts: facts.update(left=[], stale=[]),
+    "another shard keeps it": lambda facts: facts.update(stale=[(facts["stale"][0] + 1) % 3]),
+    "a shard is not trained": lambda facts: facts.update(untrained=[0]),
+    "no technique was used": lambda facts: facts.update(technique=not facts["technique"]),
+    "the heads stand on all records": lambda facts: facts.update(on_influential=not facts["on_influential"]),
+    "the core depended on less": lambda facts: facts["choice"].update(
+        unconditional=not facts["choice"]["unconditional"]
+    ),
+    "nobody was forgotten": lambda facts: facts.update(people={}),
+    "copies were let in": lambda facts: facts.update(overrides=[{"time": "", "records": 1, "reason": ""}]),
+}
+
+
+@pytest.fixture(scope="module")
+def used(template, tmp_path_factory):
+    """A workspace in shards, one of which keeps something of a forgotten record."""
+    folder = copied(template("hash in shards"), tmp_path_factory.mktemp("seal") / "workspace")
+    with Workspace.open(folder) as workspace:
+        workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+    return folder
+
+
+def body_of(folder):
+    return json.loads((folder / commits.NAME).read_text())
+
+
+def refused(folder):
+    """By all who open it, and nothing is touched."""
+    before = contents(folder)
+    for way in (Workspace.open, lambda folder: Workspace.open(folder, read_only=True), overview):
+        with pytest.raises(
+            WorkspaceError, match=r"workspace\.json is damaged: it (was not written under the key|is not s)"
+        ):
+            way(folder)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("change", SAYS)
+@pytest.mark.parametrize("key", [UNDER_NO_KEY, ANOTHER], ids=["no key", "another key"])
+def test_what_is_changed_without_the_key_is_not_believed(used, tmp_path, change, key):
+    folder = copied(used, tmp_path / "workspace")
+    body = body_of(folder)
+    SAYS[change](body["facts"])
+    write_root(folder, body, key)
+    refused(folder)
+
+
+def test_the_old_seal_does_not_go_with_other_words(used, tmp_path):
+    folder = copied(used, tmp_path / "workspace")
+    body = body_of(folder)
+    seal = body["hmac"]
+    SAYS["another shard keeps it"](body["facts"])
+    write_root(folder, body)
+    assert body_of(folder)["hmac"] != seal
+    other = {**body_of(folder), "hmac": seal}
+    del other["sha256"]
+    (folder / commits.NAME).write_text(json.dumps({**other, "sha256": commits.json_digest(other)}))
+    refused(folder)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_sealed_workspace_is_not_taken_for_one_of_a_former_version(used, tmp_path, version):
+    folder = copied(used, tmp_path / "workspace")
+    write_root(folder, {**body_of(folder), "version": version}, UNDER_NO_KEY)
+    refused(folder)
+
+
+def test_one_of_a_former_version_is_sealed_by_its_next_request(used, tmp_path):
+    """Until then it is read as it always was."""
+    folder = copied(used, tmp_path / "workspace")
+    unsealed(folder)
+    before = contents(folder)
+    with Workspace.open(folder) as workspace:
+        assert contents(folder).keys() >= before.keys()
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    assert len(list(folder.glob("secrets-*.json"))) == 1
+    assert body_of(folder)["version"] == 6
+    body = body_of(folder)
+    SAYS["another shard keeps it"](body["facts"])
+    write_root(folder, body, UNDER_NO_KEY)
+    refused(folder)
+
+
+def unsealed(folder):
+    """As a former version would have written it."""
+    (path,) = folder.glob("secrets-*.json")
+    secrets = json.loads(path.read_text())
+    del secrets["sealed"]
+    content = json.dumps(secrets).encode()
+    digest = hashlib.sha256(content).hexdigest()
+    body, name = body_of(folder), f"{path.name.rsplit('-', 1)[0]}-{digest[:16]}.json"
+    del body["files"][path.name]
+    body["files"][name] = digest
+    path.unlink()
+    (folder / name).write_bytes(content)
+    (folder / name).chmod(0o600)
+    write_root(folder, {**body, "version": 5}, UNDER_NO_KEY)
+
+
+def test_secrets_that_do_not_ask_for_a_seal_do_not_go_with_one(used, tmp_path):
+    folder = copied(used, tmp_path / "workspace")
+    unsealed(folder)
+    write_root(folder, {**body_of(folder), "version": 6}, ANOTHER)
+    refused(folder)
