@@ -4,14 +4,16 @@ import numpy as np
 
 from maxrr.svm.arrays import AnyArray, Floats, Ints, wide
 
-SOME = 16  # times as many samples as there are other features
-LEAST = 4_000  # of them
+ENOUGH = 8_000  # samples to learn from
 RIDGE = 1e-6  # of the mean of the diagonal
+
+Weights = tuple[Floats, Floats]
+"""Of all heads, as `coef_` and `intercept_` have them."""
 
 
 def carried_over(
     coef: Floats, intercept: Floats, before: AnyArray, after: AnyArray, changed: Ints
-) -> tuple[Floats, Floats]:  # fmt: skip
+) -> Weights:  # fmt: skip
     """Weights and biases that give about the same scores on other features.
 
     What the columns that are now others added to the scores is fitted by least squares on what stands there now. That
@@ -22,7 +24,7 @@ def carried_over(
     coef, intercept
         Of heads on the features before.
     before, after
-        Features of the same samples (samples × d).
+        Features of the same samples (samples × d); of some, where there are many (`ENOUGH`).
     changed
         The columns that are not the same.
 
@@ -39,11 +41,10 @@ def carried_over(
     >>> w.round(3).tolist(), b.round(3).tolist()
     ([[1.0, -2.0]], [6.0])
     """
-    every = max(1, len(after) // max(LEAST, SOME * len(changed)))
-    new = wide(after[::every][:, changed])
+    new = wide(after[:, changed])
     mean = new.mean(axis=0)
     new -= mean
-    added = wide(before[::every][:, changed]) @ coef[:, changed].T
+    added = wide(before[:, changed]) @ coef[:, changed].T
     level = added.mean(axis=0)
     gram = new.T @ new
     ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0

@@ -32,6 +32,7 @@ ROUNDING = 1e-13  # of a margin near 1
 CLEAR = 0.1  # of how far a sample is out of place, at most: so much clear of the margin it is
 GOLDEN = 0.6180339887498949
 WATCHED = 96  # samples at least, or (d + 1)/2, are watched for meeting the margin,
+NEARER = 1e-3  # times as near as they are samples out of place count,
 LOOK = 32  # and after so many events it is looked which ones these should be
 ANEW = 192  # updates after which the system is factored anew
 MOST_LEGS = 8  # from 0 to 1: once more, if samples that were not watched have crossed
@@ -164,11 +165,18 @@ class Path:
         return True
 
     def line_up(self, filled: Bools, members: Ints) -> None:
-        """A new race: of the samples on the margin, and of those nearest to it or on the move, which are watched."""
+        """A new race: of the samples on the margin, and of those that are watched.
+
+        These are the ones nearest to it, those on the move, and of those out of place, which come to the margin when
+        what is asked of them has faded, as many as there are slots.
+        """
         distances = self.distances()
         nearness = np.where(self.side == MARGIN, np.inf, np.abs(distances))
+        misplaced = self.side * (self.margins - 1.0) < -FINE
+        nearness[misplaced] *= NEARER
         nearness[self.moving] = -1.0
-        count = min(max(self.slots // 2, WATCHED) + len(self.moving), len(nearness) - 1)
+        more = min(int(np.count_nonzero(misplaced)), self.slots) + len(self.moving)
+        count = min(max(self.slots // 2, WATCHED) + more, len(nearness) - 1)
         watched = np.argpartition(nearness, count)[:count]
         # Each event until the next look may add one that has left the margin.
         self.watched, self.numbers = np.concatenate([watched, np.full(LOOK, -1)]), np.full(len(nearness), -1)

@@ -28,6 +28,7 @@ from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.nets.training import train_apart, train_by, train_once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
+from maxrr.svm.carrying import Weights
 from maxrr.svm.limits import LARGEST_PENALTY, SMALLEST_PENALTY
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
@@ -217,12 +218,18 @@ class Blueprint:
         return embed(extractor, records, device=self.device, progress=progress)
 
     def fit_heads(
-        self, features: NDArray[Any], records: Dataset, progress: Progress | None = None
+        self, features: NDArray[Any], records: Dataset, progress: Progress | None = None, near: Weights | None = None
     ) -> LinearSVM:  # fmt: skip
-        """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
+        """The heads, fitted on the features of these records; from these weights and biases, if there are some.
+
+        Whoever takes them over warns of flat ones.
+        """
+        w, b = near or (None, None)
         with flat_heads.quietly():
-            heads = LinearSVM(C=self.C, copy_X=not self.embeddings)
-            return heads.fit(features, records.labels, sample_weight=self.weights_of(records), progress=progress)
+            return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
+                features, records.labels, sample_weight=self.weights_of(records), progress=progress, coef_init=w,
+                intercept_init=b,
+            )  # fmt: skip
 
     def check_weights(self, records: Dataset) -> None:
         """Refuse records that count more or less than heads can be solved with."""

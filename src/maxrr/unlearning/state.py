@@ -25,6 +25,7 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
+from maxrr.svm.carrying import ENOUGH, Weights, carried_over
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
@@ -380,10 +381,29 @@ def with_heads(
     retained = shuffled(then.records.retained(), then.key)
     fresh = retained.ids[:0] if request.added is None else request.added.ids
     features = features_then(now, then, made, retained, fresh, progress)
-    heads = then.blueprint.fit_heads(features, retained)
+    heads = then.blueprint.fit_heads(features, retained, near=nearby(now, then, made, retained, features))
     return replace(
         then, records=HeldRecords.of(retained, copy=False), heads=heads, on_influential=False, layouts=then.layouts + 1
     )  # fmt: skip
+
+
+def nearby(
+    now: Fitted, then: Fitted, made: Collection[int], retained: Dataset, features: NDArray[Any]
+) -> Weights | None:  # fmt: skip
+    """Weights and biases that are near those of the heads on these features; none where the present ones do not tell.
+
+    Where heads end does not depend on it, only how soon.
+    """
+    heads = now.heads
+    same = np.array_equal(heads.classes_, np.unique(retained.labels)) and heads.coef_.shape[1] == features.shape[1]
+    if now.on_influential or not same or not made:
+        return None
+    known = np.flatnonzero(np.isin(retained.ids, now.records.ids[now.records.alive]))
+    some = known[:: max(1, len(known) // ENOUGH)]
+    width = features.shape[1] // len(parts_of(then.extractor))
+    changed = np.concatenate([np.arange(shard * width, (shard + 1) * width) for shard in sorted(made)])
+    before = heads.features_of(now.records.rows(retained.ids[some]))
+    return carried_over(heads.coef_, heads.intercept_, before, features[some], changed)
 
 
 def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:
