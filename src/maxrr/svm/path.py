@@ -78,7 +78,7 @@ class Path:
         """A leg from 0 to 1, on which all that makes this point a solution fades."""
         self.time, self.first, self.last, self.rise, self.off = 0.0, first, last, last - first, off
         self.moving = np.flatnonzero(self.rise)
-        self.left = -1  # the distance of the sample that has just left the margin, and does not come back at once
+        self.left = -1  # the sample that has just left the margin, and does not come back at once
         self.lift = 1.0 - self.asked_here()
         self.lift[np.abs(self.lift) <= ROUNDING] = 0.0
 
@@ -242,8 +242,9 @@ class Path:
         np.multiply(change, self.signs, out=speed[:slots])
         np.subtract(self.rises, speed[:slots], out=speed[slots : 2 * slots])
         speed[2 * slots :] = self.rows @ self.direction.astype(np.float32)
-        if self.left >= 0:
-            speed[self.left] = max(speed[self.left], 0.0)
+        if self.left >= 0 and self.numbers[self.left] >= 0:
+            number = 2 * slots + self.numbers[self.left]
+            speed[number] = max(speed[number], 0.0)
         return True
 
     def advance(self, length: float) -> None:
@@ -274,9 +275,9 @@ class Path:
         if self.numbers[place] < 0:
             self.numbers[place], self.watched[self.next_number] = self.next_number, place
             self.next_number += 1
-        number = int(self.numbers[place])
-        self.left = 2 * self.slots + number
-        self.rows[number], self.race.distance[self.left] = self.approach(np.array([place]))[0], 0.0
+        number, self.left = int(self.numbers[place]), place
+        self.rows[number] = self.approach(np.array([place]))[0]
+        self.race.distance[2 * self.slots + number] = 0.0
         if self.rise[place] != 0.0:
             self.ask()
 
