@@ -18,11 +18,13 @@ from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.working_set import REACH, for_each_head
 
-ENOUGH = 4000  # samples for a guess
+ENOUGH = 4000  # samples for a guess,
+PER_FEATURE = 8  # or so many for each feature,
+WORTH = 8  # where there are so many times as many: with fewer, all of them tell sooner what a part does not
 WIDEST = 2.0  # beyond 1, so that the first band contains every sample
 NARROWEST = 0.1  # the guess is good to about this much of a margin, and more accuracy would be wasted on it,
 COARSER = 3.0  # or to so much more, where there are many features for so few samples:
-MANY_FEATURES = ENOUGH // 16  # more than this
+MANY_FEATURES = ENOUGH // 16  # more than this, and not enough samples for a larger part
 NARROWING = 5.0
 ACCURACY = 0.02
 NEARBY = 0.3  # a smoothing to begin with where weights are given
@@ -136,12 +138,20 @@ def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, fl
     if len(order) <= ENOUGH:
         return w, 0.0, width
     y = samples.signs(positive)
-    chosen, weight = thin(order, y)
+    size = part_size(len(order), len(w))
+    chosen, weight = thin(order, y, size or ENOUGH)
     cap, length = (
         samples.penalties.C * (samples.bounds[chosen] * weight),
         float(np.mean(samples.lengths[chosen])) or 1.0,
     )
-    return solve_roughly(samples.rows(chosen), y[chosen], cap, samples.penalties.even, width, length)
+    many = size is None and len(w) > MANY_FEATURES
+    return solve_roughly(samples.rows(chosen), y[chosen], cap, samples.penalties.even, width, length, many)
+
+
+def part_size(samples: int, features: int) -> int | None:
+    """How many samples give a good guess where there are so many features; None if all of them are not many more."""
+    size = max(ENOUGH, PER_FEATURE * features)
+    return size if samples >= WORTH * size else None
 
 
 def first_width(samples: Samples) -> float:
@@ -161,33 +171,36 @@ def centres(shortfall: Floats, cap: Floats, width: float) -> Floats:
 
 
 def solve_roughly(
-    X: Floats, y: Floats, cap: Floats, even: bool, width: float, length: float
+    X: Floats, y: Floats, cap: Floats, even: bool, width: float, length: float, many: bool
 ) -> tuple[Floats, float, float]:
-    """Newton on ever narrower smoothings of a small problem; where it ends, and a width to go on with."""
+    """Newton on ever narrower smoothings of a small problem; where it ends, and a width to go on with.
+
+    With many features for so few samples it ends as soon as these tell no more.
+    """
     w, b, alpha = np.zeros(X.shape[1]), 0.0, centres(np.ones(len(y)), cap, width)
     typical = float(np.mean(cap))
     share = None if even else cap / typical  # what samples stand for alone makes little difference
-    light, many = Light.of(X), X.shape[1] > MANY_FEATURES
+    light = Light.of(X)
     narrowest = NARROWEST * (COARSER if many else 1.0)
     while True:
         problem = newton.Smoothed(X, y, cap, alpha, typical / (2.0 * width), np.zeros(X.shape[1]), 0.0, share, light)
         point = newton.minimise(problem, w, b, length, ACCURACY * min(1.0, width), np.inf)
         w, b, alpha = point.w, point.b, point.multipliers
         between = int(np.count_nonzero((alpha > 0.0) & (alpha < cap)))
-        if width <= narrowest or (many and between <= X.shape[1]):  # so few samples do not tell more
+        if width <= narrowest or (many and between <= X.shape[1]):
             return w, b, 2.0 * width
         width = max(width / NARROWING, narrowest)
 
 
-def thin(order: Ints, y: Floats) -> tuple[Ints, Floats]:
-    """About `ENOUGH` samples, evenly spaced, and how many each stands for.
+def thin(order: Ints, y: Floats, size: int) -> tuple[Ints, Floats]:
+    """About so many samples, evenly spaced, and how many each stands for.
 
     A small class keeps more of its members than its share.
     """
     chosen, weight = [], []
     for sign in (1.0, -1.0):
         members = order[y[order] == sign]
-        stride = max(1, len(members) // max(ENOUGH * len(members) // len(order), ENOUGH // 20))
+        stride = max(1, len(members) // max(size * len(members) // len(order), size // 20))
         kept = members[::stride]
         chosen.append(kept)
         weight.append(np.full(len(kept), len(members) / len(kept)))
