@@ -10,14 +10,14 @@ from the raw records. What is done is written as soon as it is known.
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
-from circumstances import circumstances
 
+from circumstances import circumstances
 from maxrr import MaxRR
 from maxrr.audit import AuditReport, audit
 from maxrr.core import HashCore
@@ -27,7 +27,8 @@ from maxrr.progress import Line
 from maxrr.unlearning import replay
 
 KEY = "audit of shards"
-POLICIES: tuple[Literal["retrain", "keep-extractor"], ...] = ("retrain", "keep-extractor")
+CorePolicy = Literal["retrain", "keep-extractor"]
+T = TypeVar("T")
 
 
 def main() -> None:
@@ -39,40 +40,46 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=72)
     parser.add_argument("--records", type=int, default=500, help="core records to forget")
     parser.add_argument("--shadows", type=int, default=64)
+    parser.add_argument("--policies", nargs="+", choices=get_args(CorePolicy), default=get_args(CorePolicy))
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
+    found: dict[str, Any] = {"options": {**vars(asked), "out": asked.out.name}, **circumstances()}
+    for policy in asked.policies:
+        for told in forget_and_look(policy, asked):
+            found[policy] = told
+            asked.out.write_text(json.dumps(found, indent=1) + "\n")
+        print(json.dumps({policy: told}), flush=True)
+
+
+def forget_and_look(policy: CorePolicy, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """One model: what is known of it, more and more."""
     training, test = load(asked.data)
     assert test is not None
-    found: dict[str, Any] = {"options": {**vars(asked), "out": asked.out.name}, **circumstances()}
+    told: dict[str, Any] = {"seconds": {}}
 
-    def timed(name: str, work: Callable[[], Any]) -> Any:
+    def timed(name: str, work: Callable[[], T]) -> T:
         started = time.perf_counter()
         result = work()
-        found.setdefault("seconds", {})[name] = round(time.perf_counter() - started, 2)
-        asked.out.write_text(json.dumps(found, indent=1) + "\n")
+        told["seconds"][name] = round(time.perf_counter() - started, 2)
         return result
 
-    for policy in POLICIES:
-        model = MaxRR(
-            LeNet5(training.shape, len(training.class_names)), HashCore(asked.core, key=KEY, shards=asked.shards),
-            epochs=asked.epochs, device=asked.device, seed=0,
-        )  # fmt: skip
-        timed(f"fit, {policy}", lambda model=model: model.fit(training))
-        ids = np.random.default_rng(0).choice(model.core_.ids, asked.records, replace=False)
-        forgotten = training.select(ids)
-        before = model.score(test)
-        receipt = timed(policy, lambda model=model, ids=ids, policy=policy: model.unlearn(ids, core_policy=policy))
-        told = {
-            "guarantee": receipt.guarantee, "reason": receipt.reason, "accuracy before": before,
-            "accuracy after": model.score(test),
-        }  # fmt: skip
-        found[policy] = told
-        if policy == "retrain":
-            bundle = model.bundle()
-            told["replay"] = timed("replay", lambda: replay(receipt, bundle, training)).outcome
-        told["audit"] = timed(f"audit, {policy}", lambda: summary(look(model, receipt, forgotten, test, asked)))
-        timed("writing", lambda: None)
-        print(json.dumps({policy: told}), flush=True)
+    model = MaxRR(
+        LeNet5(training.shape, len(training.class_names)), HashCore(asked.core, key=KEY, shards=asked.shards),
+        epochs=asked.epochs, device=asked.device, seed=0,
+    )  # fmt: skip
+    timed("fit", lambda: model.fit(training))
+    ids = np.random.default_rng(0).choice(model.core_.ids, asked.records, replace=False)
+    forgotten = training.select(ids)
+    told["accuracy before"] = model.score(test)
+    receipt = timed("request", lambda: model.unlearn(ids, core_policy=policy))
+    told |= {"guarantee": receipt.guarantee, "reason": receipt.reason, "accuracy after": model.score(test)}
+    yield told
+    if policy == "retrain":
+        bundle = model.bundle()
+        told["replay"] = timed("replay", lambda: replay(receipt, bundle, training)).outcome
+        yield told
+    told["audit"] = timed("audit", lambda: summary(look(model, receipt, forgotten, test, asked)))
+    yield told
 
 
 def look(model: MaxRR, receipt: Any, forgotten: Dataset, test: Dataset, asked: argparse.Namespace) -> AuditReport:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from circumstances import circumstances
-
 from maxrr import MaxRR
 from maxrr.core import FullCore, HashCore
 from maxrr.data import load

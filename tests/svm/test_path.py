@@ -62,6 +62,22 @@ def test_even_from_far_away_it_seldom_gives_up():
     assert ended >= 80
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_sample_far_out_of_place_comes_to_the_margin_among_many(seed):
+    """It does not take part in the solution that the path begins with, though it is far inside the margin."""
+    y, X = signs_and_features(seed, 2_000, 4)
+    rest = np.arange(2_000) != 7
+    model = LinearSVM().fit(X[rest], y[rest])
+    X[7] = -2.0 * y[7] * model.coef_[0] / np.linalg.norm(model.coef_[0]) ** 2
+    alpha = np.zeros(2_000)
+    alpha[np.flatnonzero(rest)[model.influential_[0]]] = model.multipliers_[0]
+    caps = np.ones(2_000)
+    found = Path(X, y, model.coef_[0], float(model.intercept_[0]), alpha, caps, caps, 0.0).follow(1_000)
+    assert found is not None
+    assert found.multipliers[7] > 0.0
+    assert violation(X, y, found.w, found.b, found.multipliers, caps) < 1e-6
+
+
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("seed", range(12))
 def test_samples_leave_and_arrive(seed, C):

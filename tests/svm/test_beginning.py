@@ -1,0 +1,89 @@
+"""A fit may begin anywhere: where it ends is the same. And where heads for other features begin."""
+
+import numpy as np
+import pytest
+from tests.svm.problems import make
+
+from maxrr.svm import LinearSVM, carrying, heads, start
+
+FAMILY = "well_behaved"
+
+
+def assert_same(one, other):
+    assert one.coef_.tobytes() == other.coef_.tobytes()
+    assert one.intercept_.tobytes() == other.intercept_.tobytes()
+    assert all(head.decided for head in other.certificate_)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize(("n", "d", "classes"), [(40, 3, 2), (300, 8, 4), (5_000, 6, 3), (700, 300, 3)])
+def test_it_ends_in_the_same_bytes_from_anywhere(n, d, classes, scale):
+    rng = np.random.default_rng(n + d)
+    y = np.arange(n) % classes
+    X = rng.normal(size=(n, d)) + 0.7 * rng.normal(size=(classes, d))[y]
+    usual = LinearSVM().fit(X, y)
+    count = len(usual.coef_)
+    other = LinearSVM().fit(
+        X, y, coef_init=scale * rng.normal(size=(count, d)), intercept_init=scale * rng.normal(size=count)
+    )
+    assert_same(usual, other)
+    assert_same(usual, LinearSVM().fit(X, y, coef_init=usual.coef_, intercept_init=usual.intercept_))
+
+
+def test_a_start_that_leads_nowhere_is_left_for_the_usual_one(monkeypatch):
+    problem = make(FAMILY, 0, 60, 4)
+    usual = LinearSVM().fit(problem.X, problem.y)
+    real, begun = heads.refine, []
+
+    def fail_at_first(samples, trials, engine):
+        begun.append({trial.width for trial in trials})
+        found = real(samples, trials, engine)
+        return found if len(begun) > 1 else [None for _ in found]
+
+    monkeypatch.setattr(heads, "refine", fail_at_first)
+    other = LinearSVM().fit(problem.X, problem.y, coef_init=usual.coef_ + 1.0, intercept_init=usual.intercept_)
+    assert_same(usual, other)
+    assert len(begun) == 2 and begun[0] == {start.NEARBY} != begun[1]
+
+
+WRONG = {
+    "other heads": ({"coef_init": np.zeros((2, 4)), "intercept_init": np.zeros(2)}, "3 × 4 numbers"),
+    "other features": ({"coef_init": np.zeros((3, 5)), "intercept_init": np.zeros(3)}, "3 × 4 numbers"),
+    "no bias": ({"coef_init": np.zeros((3, 4))}, "given together"),
+    "no weights": ({"intercept_init": np.zeros(3)}, "given together"),
+    "not finite": ({"coef_init": np.full((3, 4), np.nan), "intercept_init": np.zeros(3)}, "finite"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_start_is_refused(case):
+    given, words = WRONG[case]
+    problem = make(FAMILY, 0, 60, 4)
+    with pytest.raises(ValueError, match=words):
+        LinearSVM().fit(problem.X, problem.y, **given)
+
+
+def test_pairs_of_classes_have_no_start():
+    problem = make(FAMILY, 0, 60, 4)
+    with pytest.raises(ValueError, match="one-vs-rest"):
+        LinearSVM(scheme="one-vs-one").fit(problem.X, problem.y, coef_init=np.zeros((3, 4)), intercept_init=np.zeros(3))
+
+
+def test_scores_are_carried_over_to_features_that_say_the_same():
+    rng = np.random.default_rng(0)
+    before = rng.normal(size=(500, 9))
+    after = before.copy()
+    after[:, 3:6] = before[:, 3:6] @ rng.normal(size=(3, 3)) + 5.0
+    w, b = rng.normal(size=(4, 9)), rng.normal(size=4)
+    found, bias = carrying.carried_over(w, b, before, after, np.arange(3, 6))
+    assert np.allclose(after @ found.T + bias, before @ w.T + b, atol=1e-3)
+    assert np.array_equal(found[:, [0, 1, 2, 6, 7, 8]], w[:, [0, 1, 2, 6, 7, 8]])
+
+
+def test_features_that_say_nothing_carry_nothing():
+    before = np.random.default_rng(0).normal(size=(50, 3))
+    after = before.copy()
+    after[:, 1] = 0.0
+    found, bias = carrying.carried_over(np.ones((2, 3)), np.zeros(2), before, after, np.array([1]))
+    assert np.isfinite(found).all() and found[:, 1].tolist() == [0.0, 0.0]
+    assert np.allclose(bias, before[:, 1].mean())
