@@ -166,8 +166,8 @@ def threads_for(samples: Samples) -> Engine:
 def from_scratch(samples: Samples, classes: list[int], engine: Engine, near: Near = NOWHERE) -> list[Head]:
     """These heads, solved; on a graphics processor from where it can bring them."""
     if not with_device(samples):
-        found = refine(samples, start_heads(samples, classes, engine, near), engine)
-        return with_failed(samples, classes, found, engine) if near else found
+        heads = refine(samples, start_heads(samples, classes, engine, near), engine)
+        return with_failed(samples, classes, heads, engine) if near else heads
     from maxrr.svm import start_cuda, start_streamed
 
     guess = (start_streamed if samples.device is not None else start_cuda).guess_run(samples, classes)
