@@ -235,7 +235,7 @@ def shards(rng: np.random.Generator) -> Json:
     for case in cases(PAPER):
         records, (best, vote) = 60_000 if case.core == "full" else 20_000, tops[case.core]
         slope = 0.0020 if case.core == "full" else 0.0035
-        fall = slope * np.log2(case.shards) + 0.004 * (1.0 - case.width) - 0.004 * (not case.usual)
+        fall = slope * np.log2(case.shards) + 0.004 * (1.0 - case.width)
         found = {
             "accuracy": [best - fall - 0.001, best - fall + 0.001], "vote": [vote - 4.0 * fall] * 2,
             "mean": [vote - 3.5 * fall] * 2, "influential": [4_000.0], "sizes": [records // case.shards] * case.shards,

@@ -192,11 +192,10 @@ def test_a_case_by_hand(lab, measured, case):
 
 def test_epochs_grow_with_shards_and_work_does_not():
     known = {case.name: case for case in cases(PROFILES["paper"])}
-    assert {(case.shards, case.epochs) for case in known.values() if case.core == FULL and case.usual} == {
+    assert {(case.shards, case.epochs) for case in known.values() if case.core == FULL} == {
         (1, 18), (2, 27), (4, 36), (8, 36), (16, 36)
     }  # fmt: skip
     assert "middle, S = 4, width 0.25, 72 epochs" in known
-    assert "full, S = 16, width 1, 72 epochs" in known
     assert len(known) == len(cases(PROFILES["paper"]))
 
 
@@ -290,7 +289,7 @@ def test_the_table_of_requests_has_a_line_for_each_method():
     assert lines[0] == "| MaxRR, full | 1 | 1 | 18 | 0.9100 | 1,080 | 1,080 | 1,078 | 1,062 | 1,080 | 3.55 |"
 
 
-def test_the_figure_is_of_usual_networks_and_of_every_method():
+def test_the_figure_is_of_networks_of_full_width_and_of_every_method():
     content = results()["shards"]
     with look():
         figure = draw(content)

@@ -32,7 +32,6 @@ REQUESTS = (1, 10, 100, 1_000)  # records
 SLICES = (4, 16)  # of SISA's shards
 STRETCH = {1: 1.0, 2: 1.5, 4: 2.0, 8: 2.0, 16: 2.0}  # how much longer shards are trained than the whole, in epochs
 MOST = {"smoke": 2, "quick": 4}  # shards, where there is not much time
-LONGER = 2.0  # once more, where shards are small
 FEW = (FULL, MIDDLE)  # cores, likewise
 SECONDS = "seconds, "  # how the names of pieces with the seconds of a machine begin
 
@@ -45,7 +44,6 @@ class Case:
     shards: int
     width: float
     epochs: int
-    usual: bool = True  # trained as long as others with so many shards
 
     @property
     def name(self) -> str:
@@ -67,16 +65,14 @@ def cases(profile: Profile) -> list[Case]:
     several = counts[2:] or counts[-1:]
     narrow = (0.5, 0.25) if large else (0.5,)
 
-    def case(core: str, shards: int, width: float, longer: float = 1.0) -> Case:
+    def case(core: str, shards: int, width: float) -> Case:
         twice = 1.0 if core == FULL else 2.0
-        epochs = round(profile.recipe.epochs * twice * STRETCH[shards] * longer)
-        return Case(core, shards, width, epochs, longer == 1.0)
+        return Case(core, shards, width, round(profile.recipe.epochs * twice * STRETCH[shards]))
 
     wide = [(core, shards) for shards in counts for core in (CORES if large else FEW)]
     return [
         *(case(core, shards, 1.0) for core, shards in wide if shards <= WIDEST or core == FULL),
         *(case(core, shards, width) for width in narrow for shards in several for core in FEW),
-        *(case(core, shards, 1.0, LONGER) for shards in several for core in FEW if large and shards > 4),
     ]
 
 
@@ -100,7 +96,7 @@ def measure_seconds(lab: Lab, results: Results) -> Json:
     settings = [
         Setting(case.shards, case.width, case.epochs)
         for case in cases(lab.profile)
-        if case.core == MIDDLE and case.usual
+        if case.core == MIDDLE
     ]
     return results.piece(SECONDS + machine(lab.device), lambda: time_parts(lab, settings, REQUESTS))
 
@@ -174,7 +170,7 @@ def methods(
     training from scratch again.
     """
     sizes, core = found["sizes"], sum(found["sizes"])
-    usual = {"core": case.core, "S": case.shards, "width": case.width, "epochs": case.epochs, "usual": case.usual}
+    facts = {"core": case.core, "S": case.shards, "width": case.width, "epochs": case.epochs}
     ways: list[tuple[str, int, str, list[Stage]]] = [("MaxRR", 1, "accuracy", in_shards(sizes, case.epochs))]
     if case.core == FULL:
         ways += [("SISA", slices, "vote", in_slices(sizes, case.epochs, slices)) for slices in (1, *SLICES)]
@@ -182,7 +178,7 @@ def methods(
     for method, slices, by, stages in ways:
         accuracy = compare(found[by], "accuracy")
         line: Json = {
-            "method": method, **usual, "slices": slices, "accuracy": accuracy.mean, "stderr": accuracy.stderr,
+            "method": method, **facts, "slices": slices, "accuracy": accuracy.mean, "stderr": accuracy.stderr,
             "touched": {}, "work": {}, "seconds": {place: {} for place in speeds},
         }  # fmt: skip
         if method == "SISA":

@@ -20,7 +20,7 @@ SLICED: dict[str, Any] = {**SISA, "color": QUIET, "linestyle": (0, (1, 1.5))}
 def draw(content: Json) -> Figure:
     """Up is more accurate, to the left is cheaper. A line is a method, and a mark on it says how many shards there are.
 
-    Networks of the usual width, and trained as long as others in so many shards; the rest is in the table.
+    Networks of the usual width; the rest is in the table.
     """
     lines = lines_of(content["work"])
     styles = {**core_styles(lines), **{name: SISA if name == "SISA" else SLICED for name in lines if "SISA" in name}}
@@ -48,7 +48,7 @@ def draw(content: Json) -> Figure:
 
 def lines_of(work: list[Json]) -> dict[str, list[Json]]:
     """The points of each method by its name, from one shard on; of SISA with slices those with the most slices."""
-    usual = [point for point in work if point["usual"] and point["width"] == 1.0]
+    usual = [point for point in work if point["width"] == 1.0]
     most = max((point["slices"] for point in usual), default=1)
     found: dict[str, list[Json]] = {}
     for core in CORES:
