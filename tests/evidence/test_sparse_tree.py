@@ -100,7 +100,7 @@ def check(view: Tree | Change, records: dict[bytes, bytes], key: bytes) -> None:
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(stateful_step_count=50 if THOROUGH else 30)
+TestMachine.settings = settings(stateful_step_count=50 if THOROUGH else 20)
 
 
 def test_buckets_become_more_as_records_do() -> None:
@@ -179,12 +179,12 @@ def test_what_is_not_32_bytes_is_refused(bad: bytes) -> None:
         lambda: Tree([(bad, VALUE)]),
         lambda: Tree([(spread(0), bad)]),
         lambda: tree.change(put={spread(1): bad}),
-        lambda: tree.change(remove=[bytes(bad, "ascii") if isinstance(bad, str) else bytes(bad) + b"x"]),
+        lambda: tree.change(remove=[bytes(33)]),
         lambda: tree.get(bad),
         lambda: tree.presence(bad),
         lambda: tree.absence(bad),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="is 32 bytes, and this is|is not there"):
+        with pytest.raises(ValueError, match=r"is 32 bytes, and this is"):
             refused()
 
 
