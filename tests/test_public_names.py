@@ -68,6 +68,15 @@ PUBLIC = {
         "UnknownRecords",
         "WorkspaceError",
     },
+    "maxrr.evidence": {
+        "Absence",
+        "Change",
+        "Presence",
+        "Tree",
+        "key_of",
+        "salt_of",
+        "value_of",
+    },
     "maxrr.files": {
         "Lock",
         "enter",

@@ -1,0 +1,188 @@
+"""The commitment to a set of records: a sparse Merkle tree, kept so that a change costs a few dozen hashes."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+
+from maxrr.evidence.buckets import packed, records_of, rows_of, subtree_hash
+from maxrr.evidence.changes import Change
+from maxrr.evidence.hashing import SIZE, check_size
+from maxrr.evidence.views import View
+
+FULL = 8  # records a bucket on average, from which on there are more buckets
+
+
+class Tree(View):
+    """A set of records, each a key with a value, and the hashes above them.
+
+    One thread may work with a tree at a time. Roots and proofs are values: they stay what they are, whatever becomes of
+    the tree.
+
+    Parameters
+    ----------
+    records : iterable of pairs of bytes, optional
+        Key and value of each record, 32 bytes each, in any order.
+
+    Raises
+    ------
+    ValueError
+        A key or a value is not 32 bytes, or two records have the same key.
+
+    Examples
+    --------
+    >>> tree = Tree([(bytes(31) + b"a", bytes(32)), (bytes(31) + b"b", bytes(32))])
+    >>> change = tree.change(remove=[bytes(31) + b"a"])
+    >>> change.absence(bytes(31) + b"a").verify(change.root, bytes(31) + b"a")
+    True
+    >>> tree.apply(change)
+    >>> len(tree), tree.root == change.root
+    (1, True)
+    """
+
+    _records: int
+    _hashes: bytearray  # by place, from 0, where nothing stands
+    _buckets: list[bytes]
+
+    def __init__(self, records: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        rows = []
+        for key, value in records:
+            check_size("a key", key)
+            check_size("a value", value)
+            rows.append(key + value)
+        rows.sort()
+        self._fill(rows, len(rows))
+
+    @classmethod
+    def from_sorted(cls, keys: bytes, values: bytes) -> "Tree":
+        """Build a tree from arrays.
+
+        Parameters
+        ----------
+        keys : bytes
+            The keys of all records one after another, in ascending order.
+        values : bytes
+            Their values, in the same order.
+
+        Returns
+        -------
+        Tree
+            The tree.
+
+        Raises
+        ------
+        ValueError
+            These are not 32 bytes a record each, or the keys do not ascend.
+        """
+        if len(keys) % SIZE or len(keys) != len(values):
+            raise ValueError(f"{len(keys)} bytes of keys and {len(values)} of values are not {SIZE} of each a record")
+        tree = cls.__new__(cls)
+        starts = range(0, len(keys), SIZE)
+        tree._fill((keys[start : start + SIZE] + values[start : start + SIZE] for start in starts), len(starts))
+        return tree
+
+    def __len__(self) -> int:
+        return self._records
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """All records.
+
+        Yields
+        ------
+        tuple of two bytes
+            Key and value of each, in ascending order of the keys.
+        """
+        for bucket in self._buckets:
+            yield from records_of(rows_of(bucket)).items()
+
+    def change(self, remove: Collection[bytes] = (), put: Mapping[bytes, bytes] | None = None) -> Change:
+        """What the tree would be without some records, and with others. The tree stays as it is.
+
+        Parameters
+        ----------
+        remove : collection of bytes
+            The keys of records that go.
+        put : mapping from bytes to bytes
+            The values, by their keys, of records that come or take the place of those with the same key.
+
+        Returns
+        -------
+        Change
+            The new root, proofs of who is in it and who is not, and what `apply` needs.
+
+        Raises
+        ------
+        ValueError
+            A record to be removed is not there or is to be put as well, or something is not 32 bytes.
+        """
+        touched: dict[int, dict[bytes, bytes]] = {}
+
+        def around(key: bytes) -> dict[bytes, bytes]:
+            check_size("a key", key)
+            number = self._number_of(key)
+            if number not in touched:
+                touched[number] = records_of(rows_of(self._buckets[number]))
+            return touched[number]
+
+        put = put or {}
+        for key in set(remove):
+            if around(key).pop(key, None) is None or key in put:
+                raise ValueError(f"the record with the key {key.hex()} is not there, or is to be removed and put")
+        for key, value in put.items():
+            check_size("a value", value)
+            around(key)[key] = value
+        return Change(self, {number: packed(records) for number, records in touched.items()})
+
+    def apply(self, change: Change) -> None:
+        """Make a change.
+
+        Parameters
+        ----------
+        change : Change
+            A change of this tree as it is now.
+
+        Raises
+        ------
+        ValueError
+            The change was computed for another tree, or before another change was made. Nothing was done.
+        """
+        change.check_current(self)
+        for place, found in change.hashes.items():
+            self._keep(place, found)
+        for number, bucket in change.buckets.items():
+            self._buckets[number] = bucket
+        self._records = len(change)
+        self._state += 1
+        if self._records > FULL << self._bits:
+            grown = Tree(self.items())
+            self._bits, self._hashes, self._buckets = grown._bits, grown._hashes, grown._buckets
+
+    def _fill(self, rows: Iterable[bytes], records: int) -> None:
+        """Build everything, from rows in order."""
+        self._state, self._records = 0, records
+        self._bits = bits = max((records - 1).bit_length() - 1, 0)  # between one and two records a bucket
+        self._hashes, self._buckets = bytearray(2 * SIZE << bits), [b""] * (1 << bits)
+        for number, group in groupby(_ascending(rows), self._number_of):
+            inside = list(group)
+            self._buckets[number] = b"".join(inside)
+            self._keep((1 << bits) + number, subtree_hash(inside, bits))
+        for place in reversed(range(1, 1 << bits)):
+            self._keep(place, self._joined(place, self._hash_at(2 * place), self._hash_at(2 * place + 1)))
+
+    def _keep(self, place: int, found: bytes) -> None:
+        self._hashes[SIZE * place : SIZE * (place + 1)] = found
+
+    def _hash_at(self, place: int) -> bytes:
+        return bytes(self._hashes[SIZE * place : SIZE * (place + 1)])
+
+    def _bucket(self, number: int) -> bytes:
+        return self._buckets[number]
+
+
+def _ascending(rows: Iterable[bytes]) -> Iterator[bytes]:
+    """The rows, if the keys ascend."""
+    before = b""
+    for row in rows:
+        key = row[:SIZE]
+        if key <= before:
+            raise ValueError(f"the key {key.hex()} comes after {before.hex()}: keys ascend, and no two are the same")
+        before = key
+        yield row
