@@ -15,7 +15,7 @@ from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
 ROOMS = (
-    "errors", "files", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace",
+    "errors", "files", "evidence", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace",
     "serving", "report", "paper",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ ROOMS = (
     "notebook",  # one file
     "plain_text",  # one file
     "files",
+    "evidence",
     "progress",
     "parallel",
     "svm",

@@ -13,6 +13,7 @@ if typing.TYPE_CHECKING:
     from maxrr import core as core
     from maxrr import data as data
     from maxrr import errors as errors
+    from maxrr import evidence as evidence
     from maxrr import files as files
     from maxrr import nets as nets
     from maxrr import paper as paper
@@ -34,6 +35,7 @@ else:  # `maxrr --help` need not wait for scikit-learn
             "core",
             "data",
             "errors",
+            "evidence",
             "files",
             "nets",
             "paper",
