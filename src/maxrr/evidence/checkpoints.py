@@ -147,7 +147,7 @@ class Checkpoint:
             raise EvidenceError(
                 f"the proof is of logs with {proof.earlier} and {proof.later} entries, not of these two"
             )
-        if not proof.holds(kept.root, self.root):
+        if not proof.verify(kept.size, kept.root, self.size, self.root):
             raise EvidenceError(
                 f"it is not proved that the log of {self.size} entries begins with that of {kept.size}: "
                 f"the proof was changed, or the log was rewritten"
@@ -171,8 +171,24 @@ class TwoCheckpoints(EvidenceError):  # noqa: N818 (what was found)
 
 
 class OlderCheckpoint(TwoCheckpoints):
-    """As `TwoCheckpoints`: what is shown is older than what was kept. Ask for the newest one."""
+    """What is shown is older than what was kept. Ask for the newest one.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    kept, shown : Checkpoint
+        The one that was kept, and the one that is shown now.
+    """
 
 
 class SplitView(TwoCheckpoints):
-    """As `TwoCheckpoints`: the operator showed two histories. Keep both checkpoints: together they prove it."""
+    """The operator showed two histories. Keep both checkpoints: together they prove it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    kept, shown : Checkpoint
+        The one that was kept, and the one that is shown now.
+    """

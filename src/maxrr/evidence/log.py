@@ -122,7 +122,7 @@ class Log:
             raise EvidenceError(f"the log has no entry {index}: it has {self.checkpoint.size}, counted from 0")
         tiles = Tiles(self.folder, self.checkpoint.size)
         proof = prove_inclusion(index, self.checkpoint.size, tiles.subtree)
-        self._require(proof.holds(tiles.subtree(0, index), self.checkpoint.root))
+        self._require(proof.verify(tiles.subtree(0, index), self.checkpoint.size, self.checkpoint.root))
         return proof
 
     def prove_consistency(self, earlier: int) -> Consistency:
@@ -146,7 +146,8 @@ class Log:
         self._require_size(earlier)
         tiles = Tiles(self.folder, self.checkpoint.size)
         proof = prove_consistency(earlier, self.checkpoint.size, tiles.subtree)
-        self._require(proof.holds(root_of(0, earlier, tiles.subtree), self.checkpoint.root))
+        root = root_of(0, earlier, tiles.subtree)
+        self._require(proof.verify(earlier, root, self.checkpoint.size, self.checkpoint.root))
         return proof
 
     def _require_size(self, size: int) -> None:

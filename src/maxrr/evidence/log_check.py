@@ -9,7 +9,7 @@ from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log import Log
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.tiles import HASH, HEIGHT, WIDTH, Kind, Tiles, levels, pack, tile_path
+from maxrr.evidence.tiles import HASH, HEIGHT, WIDTH, Kind, Tiles, edge_of, levels, pack, tile_path
 from maxrr.files import read_regular
 
 
@@ -50,11 +50,11 @@ def check_log(folder: str | Path, origin: str, keys: Sequence[PublicKey]) -> Che
                 if rest == 0:
                     edges[level].append(root)
                     if len(edges[level]) == WIDTH:
-                        _require_hashes(tiles, level, (frontier.size >> HEIGHT * (level + 1)) - 1, edges[level])
+                        _require_hashes(tiles, level, edge_of(level, frontier.size) - 1, edges[level])
                         edges[level] = []
     for level, edge in enumerate(edges):
         if edge:
-            _require_hashes(tiles, level, checkpoint.size >> HEIGHT * (level + 1), edge)
+            _require_hashes(tiles, level, edge_of(level, checkpoint.size), edge)
     if frontier.root != checkpoint.root:
         raise EvidenceError(
             f"the {checkpoint.size} entries have the root {to_base64(frontier.root)}, and the checkpoint has "
@@ -79,7 +79,7 @@ def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -
 
 def _require_earlier(tiles: Tiles, kind: Kind, ends: list[int], content: bytes) -> None:
     """Refuse a partial tile of an earlier checkpoint that is not the beginning of the one of today."""
-    index = tiles.size >> HEIGHT * (1 if kind == "entries" else kind + 1)
+    index = edge_of(kind, tiles.size)
     for width, end in enumerate(ends[:-1]):
         path = tiles.folder / tile_path(kind, index, width) if width else None
         if path is not None and path.exists() and read_regular(path) != content[:end]:

@@ -34,21 +34,25 @@ class Inclusion:
         if self.index == self.size:
             raise EvidenceError("the proof is of an entry after the last one")
 
-    def holds(self, leaf: bytes, root: bytes) -> bool:
-        """Whether the entry is in the log with this root.
+    def verify(self, leaf: bytes, size: int, root: bytes) -> bool:
+        """Whether the entry is in the log with this size and root.
 
         Parameters
         ----------
         leaf : bytes
             The entry's hash: `leaf_hash(entry)`.
+        size : int
+            The size on a checkpoint. The hashes alone would not tell a proof for another size.
         root : bytes
-            The root on a checkpoint of the proof's size.
+            The root on the same checkpoint.
 
         Returns
         -------
         bool
             Whether the hashes lead from the entry to the root.
         """
+        if size != self.size:
+            return False
         position, last, hashed = self.index, self.size - 1, leaf  # RFC 9162, section 2.1.3.2
         for beside in self.path:
             if last == 0:
@@ -62,7 +66,7 @@ class Inclusion:
             position, last = position >> 1, last >> 1
         return last == 0 and hashed == root
 
-    def to_json(self) -> dict[str, Any]:
+    def to_object(self) -> dict[str, Any]:
         """The proof as an object that JSON can say.
 
         Returns
@@ -73,13 +77,13 @@ class Inclusion:
         return {"index": self.index, "size": self.size, "path": [to_base64(one) for one in self.path]}
 
     @classmethod
-    def from_json(cls, said: Any) -> Self:
+    def from_object(cls, said: Any) -> Self:
         """Read a proof strictly.
 
         Parameters
         ----------
         said
-            What `to_json` gave.
+            What `to_object` gave.
 
         Returns
         -------
@@ -114,19 +118,23 @@ class Consistency:
     def __post_init__(self) -> None:
         _require_sizes(self.earlier, self.later, self.path)
 
-    def holds(self, earlier_root: bytes, later_root: bytes) -> bool:
-        """Whether the log with the later root begins with the whole log of the earlier root.
+    def verify(self, earlier: int, earlier_root: bytes, later: int, later_root: bytes) -> bool:
+        """Whether the later log begins with the whole earlier one.
 
         Parameters
         ----------
-        earlier_root, later_root : bytes
-            The roots on checkpoints of the proof's sizes.
+        earlier, earlier_root
+            The size and root on the checkpoint of the earlier log.
+        later, later_root
+            The size and root on that of the later one.
 
         Returns
         -------
         bool
             Whether both roots follow from the hashes.
         """
+        if (earlier, later) != (self.earlier, self.later):
+            return False
         if self.earlier == 0:
             return not self.path and earlier_root == EMPTY_ROOT and (self.later > 0 or later_root == EMPTY_ROOT)
         if self.earlier == self.later:
@@ -152,13 +160,13 @@ class Consistency:
             position, last = position >> 1, last >> 1
         return last == 0 and before == earlier_root and after == later_root
 
-    def to_json(self) -> dict[str, Any]:
-        """As `Inclusion.to_json`."""
+    def to_object(self) -> dict[str, Any]:
+        """As `Inclusion.to_object`."""
         return {"earlier": self.earlier, "later": self.later, "path": [to_base64(one) for one in self.path]}
 
     @classmethod
-    def from_json(cls, said: Any) -> Self:
-        """As `Inclusion.from_json`."""
+    def from_object(cls, said: Any) -> Self:
+        """As `Inclusion.from_object`."""
         said = exactly(said, ("earlier", "later", "path"), "the consistency proof")
         return cls(said["earlier"], said["later"], _path(said["path"]))
 

@@ -1,11 +1,12 @@
 """Appending to a log: new tiles first, then the checkpoint that speaks of them, so that a kill harms nothing.
 
-A full tile is never written again. The partial tiles of earlier checkpoints stay until their tile is full and the
-checkpoint that covers it is on the disk.
+A full tile that a checkpoint covers is never written again. The partial tiles of earlier checkpoints stay until their
+tile is full and the checkpoint that covers it is on the disk. Tiles that no checkpoint speaks of, left by a process
+that was killed, are replaced or removed before anything is written beside them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -15,10 +16,24 @@ from maxrr.evidence.append_tree import EMPTY_ROOT, Frontier, leaf_hash, perfect_
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.log import CHECKPOINT, Log, read_checkpoint
 from maxrr.evidence.signing import PublicKey, SigningKey
-from maxrr.evidence.tiles import HASH, HEIGHT, LONGEST_ENTRY, WIDTH, Kind, Tiles, levels, pack, tile_path, width_of
+from maxrr.evidence.tiles import (
+    HASH,
+    HEIGHT,
+    LONGEST_ENTRY,
+    WIDTH,
+    Kind,
+    Tiles,
+    edge_of,
+    levels,
+    pack,
+    tile_path,
+    width_of,
+)
 from maxrr.files import flush_folder, write_atomically
 
-OURS = re.compile(r"[1-9][0-9]{0,2}|\.maxrr-[0-9a-f]+\.tmp")  # partial tiles, and what a kill leaves of a write
+PARTIAL = re.compile(r"[1-9][0-9]{0,2}")
+UNFINISHED = re.compile(r"\.maxrr-[0-9a-f]+\.tmp")  # what a kill leaves of `write_atomically`
+Tile = tuple[Kind, int, int, bytes]  # kind, index, width, content
 
 
 class LogWriter:
@@ -49,8 +64,9 @@ class LogWriter:
         if self._frontier.root != checkpoint.root or [leaf_hash(entry) for entry in entries] != _edge(tiles, 0):
             raise EvidenceError(f"the tiles in {folder} do not give the root of its checkpoint: check the log")
         self._bundle = bytearray(pack(entries))
-        self._settled = {self.folder}  # folders whose names are known to be on the disk
-        self._remove_superseded()
+        self._settled = {self.folder}  # folders that are on the disk, with nothing that an interrupted append left
+        kinds: list[Kind] = ["entries", *range(levels(checkpoint.size))]
+        _remove_superseded(self.folder, [(kind, edge_of(kind, checkpoint.size) - 1) for kind in kinds])
 
     @classmethod
     def create(cls, folder: str | Path, origin: str, key: SigningKey) -> Self:
@@ -147,53 +163,58 @@ class LogWriter:
             return self.checkpoint
         frontier, bundle = Frontier(self._frontier.subtrees), self._bundle.copy()
         edges = [edge.copy() for edge in self._edges]
-        files = list(_grow(frontier, edges, bundle, self.checkpoint.size, entries))
+        tiles = list(_grow(frontier, edges, bundle, self.checkpoint.size, entries))
         checkpoint = Checkpoint.sign(
             self.checkpoint.origin, self.checkpoint.size + len(entries), frontier.root, self.key
         )
-        self._write(files)
+        settled, self._settled = self._settled, {self.folder}  # whoever is interrupted looks again what is there
+        settled |= self._write(tiles, settled)
         write_atomically(self.folder / CHECKPOINT, checkpoint.to_bytes())
+        self._settled = settled
         self.checkpoint, self._frontier, self._edges, self._bundle = checkpoint, frontier, edges, bundle
-        self._remove_superseded()
+        _remove_superseded(self.folder, [(kind, index) for kind, index, width, _ in tiles if width == WIDTH])
         return checkpoint
 
-    def _write(self, files: Sequence[tuple[str, bytes]]) -> None:
-        """Write tiles so that they and their names are on the disk before this returns."""
+    def _write(self, tiles: Sequence[Tile], settled: Set[Path]) -> set[Path]:
+        """Write tiles, and wait until they and their names are on the disk; gives the folders that are new."""
         touched, new = dict[Path, None](), set[Path]()
-        for name, data in files:
-            path = self.folder / name
+        for kind, index, width, data in tiles:
+            path = self.folder / tile_path(kind, index, width)
             touched[path.parent] = None
             for folder in reversed(path.parents):
-                if folder.is_relative_to(self.folder) and folder not in self._settled:
-                    folder.mkdir(exist_ok=True)  # it may be there, made by a process that was killed before the flush
+                if folder.is_relative_to(self.folder) and folder not in settled and folder not in new:
+                    folder.mkdir(exist_ok=True)  # it may be there, made by a process that was killed
                     touched[folder.parent] = None
                     new.add(folder)
+                    if folder == path.parent and width < WIDTH:
+                        _remove_partials(folder, beyond=width_of(kind, index, self.checkpoint.size))
             write_atomically(path, data, flush_name=False)
         for folder in touched:
             flush_folder(folder)
-        self._settled |= new
+        return new
 
-    def _remove_superseded(self) -> None:
-        """Remove the partial tiles of the last full tile of each level, also those that an earlier process left."""
-        size = self.checkpoint.size
-        kinds: list[Kind] = ["entries", *range(levels(size))]
-        for kind in kinds:
-            full = size >> HEIGHT * (1 if kind == "entries" else kind + 1)
-            if full == 0:
-                continue
-            partial = (self.folder / tile_path(kind, full - 1, 1)).parent
-            with suppress(OSError):  # what stays is removed next time
-                for file in partial.iterdir():
-                    if OURS.fullmatch(file.name):
-                        file.unlink()
+
+def _remove_superseded(folder: Path, tiles: Iterable[tuple[Kind, int]]) -> None:
+    """Remove the partial tiles of full ones. What cannot be removed stays, and harms nobody."""
+    for kind, index in tiles:
+        if index >= 0:
+            with suppress(OSError):
+                partial = (folder / tile_path(kind, index, 1)).parent
+                _remove_partials(partial, beyond=0)
                 partial.rmdir()
-            self._settled.discard(partial)
+
+
+def _remove_partials(folder: Path, beyond: int) -> None:
+    """Remove the partial tiles in a folder that are wider than this, and files that were never finished."""
+    for file in folder.iterdir():
+        if UNFINISHED.fullmatch(file.name) or (PARTIAL.fullmatch(file.name) and int(file.name) > beyond):
+            file.unlink()
 
 
 def _grow(
     frontier: Frontier, edges: list[bytearray], bundle: bytearray, size: int, entries: Sequence[bytes]
-) -> Iterator[tuple[str, bytes]]:  # fmt: skip
-    """Append entries to the right edge of a log of this size; gives the name and bytes of every tile to write."""
+) -> Iterator[Tile]:  # fmt: skip
+    """Append entries to the right edge of a log of this size; gives every tile to write, the left ones first."""
     before = size
     for entry in entries:
         size += 1
@@ -206,21 +227,21 @@ def _grow(
                 edges.append(bytearray())
             edges[level] += root
             if len(edges[level]) == HASH * WIDTH:
-                yield tile_path(level, (size >> HEIGHT * (level + 1)) - 1), bytes(edges[level])
+                yield level, edge_of(level, size) - 1, WIDTH, bytes(edges[level])
                 edges[level].clear()
         if size % WIDTH == 0:
-            yield tile_path("entries", size // WIDTH - 1), bytes(bundle)
+            yield "entries", edge_of("entries", size) - 1, WIDTH, bytes(bundle)
             bundle.clear()
     if size % WIDTH:
-        yield tile_path("entries", size // WIDTH, size % WIDTH), bytes(bundle)
+        yield "entries", edge_of("entries", size), size % WIDTH, bytes(bundle)
     for level, edge in enumerate(edges):
         if edge and size >> HEIGHT * level != before >> HEIGHT * level:
-            yield tile_path(level, size >> HEIGHT * (level + 1), len(edge) // HASH), bytes(edge)
+            yield level, edge_of(level, size), len(edge) // HASH, bytes(edge)
 
 
 def _edge(tiles: Tiles, level: int) -> list[bytes]:
     """The hashes of a level that are in no full tile yet."""
-    last = tiles.size >> HEIGHT * (level + 1)
+    last = edge_of(level, tiles.size)
     return tiles.hashes(level, last) if width_of(level, last, tiles.size) else []
 
 

@@ -97,12 +97,40 @@ class Note:
 
     @classmethod
     def sign(cls, text: str, name: str, key: SigningKey) -> Self:
-        """A text with the signature of one key."""
+        """Sign a text.
+
+        Parameters
+        ----------
+        text : str
+            One or several lines, each with its line feed.
+        name : str
+            Under which name the key signs.
+        key : SigningKey
+            The key.
+
+        Returns
+        -------
+        Note
+            The text with this one signature.
+        """
         require_name(name)
         return cls(text, (NoteSignature(name, note_key_id(name, key.public), key.sign(text.encode())),))
 
     def verify(self, name: str, keys: Sequence[PublicKey]) -> None:
-        """Refuse the note if none of these keys has signed it under this name; pass over the signatures of others."""
+        """Refuse the note if none of these keys has signed it; pass over the signatures of others.
+
+        Parameters
+        ----------
+        name : str
+            Under which name the keys sign.
+        keys : sequence of PublicKey
+            The keys that are trusted.
+
+        Raises
+        ------
+        EvidenceError
+            None of the keys has signed, or a signature that names one of them is not its own.
+        """
         known = {note_key_id(name, key): key for key in keys}
         ours = [each for each in self.signatures if each.name == name and each.key_id in known]
         if not ours:
@@ -114,13 +142,35 @@ class Note:
                 )
 
     def to_bytes(self) -> bytes:
-        """The note as a file has it."""
+        """The note as a file has it.
+
+        Returns
+        -------
+        bytes
+            The text, an empty line, and the signatures.
+        """
         lines = [f"{DASH}{each.name} {to_base64(each.key_id + each.signature)}\n" for each in self.signatures]
         return f"{self.text}\n{''.join(lines)}".encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read a note; nothing in it is verified yet."""
+        """Read a note; nothing in it is verified yet.
+
+        Parameters
+        ----------
+        data : bytes
+            What `to_bytes` gave.
+
+        Returns
+        -------
+        Note
+            What was read.
+
+        Raises
+        ------
+        EvidenceError
+            It is no note.
+        """
         try:
             said = data.decode()
         except UnicodeDecodeError:

@@ -33,6 +33,11 @@ def levels(size: int) -> int:
     return -(-size.bit_length() // HEIGHT)
 
 
+def edge_of(kind: Kind, size: int) -> int:
+    """The index of the tile that the next hash or entry of a log of this size goes to."""
+    return size >> HEIGHT * (1 if kind == "entries" else kind + 1)
+
+
 def width_of(kind: Kind, index: int, size: int) -> int:
     """How many hashes or entries of a log of this size are in a tile: 0 for one that it does not have."""
     level = 0 if kind == "entries" else kind
