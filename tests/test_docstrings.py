@@ -15,8 +15,8 @@ from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
 ROOMS = (
-    "errors", "files", "evidence", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace",
-    "serving", "report", "paper",
+    "errors", "files", "evidence", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit",
+    "workspace", "serving", "report", "paper",
 )  # fmt: skip
 
 RULES = {
