@@ -8,6 +8,7 @@ import typing
 
 __all__ = [
     "DataError",
+    "EvidenceError",
     "MaxRRError",
     "NotHere",
     "Refused",
@@ -33,6 +34,10 @@ class UnknownRecords(DataError):  # noqa: N818 (an answer, and no fault)
 
 class WorkspaceError(MaxRRError, ValueError):
     """A folder that is not a workspace, is in use, or holds files that are not as they were written."""
+
+
+class EvidenceError(MaxRRError, ValueError):
+    """A key, signature, proof or log that is not what it must be: what, and where. Do not believe what it says."""
 
 
 class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)

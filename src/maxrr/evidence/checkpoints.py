@@ -1,0 +1,194 @@
+"""Checkpoints: what the operator of a log signs, and what two of them say about each other."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence.exact_text import from_base64, to_base64
+from maxrr.evidence.log_proofs import Consistency
+from maxrr.evidence.notes import Note, require_name
+from maxrr.evidence.signing import PublicKey, SigningKey
+
+LARGEST_CHECKPOINT = 1 << 20  # bytes of a file
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A log at one moment, signed. Make one with `sign` or `read`: both leave no doubt who signed it.
+
+    Attributes
+    ----------
+    origin : str
+        The name of the log, under which its key signs.
+    size : int
+        The number of entries.
+    root : bytes
+        The root of the tree over them, by RFC 6962.
+    note : Note
+        The signed text, with the signatures of witnesses if there are any.
+    """
+
+    origin: str
+    size: int
+    root: bytes
+    note: Note
+
+    @classmethod
+    def sign(cls, origin: str, size: int, root: bytes, key: SigningKey) -> Self:
+        """Sign the state of a log.
+
+        Parameters
+        ----------
+        origin : str
+            The name of the log.
+        size : int
+            The number of entries.
+        root : bytes
+            The root over them.
+        key : SigningKey
+            The log's key.
+
+        Returns
+        -------
+        Checkpoint
+            The signed state.
+        """
+        require_name(origin)
+        return cls(origin, size, root, Note.sign(f"{origin}\n{size}\n{to_base64(root)}\n", origin, key))
+
+    @classmethod
+    def read(cls, data: bytes, origin: str, keys: Sequence[PublicKey]) -> Self:
+        """Read a checkpoint and verify who signed it.
+
+        Parameters
+        ----------
+        data : bytes
+            The signed note.
+        origin : str
+            The name that the log must have.
+        keys : sequence of PublicKey
+            The log's keys: the one of today, and those that it had before. One of them must have signed, and a
+            signature that names one must be its own. The signatures of others are kept and not looked at.
+
+        Returns
+        -------
+        Checkpoint
+            What was signed.
+
+        Raises
+        ------
+        EvidenceError
+            It is no checkpoint, is of another log, or is not signed by one of the keys.
+        """
+        if len(data) > LARGEST_CHECKPOINT:
+            raise EvidenceError("the checkpoint is too large to be one")
+        note = Note.from_bytes(data)
+        lines = note.text[:-1].split("\n")
+        if len(lines) != 3 or not re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]) or int(lines[1]) >= 1 << 63:
+            raise EvidenceError("the checkpoint does not have three lines: the log's name, its size, its root")
+        if lines[0] != origin:
+            raise EvidenceError(f"the checkpoint is of another log: {lines[0][:80]!r} instead of {origin!r}")
+        root = from_base64(lines[2], "the checkpoint's root", length=32)
+        note.verify(origin, keys)
+        return cls(origin, int(lines[1]), root, note)
+
+    def to_bytes(self) -> bytes:
+        """The checkpoint as a file has it.
+
+        Returns
+        -------
+        bytes
+            The signed note, with all its signatures.
+        """
+        return self.note.to_bytes()
+
+    def require_extends(self, kept: "Checkpoint", proof: Consistency | None = None) -> None:
+        """Refuse this checkpoint if it is not of the same log as one that was kept, or of what that log has become.
+
+        Parameters
+        ----------
+        kept : Checkpoint
+            The checkpoint that somebody has kept.
+        proof : Consistency, optional
+            From the log of the kept one to this one; not needed for two of one size.
+
+        Raises
+        ------
+        OlderCheckpoint
+            This one is of a smaller log than the kept one.
+        SplitView
+            Both have one size and different roots: the operator has signed two histories.
+        EvidenceError
+            They are of two logs, or the proof is missing, of other sizes, or does not hold.
+        """
+        if self.origin != kept.origin:
+            raise EvidenceError(f"the checkpoints are of two logs: {kept.origin!r} and {self.origin!r}")
+        if self.size < kept.size:
+            raise OlderCheckpoint(
+                f"the checkpoint is older than one that was kept: {self.size} entries, and there were {kept.size}. "
+                f"An old copy of the log was restored, or entries were taken out of it",
+                kept, self,
+            )  # fmt: skip
+        if self.size == kept.size:
+            if self.root != kept.root:
+                raise SplitView(
+                    f"two histories of {self.origin} are signed, both of {self.size} entries: one with the root "
+                    f"{to_base64(kept.root)}, one with {to_base64(self.root)}. Keep both: together they prove it",
+                    kept, self,
+                )  # fmt: skip
+            return
+        if proof is None:
+            raise EvidenceError(
+                f"a proof is needed that the log of {self.size} entries begins with that of {kept.size}"
+            )
+        if (proof.earlier, proof.later) != (kept.size, self.size):
+            raise EvidenceError(
+                f"the proof is of logs with {proof.earlier} and {proof.later} entries, not of these two"
+            )
+        if not proof.verify(kept.size, kept.root, self.size, self.root):
+            raise EvidenceError(
+                f"it is not proved that the log of {self.size} entries begins with that of {kept.size}: "
+                f"the proof was changed, or the log was rewritten"
+            )
+
+
+class TwoCheckpoints(EvidenceError):  # noqa: N818 (what was found)
+    """Two signed checkpoints of one log that do not go together.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    kept, shown : Checkpoint
+        The one that was kept, and the one that is shown now.
+    """
+
+    def __init__(self, message: str, kept: Checkpoint, shown: Checkpoint) -> None:
+        super().__init__(message)
+        self.kept, self.shown = kept, shown
+
+
+class OlderCheckpoint(TwoCheckpoints):
+    """What is shown is older than what was kept. Ask for the newest one.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    kept, shown : Checkpoint
+        The one that was kept, and the one that is shown now.
+    """
+
+
+class SplitView(TwoCheckpoints):
+    """The operator showed two histories. Keep both checkpoints: together they prove it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    kept, shown : Checkpoint
+        The one that was kept, and the one that is shown now.
+    """

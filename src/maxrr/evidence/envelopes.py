@@ -1,0 +1,172 @@
+"""A signed payload in a DSSE envelope (Dead Simple Signing Envelope, version 1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence.exact_text import canonical_json, exactly, from_base64, read_json, text, to_base64
+from maxrr.evidence.signing import PublicKey, SigningKey
+from maxrr.evidence.statements import Statement
+
+IN_TOTO = "application/vnd.in-toto+json"
+MOST_SIGNATURES = 64
+
+
+def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
+    """The bytes that are signed: DSSE's PAE of a payload and its type.
+
+    Parameters
+    ----------
+    payload_type : str
+        How the payload is to be read.
+    payload : bytes
+        What is signed, as it is.
+
+    Returns
+    -------
+    bytes
+        Both with their lengths, so that no other pair gives the same.
+
+    Examples
+    --------
+    >>> pre_authentication_encoding("http://example.com/HelloWorld", b"hello world")
+    b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
+    """
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+@dataclass(frozen=True)
+class EnvelopeSignature:
+    """One signature on an envelope.
+
+    Attributes
+    ----------
+    key_id : str
+        Which key is said to have signed: `PublicKey.id`.
+    signature : bytes
+        The signature.
+    """
+
+    key_id: str
+    signature: bytes
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A payload and who signed it. Its payload is not to be believed before `verify` has returned it.
+
+    Attributes
+    ----------
+    payload : bytes
+        What is signed.
+    payload_type : str
+        How it is to be read.
+    signatures : tuple of EnvelopeSignature
+        At most one of each key.
+    """
+
+    payload: bytes
+    payload_type: str
+    signatures: tuple[EnvelopeSignature, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.signatures) <= MOST_SIGNATURES:
+            raise EvidenceError(f"an envelope has 1 to {MOST_SIGNATURES} signatures, not {len(self.signatures)}")
+        if len({each.key_id for each in self.signatures}) < len(self.signatures):
+            raise EvidenceError("the envelope has two signatures that name the same key")
+
+    @classmethod
+    def sign(cls, statement: Statement, *keys: SigningKey) -> Self:
+        """Sign a statement.
+
+        Parameters
+        ----------
+        statement : Statement
+            What is said.
+        *keys : SigningKey
+            Who says it: one key or several.
+
+        Returns
+        -------
+        Envelope
+            The signed statement.
+        """
+        payload = statement.to_bytes()
+        signed = pre_authentication_encoding(IN_TOTO, payload)
+        return cls(payload, IN_TOTO, tuple(EnvelopeSignature(key.public.id, key.sign(signed)) for key in keys))
+
+    def verify(self, keys: Sequence[PublicKey]) -> Statement:
+        """What is said in the envelope, if one of these keys signed it.
+
+        Parameters
+        ----------
+        keys : sequence of PublicKey
+            The keys that are trusted. Signatures of others are passed over.
+
+        Returns
+        -------
+        Statement
+            Read from the bytes whose signature was verified.
+
+        Raises
+        ------
+        EvidenceError
+            None of the keys is named, a signature that names one of them is not its signature of this payload, or the
+            payload is no statement.
+        """
+        signed = pre_authentication_encoding(self.payload_type, self.payload)
+        known = {key.id: key for key in keys}
+        ours = [each for each in self.signatures if each.key_id in known]
+        if not ours:
+            raise EvidenceError("the envelope is not signed by a key that is trusted")
+        for each in ours:
+            if not known[each.key_id].verifies(each.signature, signed):
+                raise EvidenceError(f"the signature of the key {each.key_id} is not of this envelope: it was changed")
+        if self.payload_type != IN_TOTO:
+            raise EvidenceError(f"the envelope's payload is not of the type {IN_TOTO}")
+        return Statement.from_bytes(self.payload)
+
+    def to_bytes(self) -> bytes:
+        """The envelope as JSON.
+
+        Returns
+        -------
+        bytes
+            Names sorted, no spaces, UTF-8.
+        """
+        signatures = [{"keyid": each.key_id, "sig": to_base64(each.signature)} for each in self.signatures]
+        return canonical_json(
+            {"payload": to_base64(self.payload), "payloadType": self.payload_type, "signatures": signatures}
+        )  # fmt: skip
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read an envelope; nothing in it is verified yet.
+
+        Parameters
+        ----------
+        data : bytes
+            Its JSON text, in whatever order and spacing.
+
+        Returns
+        -------
+        Envelope
+            What was read.
+
+        Raises
+        ------
+        EvidenceError
+            It is no such envelope, has fields that are not known here, or Base64 that is not exact.
+        """
+        read = exactly(read_json(data, "the envelope"), ("payload", "payloadType", "signatures"), "the envelope")
+        if not isinstance(read["signatures"], list):
+            raise EvidenceError("the envelope's signatures are not a list")
+        signatures = []
+        for each in read["signatures"]:
+            one = exactly(each, ("keyid", "sig"), "a signature of the envelope")
+            key_id = text(one["keyid"], "a key id of the envelope")
+            signatures.append(EnvelopeSignature(key_id, from_base64(one["sig"], "a signature of the envelope")))
+        kind = text(read["payloadType"], "the envelope's payload type")
+        return cls(from_base64(read["payload"], "the envelope's payload"), kind, tuple(signatures))

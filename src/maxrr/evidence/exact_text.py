@@ -1,0 +1,106 @@
+"""Bytes as text and values as JSON, in one form each: what was signed can be said again, and nothing rides along."""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from maxrr.errors import EvidenceError
+from maxrr.files import parse_json
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one JSON text that is written for a value: names sorted by code point, no spaces, UTF-8 without escapes.
+
+    A float is the shortest decimal that reads back as the same float, as Python's `repr` writes it.
+
+    Raises
+    ------
+    EvidenceError
+        The value has what JSON cannot say or would say differently: NaN, infinity, a name that is no string, half of a
+        surrogate pair, another type.
+
+    Examples
+    --------
+    >>> canonical_json({"b": [1.0, 1e-07], "a": "é"}).decode()
+    '{"a":"é","b":[1.0,1e-07]}'
+    """
+    _require_plain(value)
+    try:
+        return json.dumps(
+            value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
+        ).encode()  # fmt: skip
+    except UnicodeEncodeError:
+        raise EvidenceError("a text has half of a surrogate pair, which UTF-8 cannot say") from None
+    except ValueError:
+        raise EvidenceError("NaN and infinity cannot be said in JSON") from None
+
+
+def _require_plain(value: Any, depth: int = 0) -> None:
+    if depth > 60:  # `parse_json` reads no more than 64 levels
+        raise EvidenceError("the value is nested too deeply")
+    if isinstance(value, dict):
+        for name, one in value.items():
+            if type(name) is not str:
+                raise EvidenceError(f"the names in a JSON object are strings, not {type(name).__name__}")
+            _require_plain(one, depth + 1)
+    elif isinstance(value, list):
+        for one in value:
+            _require_plain(one, depth + 1)
+    elif value is not None and type(value) not in (str, int, float, bool):
+        raise EvidenceError(f"JSON has no {type(value).__name__}")
+
+
+def read_json(data: bytes, what: str) -> Any:
+    """The value of a JSON text in UTF-8, read strictly; `what` is what an error calls it."""
+    try:
+        value = parse_json(data.decode())
+    except UnicodeDecodeError:
+        raise EvidenceError(f"{what} is not UTF-8") from None
+    except ValueError as error:
+        raise EvidenceError(f"{what} is not JSON as it must be: {error}") from None
+    if rb"\u" in data:
+        canonical_json(value)  # refuses half of a surrogate pair, which only an escape can say
+    return value
+
+
+def exactly(value: Any, names: Iterable[str], what: str) -> dict[str, Any]:
+    """The same value, if it is an object with these names and no others."""
+    if not isinstance(value, dict):
+        raise EvidenceError(f"{what} is not a JSON object")
+    wanted = set(names)
+    if strange := value.keys() - wanted:
+        raise EvidenceError(f"{what} has a field that is not known here: {min(strange)[:50]!r}")
+    if missing := wanted - value.keys():
+        raise EvidenceError(f"{what} has no field {min(missing)!r}")
+    return value
+
+
+def text(value: Any, what: str) -> str:
+    """The same value, if it is text."""
+    if not isinstance(value, str):
+        raise EvidenceError(f"{what} is not text")
+    return value
+
+
+def to_base64(data: bytes) -> str:
+    """Standard Base64 with padding."""
+    return base64.b64encode(data).decode()
+
+
+def from_base64(said: Any, what: str, *, length: int | None = None) -> bytes:
+    """The bytes that a Base64 text stands for: of its texts only the one that `to_base64` writes is taken.
+
+    >>> from_base64("AQI=", "the root")
+    b'\\x01\\x02'
+    """
+    try:
+        data = base64.b64decode(text(said, what).encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        raise EvidenceError(f"{what} is not Base64") from None
+    if to_base64(data) != said:  # bits after the last byte that are not zero
+        raise EvidenceError(f"{what} is Base64 that nobody writes")
+    if length is not None and len(data) != length:
+        raise EvidenceError(f"{what} has {len(data)} bytes instead of {length}")
+    return data

@@ -1,0 +1,255 @@
+"""Appending to a log: new tiles first, then the checkpoint that speaks of them, so that a kill harms nothing.
+
+A full tile that a checkpoint covers is never written again. The partial tiles of earlier checkpoints stay until their
+tile is full and the checkpoint that covers it is on the disk. Tiles that no checkpoint speaks of, left by a process
+that was killed, are replaced or removed before anything is written beside them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence.append_tree import EMPTY_ROOT, Frontier, leaf_hash, perfect_root
+from maxrr.evidence.checkpoints import Checkpoint
+from maxrr.evidence.log import CHECKPOINT, Log, read_checkpoint
+from maxrr.evidence.signing import PublicKey, SigningKey
+from maxrr.evidence.tiles import (
+    HASH,
+    HEIGHT,
+    LONGEST_ENTRY,
+    WIDTH,
+    Kind,
+    Tiles,
+    edge_of,
+    levels,
+    pack,
+    tile_path,
+    width_of,
+)
+from maxrr.files import flush_folder, write_atomically
+
+PARTIAL = re.compile(r"[1-9][0-9]{0,2}")
+UNFINISHED = re.compile(r"\.maxrr-[0-9a-f]+\.tmp")  # what a kill leaves of `write_atomically`
+Tile = tuple[Kind, int, int, bytes]  # kind, index, width, content
+
+
+class LogWriter:
+    """The one who appends to a log. Only one may: whoever opens it holds a lock, such as that of a workspace.
+
+    Parameters
+    ----------
+    folder
+        The log's folder.
+    checkpoint : Checkpoint
+        Its newest checkpoint, read from the folder.
+    key : SigningKey
+        The key that signs the next ones.
+
+    Raises
+    ------
+    EvidenceError
+        The tiles that the next append starts from do not give the checkpoint's root.
+    """
+
+    def __init__(self, folder: str | Path, checkpoint: Checkpoint, key: SigningKey) -> None:
+        self.folder, self.checkpoint, self.key = Path(folder), checkpoint, key
+        tiles = Tiles(folder, checkpoint.size)
+        self._edges = [bytearray().join(_edge(tiles, level)) for level in range(levels(checkpoint.size))]
+        self._frontier = Frontier(_perfect_subtrees(tiles))
+        last = checkpoint.size // WIDTH
+        entries = tiles.entries(last) if checkpoint.size % WIDTH else []
+        if self._frontier.root != checkpoint.root or [leaf_hash(entry) for entry in entries] != _edge(tiles, 0):
+            raise EvidenceError(f"the tiles in {folder} do not give the root of its checkpoint: check the log")
+        self._bundle = bytearray(pack(entries))
+        self._settled = {self.folder}  # folders that are on the disk, with nothing that an interrupted append left
+        kinds: list[Kind] = ["entries", *range(levels(checkpoint.size))]
+        _remove_superseded(self.folder, [(kind, edge_of(kind, checkpoint.size) - 1) for kind in kinds])
+
+    @classmethod
+    def create(cls, folder: str | Path, origin: str, key: SigningKey) -> Self:
+        """Start a log without entries.
+
+        Parameters
+        ----------
+        folder
+            A folder that does not exist, or has no log in it. The folder that it lies in exists.
+        origin : str
+            The log's name, for ever: best a place on the web that is the operator's, such as ``example.com/maxrr``.
+        key : SigningKey
+            The key that signs its checkpoints.
+
+        Returns
+        -------
+        LogWriter
+            The log, open for appending.
+
+        Raises
+        ------
+        EvidenceError
+            There is a log in the folder.
+        """
+        folder = Path(folder)
+        if (folder / CHECKPOINT).exists() or (folder / "tile").exists():
+            raise EvidenceError(f"{folder} has a log in it, or a part of one")
+        checkpoint = Checkpoint.sign(origin, 0, EMPTY_ROOT, key)
+        folder.mkdir(exist_ok=True)
+        flush_folder(folder.parent)
+        write_atomically(folder / CHECKPOINT, checkpoint.to_bytes())
+        return cls(folder, checkpoint, key)
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, origin: str, key: SigningKey, *, retired: Sequence[PublicKey] = ()
+    ) -> Self:  # fmt: skip
+        """Open a log for appending.
+
+        Parameters
+        ----------
+        folder
+            The log's folder.
+        origin : str
+            The name that the log must have.
+        key : SigningKey
+            The key that signs its next checkpoints.
+        retired : sequence of PublicKey
+            Keys that the log had before: its newest checkpoint may still be signed by one of them.
+
+        Returns
+        -------
+        LogWriter
+            The log, in the state of its newest checkpoint, whatever was interrupted before.
+
+        Raises
+        ------
+        EvidenceError
+            There is no checkpoint, `Checkpoint.read` refuses it, or the tiles do not give its root.
+        """
+        return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, [key.public, *retired]), key)
+
+    @property
+    def log(self) -> Log:
+        """The log as its newest checkpoint has it, to read."""
+        return Log(self.folder, self.checkpoint)
+
+    def append(self, entries: Iterable[bytes]) -> Checkpoint:
+        """Append entries: all of them, under one new checkpoint, or none.
+
+        Parameters
+        ----------
+        entries : iterable of bytes
+            The entries, each of at most 65,535 bytes.
+
+        Returns
+        -------
+        Checkpoint
+            The newest checkpoint. It and all that it speaks of is on the disk.
+
+        Raises
+        ------
+        EvidenceError
+            An entry is too long, or somebody else has appended meanwhile. Nothing was changed.
+        OSError
+            A file cannot be written. Open the log again: it is as it was before, or has all of the entries.
+        """
+        entries = list(entries)
+        if any(len(entry) > LONGEST_ENTRY for entry in entries):
+            raise EvidenceError(f"an entry of a log has at most {LONGEST_ENTRY:,} bytes")
+        if read_checkpoint(self.folder) != self.checkpoint.to_bytes():
+            raise EvidenceError(f"the log in {self.folder} is not as it was left: open it again")
+        if not entries:
+            return self.checkpoint
+        frontier, bundle = Frontier(self._frontier.subtrees), self._bundle.copy()
+        edges = [edge.copy() for edge in self._edges]
+        tiles = list(_grow(frontier, edges, bundle, self.checkpoint.size, entries))
+        checkpoint = Checkpoint.sign(
+            self.checkpoint.origin, self.checkpoint.size + len(entries), frontier.root, self.key
+        )
+        settled, self._settled = self._settled, {self.folder}  # whoever is interrupted looks again what is there
+        settled |= self._write(tiles, settled)
+        write_atomically(self.folder / CHECKPOINT, checkpoint.to_bytes())
+        self._settled = settled
+        self.checkpoint, self._frontier, self._edges, self._bundle = checkpoint, frontier, edges, bundle
+        _remove_superseded(self.folder, [(kind, index) for kind, index, width, _ in tiles if width == WIDTH])
+        return checkpoint
+
+    def _write(self, tiles: Sequence[Tile], settled: Set[Path]) -> set[Path]:
+        """Write tiles, and wait until they and their names are on the disk; gives the folders that are new."""
+        touched, new = dict[Path, None](), set[Path]()
+        for kind, index, width, data in tiles:
+            path = self.folder / tile_path(kind, index, width)
+            touched[path.parent] = None
+            for folder in reversed(path.parents):
+                if folder.is_relative_to(self.folder) and folder not in settled and folder not in new:
+                    folder.mkdir(exist_ok=True)  # it may be there, made by a process that was killed
+                    touched[folder.parent] = None
+                    new.add(folder)
+                    if folder == path.parent and width < WIDTH:
+                        _remove_partials(folder, beyond=width_of(kind, index, self.checkpoint.size))
+            write_atomically(path, data, flush_name=False)
+        for folder in touched:
+            flush_folder(folder)
+        return new
+
+
+def _remove_superseded(folder: Path, tiles: Iterable[tuple[Kind, int]]) -> None:
+    """Remove the partial tiles of full ones. What cannot be removed stays, and harms nobody."""
+    for kind, index in tiles:
+        if index >= 0:
+            with suppress(OSError):
+                partial = (folder / tile_path(kind, index, 1)).parent
+                _remove_partials(partial, beyond=0)
+                partial.rmdir()
+
+
+def _remove_partials(folder: Path, beyond: int) -> None:
+    """Remove the partial tiles in a folder that are wider than this, and files that were never finished."""
+    for file in folder.iterdir():
+        if UNFINISHED.fullmatch(file.name) or (PARTIAL.fullmatch(file.name) and int(file.name) > beyond):
+            file.unlink()
+
+
+def _grow(
+    frontier: Frontier, edges: list[bytearray], bundle: bytearray, size: int, entries: Sequence[bytes]
+) -> Iterator[Tile]:  # fmt: skip
+    """Append entries to the right edge of a log of this size; gives every tile to write, the left ones first."""
+    before = size
+    for entry in entries:
+        size += 1
+        bundle += pack([entry])
+        for height, root in frontier.push(leaf_hash(entry)):
+            level, rest = divmod(height, HEIGHT)
+            if rest:
+                continue
+            if level == len(edges):
+                edges.append(bytearray())
+            edges[level] += root
+            if len(edges[level]) == HASH * WIDTH:
+                yield level, edge_of(level, size) - 1, WIDTH, bytes(edges[level])
+                edges[level].clear()
+        if size % WIDTH == 0:
+            yield "entries", edge_of("entries", size) - 1, WIDTH, bytes(bundle)
+            bundle.clear()
+    if size % WIDTH:
+        yield "entries", edge_of("entries", size), size % WIDTH, bytes(bundle)
+    for level, edge in enumerate(edges):
+        if edge and size >> HEIGHT * level != before >> HEIGHT * level:
+            yield level, edge_of(level, size), len(edge) // HASH, bytes(edge)
+
+
+def _edge(tiles: Tiles, level: int) -> list[bytes]:
+    """The hashes of a level that are in no full tile yet."""
+    last = edge_of(level, tiles.size)
+    return tiles.hashes(level, last) if width_of(level, last, tiles.size) else []
+
+
+def _perfect_subtrees(tiles: Tiles) -> Iterator[tuple[int, bytes]]:
+    """Height and root of the perfect subtrees of a log, the largest first."""
+    for level in reversed(range(levels(tiles.size))):
+        hashes = _edge(tiles, level)
+        for bit in reversed(range(HEIGHT)):
+            if len(hashes) >= 1 << bit:
+                yield HEIGHT * level + bit, perfect_root(hashes[: 1 << bit])
+                hashes = hashes[1 << bit :]

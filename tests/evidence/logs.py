@@ -1,0 +1,55 @@
+"""Logs for tests, and a Merkle tree of RFC 6962 written from its recursive definition."""
+
+import hashlib
+
+from maxrr.evidence import LogWriter, SigningKey
+
+ORIGIN = "example.com/maxrr"
+KEY = SigningKey.generate()
+
+
+def tree_hash(entries):
+    """MTH of RFC 6962, section 2.1, word for word."""
+    if not entries:
+        return hashlib.sha256().digest()
+    if len(entries) == 1:
+        return hashlib.sha256(b"\x00" + entries[0]).digest()
+    k = 1
+    while 2 * k < len(entries):
+        k *= 2
+    return hashlib.sha256(b"\x01" + tree_hash(entries[:k]) + tree_hash(entries[k:])).digest()
+
+
+def perfect(entries):
+    """The root of a perfect subtree by height and index, remembered."""
+    known = {}
+
+    def subtree(height, index):
+        if (height, index) not in known:
+            assert (index + 1) << height <= len(entries), "no subtree of this log"
+            known[height, index] = tree_hash(entries[index << height : (index + 1) << height])
+        return known[height, index]
+
+    return subtree
+
+
+def numbers(start, stop):
+    return [b"%d" % i for i in range(start, stop)]
+
+
+def log_of(folder, *sizes, key=KEY):
+    """A log of the numbers from 0, appended in batches that end at these sizes."""
+    writer = LogWriter.create(folder, ORIGIN, key)
+    for size in sizes:
+        writer.append(numbers(writer.checkpoint.size, size))
+    return writer
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def flipped(data, bit):
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)

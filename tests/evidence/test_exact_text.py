@@ -1,0 +1,83 @@
+"""One text for a value and one value for a text."""
+
+import base64
+import json
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.cases import examples
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence.exact_text import canonical_json, exactly, from_base64, read_json, to_base64
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@examples(400)
+@given(VALUES)
+@example({"b": 1, "a": [1.0, 1e-07, 5e-324, -0.0, 1e22, 0.1], "ü": "\U0001f600\u2028\x00"})
+def test_written_once_read_once_the_same(value):
+    written = canonical_json(value)
+    again = read_json(written, "it")
+    assert repr(again) == repr(json.loads(written))
+    assert again == value
+    assert canonical_json(again) == written
+
+
+def test_the_form():
+    value = {"é": 1, "b": [True, None, 0.1], "a": {"z": "\n/é", "B": 1e-7}}
+    assert canonical_json(value) == '{"a":{"B":1e-07,"z":"\\n/é"},"b":[true,null,0.1],"é":1}'.encode()
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, -math.inf, {1: 2}, {None: 1}, ("a",), b"a", {"a": {True: 1}}, "\ud800", {"\udfff": 1}, [{1}]]
+)  # fmt: skip
+def test_what_json_would_say_differently_is_refused(value):
+    with pytest.raises(EvidenceError):
+        canonical_json(value)
+
+
+def test_deep_values_are_refused_in_both_directions():
+    value = None
+    for _ in range(100):
+        value = [value]
+    with pytest.raises(EvidenceError, match="deeply"):
+        canonical_json(value)
+    with pytest.raises(EvidenceError, match="deeply"):
+        read_json(json.dumps(value).encode(), "it")
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"a":1,"a":1}', b'{"a":NaN}', b"\xff", b'"\\ud800"', b"", b"1 2", b"\xef\xbb\xbf1", b'{"a":1e999}']
+)  # fmt: skip
+def test_what_programs_read_differently_is_refused(text):
+    with pytest.raises(EvidenceError):
+        read_json(text, "it")
+
+
+def test_fields_are_these_and_no_others():
+    assert exactly({"a": 1}, ["a"], "it") == {"a": 1}
+    for value, message in [({"a": 1, "b": 2}, "not known here: 'b'"), ({}, "no field 'a'"), ([], "not a JSON object")]:
+        with pytest.raises(EvidenceError, match=message):
+            exactly(value, ["a"], "it")
+
+
+@given(st.binary(max_size=40))
+def test_base64(data):
+    assert to_base64(data) == base64.standard_b64encode(data).decode()
+    assert from_base64(to_base64(data), "it") == data
+
+
+@pytest.mark.parametrize(
+    "text", ["AQI", "AQJ=", "AQ I=", "AQI=\n", "AQI==", "_w==", "é", "A", "=", "AQI=AQI=", 7, None]
+)
+def test_base64_in_another_form_is_refused(text):
+    with pytest.raises(EvidenceError, match=r"^it "):
+        from_base64(text, "it")
