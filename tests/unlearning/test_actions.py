@@ -115,7 +115,7 @@ class Counted:
         self.count(patch, blueprint_module, "train_once", "trains", lambda network, core, *_: len(core))
         self.count(patch, blueprint_module, "embed", "embeds", lambda net, given: len(given))
         self.count(patch, heads, "pieces", "moved", lambda _, heads: len(heads))
-        self.count(patch, heads, "from_scratch", "scratch", lambda samples, classes, engine: len(classes))
+        self.count(patch, heads, "from_scratch", "scratch", lambda samples, classes, *_: len(classes))
 
     def count(self, patch, module, name, what, number):
         inner = getattr(module, name)

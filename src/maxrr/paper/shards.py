@@ -93,11 +93,7 @@ def measure_case(lab: Lab, results: Results, case: Case) -> Json:
 
 def measure_seconds(lab: Lab, results: Results) -> Json:
     """Seconds on this machine, unless the file has them."""
-    settings = [
-        Setting(case.shards, case.width, case.epochs)
-        for case in cases(lab.profile)
-        if case.core == MIDDLE
-    ]
+    settings = [Setting(case.shards, case.width, case.epochs) for case in cases(lab.profile) if case.core == MIDDLE]
     return results.piece(SECONDS + machine(lab.device), lambda: time_parts(lab, settings, REQUESTS))
 
 

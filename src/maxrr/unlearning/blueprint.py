@@ -26,6 +26,7 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.nets.training import train_apart, train_by, train_once
+from maxrr.parallel import cores
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.carrying import Weights
@@ -165,6 +166,12 @@ class Blueprint:
                 tell = tell and len(numbers) == 1  # of which nothing is said
             found |= {number: split(network)[0] for number, network in zip(numbers, networks, strict=True)}
         return {number: found[number] for number in shards}
+
+    def at_once(self, networks: int) -> int:
+        """How many of so many networks are trained side by side, as far as can be said beforehand."""
+        if self.frozen or isinstance(self.recipe, OwnTraining) or chosen_device(self.device).type != "cpu":
+            return 1
+        return max(1, min(networks, cores() // self.threads))
 
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None, progress: Progress | None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds that it takes to train on one record, to embed one record, and to solve one head from scratch.
+    """Seconds that it takes to train one network on one record, to embed one record, to solve one head from scratch.
 
     `moving` is how many times longer heads took to move, when they were last moved, than is expected of any model.
     """
@@ -17,12 +17,14 @@ class Durations:
     moving: float = 1.0
 
     @classmethod
-    def measured(cls, seconds: Sequence[float], core: int, records: int, heads: int) -> "Durations":
-        """From the seconds that training, embedding and solving took."""
+    def measured(
+        cls, seconds: Sequence[float], core: int, records: int, heads: int, at_once: int = 1
+    ) -> "Durations":  # fmt: skip
+        """From the seconds that training so many networks at once, embedding and solving took."""
         training, embedding, solving = seconds
-        return cls(training / max(core, 1), embedding / records, solving / heads)
+        return cls(at_once * training / max(core, 1), embedding / records, solving / heads)
 
-    def expected(self, forgotten: int, heads: int, trains: int, embeds: float, anew: bool) -> float:
+    def expected(self, forgotten: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
         """About how long it takes to forget, with so many heads moved, or solved anew."""
         share = 1.0 if anew else self.moving * share_of_solving(forgotten)
         return trains * self.train + embeds * self.embed + heads * share * self.head

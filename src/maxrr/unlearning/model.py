@@ -353,7 +353,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         clock.append(time.perf_counter())
         heads = blueprint.fit_heads(features, records, progress)
         clock.append(time.perf_counter())
-        durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
+        durations = Durations.measured(
+            np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),
+            blueprint.at_once(blueprint.sharding.count),
+        )  # fmt: skip
         none = held.ids[:0].copy()
         fitted = Fitted(
             blueprint, extractor, heads, held, choice, labels, by_place, key, Tombstones(), durations,

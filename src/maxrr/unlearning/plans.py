@@ -259,6 +259,7 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
     embeds = 0 if fitted.blueprint.embeddings else embeds
     trained = NO_CORE if action is Action.refuse else core
     arriving = 0 if request.added is None else len(request.added)
+    in_turn = trained.records / fitted.blueprint.at_once(len(trained.shards))
     plan = Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
@@ -267,7 +268,7 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         unknown=len(request.unknown), already_forgotten=request.already_forgotten, added=arriving,
         duplicates_left=found.twins, heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
         seconds=fitted.durations.expected(
-            max(len(request.rows), arriving), heads, trained.records, embeds * trained.share, action.fits_anew
+            max(len(request.rows), arriving), heads, in_turn, embeds * trained.share, action.fits_anew
         ),
         alternatives=others, state="", request=request,
     )  # fmt: skip
