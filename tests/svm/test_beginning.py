@@ -15,7 +15,7 @@ def assert_same(one, other):
     assert all(head.decided for head in other.certificate_)
 
 
-@pytest.mark.parametrize("scale", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1.0, 1e6, 1e250, 1e307])
 @pytest.mark.parametrize(("n", "d", "classes"), [(40, 3, 2), (300, 8, 4), (5_000, 6, 3), (700, 300, 3)])
 def test_it_ends_in_the_same_bytes_from_anywhere(n, d, classes, scale):
     rng = np.random.default_rng(n + d)
@@ -47,7 +47,13 @@ def test_a_start_that_leads_nowhere_is_left_for_the_usual_one(monkeypatch):
     assert begun[0] == {start.NEARBY} != begun[1]
 
 
+def test_two_samples_from_the_end_of_the_numbers():
+    X, y = [[51.0, 11.0, 2.0, -23.0], [39.0, -40.0, 58.0, 13.0]], [1, 0]
+    assert_same(LinearSVM().fit(X, y), LinearSVM().fit(X, y, coef_init=[[1e307] * 4], intercept_init=[1e307]))
+
+
 WRONG = {
+    "complex": ({"coef_init": np.zeros((3, 4)) + 1j, "intercept_init": np.zeros(3)}, "real numbers"),
     "other heads": ({"coef_init": np.zeros((2, 4)), "intercept_init": np.zeros(2)}, "3 × 4 numbers"),
     "other features": ({"coef_init": np.zeros((3, 5)), "intercept_init": np.zeros(3)}, "3 × 4 numbers"),
     "no bias": ({"coef_init": np.zeros((3, 4))}, "given together"),

@@ -181,7 +181,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Called with "heads", how many are solved and how many there are, after every group.
         coef_init, intercept_init
             Weights and biases to begin with, as `coef_` and `intercept_` have them, one-vs-rest: from near the solution
-            it is found sooner. The solution is the same. Not used where a device does the work.
+            it is found sooner, and from a bad start later. The solution is the same. Not used where they are further
+            from it than zeros can be, or where a device does the work.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -118,7 +119,8 @@ def start_heads(samples: Samples, classes: list[int], engine: Engine, near: Near
     order = np.flatnonzero(samples.alive)
 
     def begin(positive: int) -> tuple[Floats, float, float]:
-        return (*near[positive], NEARBY) if positive in near else guess_head(samples, positive, order)
+        given = near.get(positive)
+        return (*given, NEARBY) if given and possible(samples, *given) else guess_head(samples, positive, order)
 
     guesses = for_each_head(engine, begin, classes)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
@@ -130,6 +132,14 @@ def start_heads(samples: Samples, classes: list[int], engine: Engine, near: Near
         reach = max(1.0, width) if len(order) > ENOUGH else 1.0  # a guess that ended early has the margins far off
         trials.append(Trial(positive, y, w, b, margins, alpha, width, reach, np.zeros(len(y)), np.zeros_like(w), 0.0))
     return trials
+
+
+def possible(samples: Samples, w: Floats, b: float) -> bool:
+    """Whether these weights and bias may be near the solution: no further off than the origin, which costs Σ Cᵢ."""
+    with np.errstate(over="ignore"):
+        length, furthest = float(np.linalg.norm(w)), float(np.max(samples.lengths, initial=0.0))
+        worst = math.sqrt(2.0 * float(np.sum(samples.caps)))
+    return length <= worst and abs(b) <= 1.0 + worst * furthest
 
 
 def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, float, float]:

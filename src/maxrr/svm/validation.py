@@ -174,6 +174,8 @@ def beginning(
         if coef is None and intercept is None:
             return {}
         raise ValueError("coef_init and intercept_init are given together")
+    if np.iscomplexobj(coef) or np.iscomplexobj(intercept):
+        raise ValueError("coef_init and intercept_init are real numbers")
     w, b = np.array(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
     if w.shape != (len(classes), dimension) or b.shape != (len(classes),):
         raise ValueError(

@@ -210,8 +210,8 @@ class Blueprint:
         if not isinstance(self.recipe, OwnTraining):
             return self
         core = numbered(records.select(choice.ids))
-        place = chosen_device(self.device)
-        return replace(self, recipe=self.recipe.watched(self.network, core, self.seed, place, self.threads))
+        place, seed = chosen_device(self.device), self.sharding.seed(self.seed, 0)
+        return replace(self, recipe=self.recipe.watched(self.network, core, seed, place, self.threads))
 
     @property
     def embeddings(self) -> bool:
