@@ -11,7 +11,16 @@ from tests.workspace.faults import Points
 
 from maxrr.evidence import Log, LogWriter, check_log
 
-STEPS = [(0, 1), (1, 2), (250, 255), (255, 256), (255, 257), (256, 257), (511, 512), (300, 900)]
+STEPS = [
+    (0, 1),
+    (1, 2),
+    (250, 255),
+    (255, 256),
+    (255, 257),
+    (256, 257),
+    (511, 512),
+    pytest.param(300, 900, marks=pytest.mark.long),
+]
 
 
 @pytest.fixture(autouse=True)
