@@ -6,6 +6,7 @@ about a commitment there is one proof, and one text of it.
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,7 +17,7 @@ from maxrr.files import parse_json
 _HEX = re.compile(rf"[0-9a-f]{{{2 * SIZE}}}")
 
 
-class _Proof:
+class _Proof(ABC):
     """How proofs become JSON, and come from it."""
 
     def to_json(self) -> str:
@@ -53,12 +54,12 @@ class _Proof:
             raise ValueError("the proof is not written in the one form that it has")
         return proof
 
-    def to_object(self) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def to_object(self) -> dict[str, Any]: ...
 
     @classmethod
-    def from_object(cls, found: object) -> Self:
-        raise NotImplementedError
+    @abstractmethod
+    def from_object(cls, found: object) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True)

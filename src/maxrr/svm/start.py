@@ -159,7 +159,11 @@ def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, fl
 
 
 def part_size(samples: int, features: int) -> int | None:
-    """How many samples give a good guess where there are so many features; None if all of them are not many more."""
+    """How many samples give a good guess where there are so many features; None if all of them are not many more.
+
+    >>> part_size(60_000, 84), part_size(60_000, 768), part_size(20_000, 768)
+    (4000, 6144, None)
+    """
     size = max(ENOUGH, PER_FEATURE * features)
     return size if samples >= WORTH * size else None
 

@@ -1,7 +1,7 @@
 """`workspace.json`: which files make up the workspace, and their hashes. Replacing it is the commit.
 
 Everything else is written before, under names that no earlier state uses, or erased afterwards. Its hash finds damage;
-its seal, an HMAC under the workspace's key, finds what somebody has put there who has not read the key.
+its seal, an HMAC under the workspace's key, finds what was changed by one who neither read the key nor replaced it.
 """
 
 import hmac
