@@ -1,7 +1,35 @@
 """The commitment as docs/evidence.md defines it, by recursion over the set: slow, and nothing else."""
 
+import hmac
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
+
+
+def framed(*parts: bytes) -> bytes:
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def salt_of(secret: bytes, id_: int | str) -> bytes:
+    return hmac.new(secret, framed(b"maxrr/commitment/v1/salt", name_of(id_)), "sha256").digest()
+
+
+def name_of(id_: int | str) -> bytes:
+    return f"int:{id_}".encode() if isinstance(id_, int) else b"str:" + id_.encode("utf-8", "surrogatepass")
+
+
+def key_of(salt: bytes, id_: int | str) -> bytes:
+    return sha256(framed(b"maxrr/commitment/v1/key", salt, name_of(id_))).digest()
+
+
+def value_of(salt: bytes, record_hash: bytes) -> bytes:
+    return sha256(framed(b"maxrr/commitment/v1/value", salt, record_hash)).digest()
+
+
+def commitment_to(secret: bytes, records: Iterable[tuple[int | str, bytes]]) -> str:
+    """The root over records, by their ids and hashes."""
+    salted = [(salt_of(secret, id_), id_, record_hash) for id_, record_hash in records]
+    return root_of({key_of(salt, id_): value_of(salt, record_hash) for salt, id_, record_hash in salted}).hex()
 
 
 @cache

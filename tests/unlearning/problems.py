@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from tests.evidence.oracle import commitment_to
 
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
@@ -217,13 +218,18 @@ def everything(model):
 
 def as_on_receipts(model):
     """The model and its records as receipts name them."""
-    return model._fitted.model_commitment, model._fitted.records_commitment
+    return model._fitted.model_commitment, model._fitted.commitment
 
 
-def commitments(model, model_hash_, content_hash):
-    """The same, from hashes that were found in another way."""
-    key = model._fitted.key
-    return keyed_hash(key, b"model", model_hash_), keyed_hash(key, b"records", content_hash)
+def commitments(model, model_hash_, records):
+    """The same, from a hash and records that were found in another way."""
+    return keyed_hash(model._fitted.key, b"model", model_hash_), commitment_of(model, records)
+
+
+def commitment_of(model, records):
+    """The commitment to records of a dataset under a model's secret, found without the tree."""
+    hashes = [digest.tobytes() for digest in records.record_hashes()]
+    return commitment_to(model._fitted.secret, zip(records.ids.tolist(), hashes, strict=True))
 
 
 def joined(one, other, class_names=None):

@@ -64,8 +64,10 @@ def check(model, receipt, forgotten, guarantee, expected, before):
     assert parts_of(model) == expected
     assert model.model_hash_ == expected[0]
     assert model.content_hash_ == digits().without(forgotten).content_hash()
-    assert (receipt.model_before, receipt.commitment_before) == commitments(model, before, digits().content_hash())
-    assert (receipt.model_after, receipt.commitment_after) == commitments(model, expected[0], model.content_hash_)
+    assert (receipt.model_before, receipt.commitment_before) == commitments(model, before, digits())
+    assert (receipt.model_after, receipt.commitment_after) == commitments(
+        model, expected[0], digits().without(forgotten)
+    )
     assert (receipt.records_before, receipt.records_after) == (300, 300 - len(forgotten))
     assert receipt.bytes_claim == ("identical" if guarantee.startswith("exact") else "nothing")
     assert receipt.core + receipt.influential + receipt.free == receipt.requested == len(forgotten)

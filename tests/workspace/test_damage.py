@@ -153,7 +153,7 @@ def rewritten(folder, change):
 
 
 OTHERS = {
-    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows versions 3 to 6"),
+    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows versions 3 to 7"),
     "no version": (lambda body: body.pop("version"), "is of version None"),
     "another form": (lambda body: body.update(form=1), "canonical form 1, and this program makes form 2"),
     "a form in words": (lambda body: body.update(form="2"), "canonical form '2', and this program makes form 2"),
@@ -267,7 +267,7 @@ def test_a_root_that_is_not_one(tmp_path, content):
 def test_a_damaged_receipt_is_named(used, tmp_path):
     folder = copied(used, tmp_path / "workspace")
     path = folder / "receipts" / "000002.json"
-    path.write_text(path.read_text().replace('"core": 0', '"core": 1'))
+    path.write_text(path.read_text().replace('"core":0', '"core":1'))
     with pytest.raises(WorkspaceError, match=r"receipts/000002\.json is damaged"):
         Workspace.open(folder)
 

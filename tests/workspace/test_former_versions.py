@@ -53,7 +53,7 @@ def records_of(fixture):
         return Dataset(file["features"], file["labels"], names, file["ids"], file["subjects"])
 
 
-def test_old_receipts_hold(folder):
+def test_old_receipts_hold(folder, records):
     bundle = Bundle.load(FIXTURE / "model.bundle")
     with Workspace.open(folder) as workspace:
         receipts = list(workspace.receipts())
@@ -61,7 +61,7 @@ def test_old_receipts_hold(folder):
         for receipt in receipts:
             assert list(contradictions(receipt)) == []
             assert (not_among(receipt, bundle.receipts), list(lies(receipt, bundle))) == ("", [])
-        assert is_latest(receipts[-1], bundle)
+        assert is_latest(receipts[-1], bundle, bundle.retained(records))
         assert workspace.bundle().receipts == bundle.receipts
         assert workspace.model_hash_ == bundle.model_hash
     file = folder / "receipts" / "000006.json"
@@ -82,7 +82,7 @@ def test_an_old_receipt_keeps_the_text_it_was_handed_out_with(path):
 @pytest.mark.parametrize(("old", "new"), [("record_marks", "tombstones"), ("neither", "free")])
 def test_versions_are_not_mixed(old, new):
     said = json.loads((FIXTURE / "workspace" / "receipts" / "000001.json").read_text(encoding="utf-8"))
-    for version, name, other in ((4, old, new), (5, old, old), (6, old, old)):
+    for version, name, other in ((4, old, new), (5, old, old), (6, old, old), (7, old, old)):
         mixed = {other if key == name else key: value for key, value in said.items()} | {"version": version}
         with pytest.raises(ValueError, match="not a receipt"):
             Receipt.from_json(json.dumps(mixed))
@@ -96,7 +96,7 @@ def test_an_old_workspace_is_written_in_new_words_by_its_next_request(folder):
     with Workspace.open(folder) as workspace:
         assert (workspace.model_hash_, workspace.content_hash_) == before
         workspace.unlearn(kinds(workspace.model)[2][:1])
-    assert json.loads((folder / "workspace.json").read_text())["version"] == 6
+    assert json.loads((folder / "workspace.json").read_text())["version"] == 7
     parts = {path.name.split("-")[0] for path in folder.iterdir() if token in path.name}
     assert parts == {"extractor", "heads", "rows", "secrets", "tombstones"}  # what they were called is gone
 
@@ -119,7 +119,7 @@ def test_an_old_workspace_goes_on_forgetting(folder, records):
 
 
 def test_a_workspace_from_before_adding_goes_on(tmp_path):
-    """Its receipts keep their text, its bundle is that of its model, and it forgets as before, now in version 6."""
+    """Its receipts keep their text, its bundle is that of its model, and it forgets as before, now in version 7."""
     folder, records = private_copy(BEFORE_ADDING, tmp_path), records_of(BEFORE_ADDING)
     bundle = Bundle.load(BEFORE_ADDING / "model.bundle")
     for path in sorted((BEFORE_ADDING / "workspace" / "receipts").iterdir()):
@@ -133,6 +133,6 @@ def test_a_workspace_from_before_adding_goes_on(tmp_path):
         assert workspace.unlearn(free[:1]).guarantee == "exact-untouched"
         assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
         receipt = workspace.unlearn(core[:1], core_policy="retrain", records=records)
-        assert (receipt.guarantee, receipt.number, receipt.version) == ("exact-retrain", 8, 6)
+        assert (receipt.guarantee, receipt.number, receipt.version) == ("exact-retrain", 8, 7)
     said = json.loads((folder / "workspace.json").read_text())
-    assert (said["version"], len(said["receipts"])) == (6, 8)
+    assert (said["version"], len(said["receipts"])) == (7, 8)

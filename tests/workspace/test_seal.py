@@ -87,7 +87,7 @@ def test_one_of_a_former_version_is_sealed_by_its_next_request(used, tmp_path):
         assert contents(folder).keys() >= before.keys()
         workspace.unlearn(kinds(workspace.model)[2][:1])
     assert len(list(folder.glob("secrets-*.json"))) == 1
-    assert body_of(folder)["version"] == 6
+    assert body_of(folder)["version"] == 7
     body = body_of(folder)
     SAYS["another shard keeps it"](body["facts"])
     write_root(folder, body, UNDER_NO_KEY)

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from maxrr.evidence.hashing import EMPTY, LEAF, NODE, SIZE, bit
+from maxrr.evidence.hashing import EMPTY, LEAF, NODE, SIZE
 
 ROW = 2 * SIZE  # bytes: a key and its value
 
@@ -34,5 +34,10 @@ def subtree_hash(rows: list[bytes], depth: int) -> bytes:
 
 def halves(rows: list[bytes], depth: int) -> tuple[list[bytes], list[bytes]]:
     """The rows that go left and those that go right below this depth."""
-    cut = bisect_left(rows, 1, key=lambda row: bit(row, depth))
+    at, mask = depth >> 3, 128 >> (depth & 7)
+    if rows[0][at] & mask:
+        return [], rows
+    if not rows[-1][at] & mask:
+        return rows, []
+    cut = bisect_left(rows, mask, key=lambda row: row[at] & mask) if len(rows) > 2 else 1
     return rows[:cut], rows[cut:]

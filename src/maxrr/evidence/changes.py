@@ -1,8 +1,10 @@
 """A commitment as it will be after a change: known, and provable, before anything is changed."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 
 from maxrr.evidence.buckets import ROW, rows_of, subtree_hash
+from maxrr.evidence.hashing import EMPTY, NODE
 from maxrr.evidence.views import View
 
 
@@ -33,12 +35,17 @@ class Change(View):
             rows = rows_of(bucket)
             self._records += len(rows) - len(tree._bucket(number)) // ROW
             hashes[(1 << self._bits) + number] = subtree_hash(rows, self._bits)
+        kept = tree._hash_at
         places = list(hashes)
         for place in places:  # it grows: the places of each level come after all those of the level below
-            above, twin = place >> 1, place ^ 1
+            above = place >> 1
             if above and above not in hashes:
-                found, beside = hashes[place], hashes.get(twin) or tree._hash_at(twin)
-                hashes[above] = self._joined(above, beside, found) if place & 1 else self._joined(above, found, beside)
+                found, beside = hashes[place], hashes.get(place ^ 1) or kept(place ^ 1)
+                left, right = (beside, found) if place & 1 else (found, beside)
+                if EMPTY in (left, right):
+                    hashes[above] = self._joined(above, left, right)
+                else:  # as `_joined` would, without the call
+                    hashes[above] = sha256(NODE + left + right).digest()
                 places.append(above)
         self._root = self._hash_at(1)
 
@@ -49,6 +56,16 @@ class Change(View):
     def root(self) -> bytes:
         """The commitment after the change."""
         return self._root
+
+    def is_current(self) -> bool:
+        """Whether its tree is still as it was when the change was computed.
+
+        Returns
+        -------
+        bool
+            False as soon as a change was applied, this one or another.
+        """
+        return self._tree._state == self._state
 
     def check_current(self, tree: View) -> None:
         """Refuse to be asked about, or applied to, anything but the state of the tree that the change was made for.
@@ -63,7 +80,7 @@ class Change(View):
         ValueError
             It is another one, or in another state.
         """
-        if tree is not self._tree or tree._state != self._state:
+        if tree is not self._tree or not self.is_current():
             raise ValueError("the change is one of another state of the tree: compute it again for the present one")
 
     def _hash_at(self, place: int) -> bytes:

@@ -82,6 +82,11 @@ class Tree(View):
     def __len__(self) -> int:
         return self._records
 
+    @property
+    def state(self) -> int:
+        """A number that is another one whenever a change was applied."""
+        return self._state
+
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """All records.
 
@@ -143,17 +148,23 @@ class Tree(View):
         ------
         ValueError
             The change was computed for another tree, or before another change was made. Nothing was done.
+
+        Notes
+        -----
+        If it is interrupted, the tree is in a `state` of its own, and of no use: build another.
         """
         change.check_current(self)
+        self._state += 1  # until it is done, this is no state that anybody knows
+        hashes = self._hashes
         for place, found in change.hashes.items():
-            self._keep(place, found)
+            hashes[SIZE * place : SIZE * (place + 1)] = found
         for number, bucket in change.buckets.items():
             self._buckets[number] = bucket
         self._records = len(change)
-        self._state += 1
         if self._records > FULL << self._bits:
             grown = Tree(self.items())
             self._bits, self._hashes, self._buckets = grown._bits, grown._hashes, grown._buckets
+        self._state += 1
 
     def _fill(self, rows: Iterable[bytes], records: int) -> None:
         """Build everything, from rows in order."""

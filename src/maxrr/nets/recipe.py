@@ -229,7 +229,7 @@ class Environment:
             With the versions that are installed here.
         """
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-        return cls(name, threads, torch.__version__, np.__version__, platform.machine())
+        return cls(name, threads, str(torch.__version__), np.__version__, platform.machine())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What the operator of a model hands to those who replay its training: as an object, or in one file.
 
-Not for the public: it names the core, and holds the key by which forgotten ids can be recognised. The file is
+Not for the public: it names the core, and holds the key by which forgotten ids can be recognised. Of the commitment it
+has the salts of the retained records, and not the secret, from which those of forgotten ones come as well. The file is
 safetensors, numbers and JSON; reading it runs no code but this library's.
 """
 
@@ -26,12 +27,14 @@ from maxrr.svm import FORM, Certificate
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import facts
 from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 
-FORMAT, VERSION = "maxrr bundle", 3  # 2 says the same as 1 in other words, 3 may say more
-KNOWN, OLD_WORDS = (1, 2, VERSION), 1  # can still be read
+# 2 says the same as 1 in other words, 3 may say more, 4 has a commitment with its salts in the place of a content hash.
+FORMAT, VERSION = "maxrr bundle", 4
+KNOWN, OLD_WORDS, WITH_HASH = (1, 2, 3, VERSION), 1, 3  # can still be read
 FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "marks": "tombstones"}
 WEIGHT = "extractor/"  # before the names of the extractor's weights
 
@@ -49,8 +52,13 @@ class Bundle:
         How the model was made: network, seed, recipe, C, device, threads, versions, and the rule for the core.
     choice : maxrr.core.Choice
         Which retained records are core, and what choosing them depended on.
+    commitment : str
+        The commitment to the retained records, as receipts have it. Empty in one that an earlier version wrote.
+    salts : array of shape (records, 32)
+        The salts of the retained records in it, in the order of `ids`. Without rows in one of an earlier version.
     content_hash : str
-        The content hash of the retained records, as `Dataset.content_hash` gives it.
+        The content hash of the retained records, as `Dataset.content_hash` gives it, in one that an earlier version
+        wrote; otherwise empty.
     model_hash : str
         The hash of extractor and heads, as `MaxRR.model_hash_`.
     layers : str
@@ -103,6 +111,8 @@ class Bundle:
 
     blueprint: Blueprint
     choice: Choice
+    commitment: str
+    salts: NDArray[np.uint8]
     content_hash: str
     model_hash: str
     layers: str
@@ -141,13 +151,13 @@ class Bundle:
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
-        rows = fitted.in_order()
+        rows, ids = fitted.in_order(), np.sort(fitted.records.ids[fitted.records.alive])
         features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
-            fitted.blueprint, fitted.choice, fitted.records.content_hash, fitted.model_hash, str(fitted.extractor),
-            facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_,
-            fitted.heads.certificate_, FORM, fitted.technique, fitted.on_influential,
-            np.sort(fitted.records.ids[fitted.records.alive]), fitted.records.ids[rows], features, fitted.key,
+            fitted.blueprint, fitted.choice, fitted.commitment, salts_of(fitted.secret, ids), "", fitted.model_hash,
+            str(fitted.extractor), facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_,
+            fitted.heads.intercept_, fitted.heads.certificate_, FORM, fitted.technique, fitted.on_influential,
+            ids, fitted.records.ids[rows], features, fitted.key,
             fitted.tombstones.stones, fitted.left, fitted.receipts,
             json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
             fitted.late, fitted.waiting, dict(fitted.people), fitted.adopted,
@@ -206,10 +216,31 @@ class Bundle:
             )
         kept = records if len(records) == len(self.ids) else records.select(self.ids)
         used = tuple(kept.class_names[label] for label in np.unique(kept.labels).tolist())
-        if used == self.classes or set(used) != set(self.classes) or kept.content_hash() == self.content_hash:
+        if used == self.classes or set(used) != set(self.classes) or self.content_hash == kept.content_hash():
             return kept
         places = np.array([self.classes.index(name) if name in used else -1 for name in kept.class_names])
         return replace(kept, labels=places[kept.labels], class_names=self.classes)
+
+    def has(self, records: Dataset) -> bool:
+        """Whether these are the records that the model retains, each as it is there.
+
+        Parameters
+        ----------
+        records : Dataset
+            Records with the ids that the model retains, as `retained` gives them.
+
+        Returns
+        -------
+        bool
+            Whether the tree over them has the model's commitment as its root; of a bundle that an earlier version
+            wrote, whether they have its content hash.
+        """
+        if not self.commitment:
+            return records.content_hash() == self.content_hash
+        ordered = records.in_order()
+        if not np.array_equal(ordered.ids, self.ids):
+            return False
+        return tree_of(self.salts, self.ids, ordered.record_hashes()).root.hex() == self.commitment
 
     def save(self, path: str | Path) -> None:
         """Write it to a file that only its owner can read.
@@ -222,7 +253,7 @@ class Bundle:
         import safetensors.torch  # here, because machines that only measure do without
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
-        for name in ("weights", "intercepts", "features"):
+        for name in ("weights", "intercepts", "features", *(("salts",) if self.commitment else ())):
             tensors[name] = torch.from_numpy(np.ascontiguousarray(getattr(self, name)))
         content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self._said())})
         write_atomically(path, content, private=True)
@@ -230,15 +261,16 @@ class Bundle:
     def _said(self) -> dict[str, Any]:
         """All but its arrays, as JSON has it."""
         return {
-            "format": FORMAT, "version": VERSION, "blueprint": facts.blueprint_facts(self.blueprint),
-            "network": self.network,
+            "format": FORMAT, "version": VERSION if self.commitment else WITH_HASH,
+            "blueprint": facts.blueprint_facts(self.blueprint), "network": self.network,
             "core": facts.core_facts(self.blueprint.core), "core_key": facts.core_key(self.blueprint.core),
             "choice": facts.choice_facts(self.choice), "core_ids": self.choice.ids.tolist(),
             "certificates": [asdict(certificate) for certificate in self.certificates],
             "ids": self.ids.tolist(), "fitted_on": self.fitted_on.tolist(), "key": self.key.hex(),
             "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
             "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
-            **{name: getattr(self, name) for name in SIMPLE}, "classes": list(self.classes),
+            **{name: getattr(self, name) for name in SIMPLE if getattr(self, name) or name not in EITHER},
+            "classes": list(self.classes),
             **{name: getattr(self, name).tolist() for name in ("late", "waiting") if len(getattr(self, name))},
             **({"people": {person: list(then) for person, then in self.people.items()}} if self.people else {}),
             **({"adopted": True} if self.adopted else {}),
@@ -354,7 +386,7 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if version not in KNOWN or type(version) is not int:
         raise ValueError(f"{path} is a bundle of version {version}, and this program knows {KNOWN[0]} to {VERSION}")
     said = in_present_words(path, said) if version == OLD_WORDS else said
-    return said | {"version": VERSION}, tensors
+    return said | {"version": max(version, WITH_HASH)}, tensors
 
 
 def in_present_words(path: str | Path, said: dict[str, Any]) -> dict[str, Any]:
@@ -365,8 +397,9 @@ def in_present_words(path: str | Path, said: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
+EITHER = {"commitment": str, "content_hash": str}  # the first from version 4 on, the other before
 SIMPLE = {
-    "content_hash": str, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
+    **EITHER, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
 }  # fmt: skip
 
 
@@ -393,12 +426,14 @@ def read(
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
         blueprint = replace(blueprint, network=facts.stored_extractor(blueprint, said["layers"], weights))
-    simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
+    absent = "content_hash" if said["version"] == VERSION else "commitment"
+    simple = facts.checked({name: "" if name == absent else said[name] for name in SIMPLE}, SIMPLE)
     left = frozenset(map(bytes.fromhex, said["left"]))
     bundle = Bundle(
         blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
+        salts=tensors["salts"].numpy() if simple["commitment"] else np.empty((0, 32), dtype=np.uint8),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
         ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
@@ -413,11 +448,14 @@ def read(
 def check_parts(bundle: Bundle) -> None:
     """What was added since the fit is part of what the model has, and what waits for the core is part of that.
 
-    People were forgotten by requests that were carried out.
+    People were forgotten by requests that were carried out. Each record that the model has, has a salt.
     """
     for name, part, whole in (("late", bundle.late, bundle.ids), ("waiting", bundle.waiting, bundle.late)):
         if len(part) and (len(np.unique(part)) < len(part) or set(part.tolist()) - set(whole.tolist())):
             raise ValueError(f"the ids of {name!r} are not among those that they belong to, each once")
+    wanted = (len(bundle.ids) if bundle.commitment else 0, 32)
+    if bundle.salts.shape != wanted or bundle.salts.dtype != np.uint8:
+        raise ValueError("there is not one salt of 32 bytes for each record")
     if any(then.number > len(bundle.receipts) for then in bundle.people.values()):
         raise ValueError(f"people were forgotten by a request after the last, which is {len(bundle.receipts)}")
 

@@ -15,7 +15,17 @@ from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import class_hmac, keyed_hash, weights_by_hmac
-from maxrr.unlearning.receipts import KNOWN, NOTHING, OLD_WORDS, HeadCertificate, Receipt, claim_of, lasting, rounded_up
+from maxrr.unlearning.receipts import (
+    KNOWN,
+    NOTHING,
+    OLD_WORDS,
+    WITH_ROOTS,
+    HeadCertificate,
+    Receipt,
+    claim_of,
+    lasting,
+    rounded_up,
+)
 from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
 from maxrr.unlearning.tombstones import subject_hmac
 
@@ -167,10 +177,17 @@ def not_among(receipt: Receipt, handed_out: Sequence[str]) -> str:
     return ""
 
 
-def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
-    """Whether the state that a receipt tells of is the present one."""
-    after = keyed_hash(bundle.key, b"records", bundle.content_hash), keyed_hash(bundle.key, b"model", bundle.model_hash)
+def is_latest(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> bool:
+    """Whether the state that a receipt tells of is the present one, in which the model retains these records."""
+    after = commitment_on(receipt, bundle, dataset), keyed_hash(bundle.key, b"model", bundle.model_hash)
     return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
+
+
+def commitment_on(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> str:
+    """What a receipt of its version should say of the records that the model retains, which `Bundle.has`."""
+    if receipt.version >= WITH_ROOTS:
+        return bundle.commitment
+    return keyed_hash(bundle.key, b"records", dataset.content_hash())
 
 
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
@@ -194,7 +211,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
     found = bundle.conditions if exact else []
     facts = {
         "records_after": len(dataset),
-        "commitment_after": keyed_hash(bundle.key, b"records", dataset.content_hash()),
+        "commitment_after": commitment_on(receipt, bundle, dataset),
         "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
         "form": bundle.form,
         "seed": blueprint.seed,

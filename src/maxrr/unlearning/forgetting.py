@@ -48,6 +48,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     after = with_receipt(after, receipt, plan)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
+    after.committed.settle()
     after.heads.erase()
     after.records.erase()
     before.heads.erase(request.rows)
@@ -96,7 +97,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         core_tombstones=sorted(each.hex() for each in core_id_hmacs),
         earlier_tombstones=sorted(each.hex() for each in request.forgotten_before),
         records_before=int(before.records.alive.sum()), records_after=int(after.records.alive.sum()),
-        commitment_before=before.records_commitment, commitment_after=after.records_commitment,
+        commitment_before=before.commitment, commitment_after=after.commitment,
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
         seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C, environment=asdict(blueprint.environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,

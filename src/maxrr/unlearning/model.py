@@ -309,6 +309,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         recipe = self._check()
         before: Fitted | None = vars(self).get("_state")
         key = secrets.token_bytes(32) if before is None else before.key
+        secret = secrets.token_bytes(32) if before is None else before.secret
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
         if isinstance(self.network, NoNetwork):
@@ -359,7 +360,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         none = held.ids[:0].copy()
         fitted = Fitted(
-            blueprint, extractor, heads, held, choice, labels, by_place, key, Tombstones(), durations,
+            blueprint, extractor, heads, held, choice, labels, by_place, key, secret, Tombstones(), durations,
             left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:

@@ -15,13 +15,16 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from maxrr import notebook, plain_text
+from maxrr.evidence.exact_text import canonical_json
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
 from maxrr.unlearning import receipt_text
 
-VERSION = 6  # 4 has conditions, the receipt before, HMACs for all hashes; 5 the same in other words; 6 also `OPTIONAL`
-KNOWN = 4, 5, VERSION  # these can be read, and are written as they were
-OLD_WORDS = 4  # its fields had these names
+# 4 has conditions, the receipt before, HMACs for all hashes; 5 the same in other words; 6 also `OPTIONAL`; 7 names
+# records by the root of a tree, where the others have an HMAC of their content hash, and is written in one line.
+VERSION = 7
+KNOWN = 4, 5, 6, VERSION  # these can be read, and are written as they were
+OLD_WORDS, WITH_MORE, WITH_ROOTS = 4, 6, 7  # whose fields had the names below; may say more; has roots, in one line
 FORMERLY = {
     "free": "neither", "tombstones": "record_marks", "core_tombstones": "core_marks",
     "earlier_tombstones": "earlier_marks", "commitment_before": "manifest_before",
@@ -180,7 +183,8 @@ class Receipt:
     records_before, records_after : int
         How many records the model had before the request, and has after it.
     commitment_before, commitment_after : str
-        HMACs of the content hash of the records, before and after.
+        The commitments to the records, before and after: roots of the salted tree over them (docs/evidence.md). Up to
+        version 6, HMACs of their content hash.
     model_before, model_after : str
         HMACs of the hash of extractor and heads, before and after.
     heads : list of HeadCertificate
@@ -201,7 +205,7 @@ class Receipt:
     seconds : float
         How long it took.
     version : int
-        The version of the receipt's format: 6, or that of the program that handed it out, 4 or 5.
+        The version of the receipt's format: 7, or that of the program that handed it out, 4 to 6.
     added : int or None
         How many records were added, where nothing else was asked for; None on every other receipt.
     subject_tombstones : list of str or None
@@ -260,11 +264,14 @@ class Receipt:
         Returns
         -------
         str
-            JSON, which `from_json` reads. A receipt of an earlier version gives the text that it was handed out with.
+            JSON, which `from_json` reads: in one line, names in order, no spaces. A receipt of an earlier version gives
+            the text that it was handed out with.
         """
         said = {name: value for name, value in asdict(self).items() if name not in OPTIONAL or value is not None}
         if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
+        if self.version >= WITH_ROOTS:
+            return canonical_json(said).decode()
         return json.dumps(said, indent=2, ensure_ascii=False)
 
     @property
@@ -337,7 +344,7 @@ class Receipt:
             fields = parse_json(text)
             if fields["version"] not in KNOWN:
                 raise ValueError(f"it is of version {fields['version']}, and {KNOWN[0]} to {VERSION} are known")
-            newer = sorted(fields.keys() & set(OPTIONAL)) if fields["version"] < VERSION else []
+            newer = sorted(fields.keys() & set(OPTIONAL)) if fields["version"] < WITH_MORE else []
             if newer or any(fields.get(name, "") is None for name in OPTIONAL):
                 raise ValueError(f"{', '.join(newer) or 'null'} is not said in version {fields['version']}")
             heads = fields["heads"]

@@ -62,6 +62,11 @@ class HeldRecords:
         rows = np.flatnonzero(self.alive)
         return rows[np.argsort(self.ids[rows], kind="stable")]
 
+    def ids_and_hashes(self) -> tuple[Ids, Digests]:
+        """Those of the records that are there, in the order of their rows."""
+        rows = np.flatnonzero(self.alive)
+        return self.ids[rows], self.hashes[rows]
+
     def rows(self, ids: Ids) -> Ints:
         """Where the records with these ids stand, −1 for those that are not here."""
         found = np.full(len(ids), -1, dtype=np.int64)

@@ -167,7 +167,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
             Outcome.false, "nothing", Outcome.different, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
             time.perf_counter() - started,
         )  # fmt: skip
-    latest = consistency.is_latest(receipt, bundle)
+    latest = consistency.is_latest(receipt, bundle, dataset)
     blueprint = bundle.blueprint
     here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
     comparable = blueprint.embeddings or here == blueprint.environment  # heads have the same bytes on every machine
@@ -217,10 +217,10 @@ def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, 
 
 def check(bundle: Bundle, dataset: Dataset) -> None:
     """Refuse what cannot be replayed."""
-    if dataset.content_hash() != bundle.content_hash:
+    if not bundle.has(dataset):
         raise DataError(
-            "the records are not those that the model retains: they have the ids, but their content hash is not the "
-            "model's. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
+            "the records are not those that the model retains: they have the ids, but not the model's commitment, or "
+            "content hash. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )
     if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
         raise ValueError("the bundle is damaged: its weights do not have the hash that it names")

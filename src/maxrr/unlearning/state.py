@@ -19,6 +19,7 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.data.once import once
 from maxrr.errors import DataError
+from maxrr.evidence import Tree
 from maxrr.nets import Environment
 from maxrr.nets.embedding import type_read
 from maxrr.nets.records import chosen_device
@@ -32,6 +33,7 @@ from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.class_weights import of_gone_class
 from maxrr.unlearning.classes import Classes
+from maxrr.unlearning.commitment import Commitment, Departure, Moved
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.hashes import keyed_hash, model_hash
@@ -53,6 +55,7 @@ class Fitted:
     labels: NDArray[Any]  # what callers call the classes
     by_place: bool  # they are places in the class names, as those of a dataset; otherwise the labels of an array
     key: bytes
+    secret: bytes  # of the commitment's salts; other than the key, it is never handed out
     tombstones: Tombstones
     durations: Durations
     on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
@@ -68,6 +71,7 @@ class Fitted:
     waiting: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # which the rule makes core
     people: Mapping[str, Forgotten] = field(default_factory=dict)  # whom no record is about any more, by HMAC
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
+    committed: Commitment = field(default_factory=Commitment)
     codes: Ints = field(init=False)  # the classes that the heads tell apart, by number
 
     def __post_init__(self) -> None:
@@ -117,9 +121,24 @@ class Fitted:
         return tuple(with_a_head(self.head_classes))
 
     @property
-    def records_commitment(self) -> str:
-        """The records that are there, as receipts name them."""
-        return keyed_hash(self.key, b"records", self.records.content_hash)
+    def commitment(self) -> str:
+        """The root of the tree over the records that are there, as receipts name them."""
+        if self.committed.root is None:
+            self.tree()
+        assert self.committed.root is not None
+        return self.committed.root
+
+    def tree(self) -> Tree:
+        """That tree. The state must have been taken over: what was computed beside the state before is made so."""
+        return self.committed.tree(self.secret, self.records.ids_and_hashes)
+
+    def departures(self) -> list[Departure]:
+        """The records that left by the request that led here, each with proofs for whoever it is about.
+
+        For whoever takes over the state, to be asked before that is done: then the tree goes on, and nothing of these
+        records is kept. Empty for a state that no request led to.
+        """
+        return self.committed.departures()
 
     @property
     def model_commitment(self) -> str:
@@ -145,7 +164,7 @@ class Fitted:
         """
         core = hashlib.sha256(np.ascontiguousarray(self.choice.ids).tobytes()).hexdigest()
         last = self.receipts[-1] if self.receipts else ""
-        facts = self.requests, last, self.layouts, self.records.content_hash, self.model_hash, core
+        facts = self.requests, last, self.layouts, self.commitment, self.model_hash, core
         return keyed_hash(self.key, b"state", " ".join(map(str, facts)))
 
     def platt(self) -> PlattScaling:
@@ -181,6 +200,33 @@ class Fitted:
 
 def carry_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
     """The model after an action. What it holds of the records that leave is not erased yet."""
+    then = acted(now, action, request, progress)
+    return then if action is Action.nothing else replace(then, committed=committed_then(now, request))
+
+
+def committed_then(now: Fitted, request: Request) -> Commitment:
+    """The commitment without the records that leave, and with those that arrive."""
+    tree, records = now.tree(), now.records
+    leaving = moved(records.ids[request.rows], records.subjects, records.hashes[request.rows], request.rows)
+    arriving: tuple[Moved, ...] = ()
+    if request.added is not None:
+        added = request.added
+        arriving = moved(added.ids, added.subjects, added.record_hashes(), np.arange(len(added)))
+    return now.committed.after(tree, now.secret, leaving, arriving)
+
+
+def moved(
+    ids: NDArray[Any], subjects: NDArray[Any] | None, hashes: NDArray[np.uint8], rows: Ints
+) -> tuple[Moved, ...]:  # fmt: skip
+    """Records that leave or arrive, as a commitment knows them; subjects are by row."""
+    whose: list[Any] = [None] * len(ids) if subjects is None else subjects[rows].tolist()
+    return tuple(
+        Moved(id_, subject, digest.tobytes()) for id_, subject, digest in zip(ids.tolist(), whose, hashes, strict=True)
+    )
+
+
+def acted(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
+    """The same, with the commitment of the state before."""
     now = with_classes(now, request.classes)
     then = less(now, request)
     if action is Action.nothing:

@@ -1,6 +1,7 @@
 """From a fitted model to what the files hold, and back. Nothing here touches a file."""
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -21,6 +22,7 @@ from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.commitment import Commitment
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.facts import (
     blueprint_facts,
@@ -134,8 +136,12 @@ def tombstones_bytes(fitted: Fitted) -> bytes:
 
 
 def secret_bytes(fitted: Fitted) -> bytes:
-    """The model's key, and that of the core; and that `workspace.json` is sealed, which former versions did not do."""
-    return json.dumps({"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core), WITH_SEAL: True}).encode()
+    """The model's key, that of the core, and the secret of the commitment's salts.
+
+    And that `workspace.json` is sealed, which former versions did not do.
+    """
+    said = {"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core), "secret": fitted.secret.hex()}
+    return json.dumps({**said, WITH_SEAL: True}).encode()
 
 
 def facts_of(fitted: Fitted) -> dict[str, Any]:
@@ -159,6 +165,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
+        "commitment": fitted.commitment,
         "content_hash": records.content_hash,
         **({"people": {person: list(then) for person, then in fitted.people.items()}} if fitted.people else {}),
         **({"adopted": True} if fitted.adopted else {}),
@@ -175,9 +182,9 @@ def load(
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
-    secrets = json.loads(parts[SECRETS])
+    known = json.loads(parts[SECRETS])
     weights = safetensors.torch.load(parts[EXTRACTOR])
-    core = core_of(facts["core"], secrets["core"])
+    core = core_of(facts["core"], known["core"])
     if network is None:
         extractor: nn.Module = Unmade(weights, facts["network"], facts["layers"])
         blueprint = blueprint_of(facts["blueprint"], extractor, core, train)
@@ -209,14 +216,20 @@ def load(
     )
     fitted = Fitted(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
-        labels, by_place(labels, records), bytes.fromhex(secrets["key"]),
+        labels, by_place(labels, records), bytes.fromhex(known["key"]), secret_of(known),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
         untrained=untrained_of(facts, blueprint), technique=facts["technique"], receipts=tuple(receipts),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
         late=late, waiting=waiting, people=people_of(facts.get("people", {})), adopted=checked_flag(facts, "adopted"),
+        committed=Commitment(facts.get("commitment")),
     )  # fmt: skip
     return fitted
+
+
+def secret_of(known: Mapping[str, Any]) -> bytes:
+    """The secret of the commitment's salts; a fresh one for a workspace that an earlier version wrote."""
+    return bytes.fromhex(known["secret"]) if "secret" in known else secrets.token_bytes(32)
 
 
 def same_layers(one: nn.Module, other: nn.Module) -> bool:

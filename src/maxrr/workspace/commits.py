@@ -26,9 +26,9 @@ NAME = names.ROOT
 PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
 # 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words, 5 may say more,
-# 6 is sealed.
-VERSION = 6
-KNOWN, OLD_WORDS, SEALED = (3, 4, 5, VERSION), 3, 6
+# 6 is sealed, 7 has a commitment and its secret.
+VERSION = 7
+KNOWN, OLD_WORDS, SEALED = (3, 4, 5, 6, VERSION), 3, 6
 WITH_SEAL = "sealed"  # what the secrets say
 FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"}  # what facts were called
 WIDEST = 1 << 24  # features of a record are fewer

@@ -1,0 +1,146 @@
+"""The commitment of a model to its records: the root of a salted tree over them, on receipts and in bundles.
+
+A record stands in the tree under a salt that comes from the model's secret and its id, so that roots and proofs tell
+nothing to whoever does not have the salt. States of a model share one tree, which is that of the newest: a request
+computes its change beside the tree, and the tree is changed when the next state is taken over. A tree that is not that
+of a state, because something was interrupted, is built again from the records.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.data.hashes import identifier_bytes
+from maxrr.errors import EvidenceError
+from maxrr.evidence import Absence, Change, Presence, Tree, key_of, salt_of, value_of
+
+Digests = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A record that leaves by a request, with proofs of it for whoever it is about.
+
+    Attributes
+    ----------
+    id : int or str
+        The record's id.
+    subject : int, str or None
+        Whom it is about; None where records say nothing of that.
+    salt, value : bytes
+        The salt of the id, and what the commitment before the request said of the record.
+    before : Presence
+        That the record is in the commitment before the request.
+    after : Absence or Presence
+        That no record with this id is in the commitment after it; or, where it was replaced, that the new one is.
+    after_value : bytes or None
+        What the commitment then says of the record that took its place; None where none did.
+    """
+
+    id: int | str
+    subject: int | str | None
+    salt: bytes
+    value: bytes
+    before: Presence
+    after: Absence | Presence
+    after_value: bytes | None
+
+    @property
+    def key(self) -> bytes:
+        """Where the record stood in the tree."""
+        return key_of(self.salt, identifier_bytes(self.id))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A record that leaves or arrives: its id, whom it is about, and its hash."""
+
+    id: int | str
+    subject: int | str | None
+    record_hash: bytes
+
+
+class Commitment:
+    """The commitment of one state: its root, and as long as the state is the newest, the tree.
+
+    Parameters
+    ----------
+    root : str, optional
+        The root in hexadecimal digits, where it is known already; otherwise it is found by building the tree.
+    """
+
+    def __init__(self, root: str | None = None) -> None:
+        self.root = root
+        self._tree: Tree | None = None
+        self._state = -1  # of the tree, at which it is that of this commitment
+        self._change: Change | None = None  # that makes it so
+        self._secret = b""
+        self._leaving: tuple[Moved, ...] = ()
+
+    def tree(self, secret: bytes, records: Callable[[], tuple[NDArray[Any], Digests]]) -> Tree:
+        """The tree of the state's records, whose ids and hashes are asked for only where it has to be built."""
+        self.settle()
+        if self._tree is None or self._tree.state != self._state:
+            ids, hashes = records()
+            tree = tree_of(salts_of(secret, ids), ids, hashes)
+            if self.root not in (None, tree.root.hex()):
+                raise EvidenceError("the records are not those that the commitment was made of")
+            self.root, self._tree, self._state = tree.root.hex(), tree, tree.state
+        return self._tree
+
+    def after(self, tree: Tree, secret: bytes, leaving: tuple[Moved, ...], arriving: Iterable[Moved]) -> "Commitment":
+        """The commitment once records have left and others arrived, which may have the same ids."""
+        put = dict(placed(secret, one) for one in arriving)
+        gone = {key_of(salt_of(secret, name), name) for name in (identifier_bytes(one.id) for one in leaving)}
+        found = Commitment()
+        found._tree, found._change = tree, tree.change(gone - put.keys(), put)
+        found.root, found._secret, found._leaving = found._change.root.hex(), secret, leaving
+        return found
+
+    def departures(self) -> list[Departure]:
+        """The records that left by the request that led to this state, with their proofs; until it is taken over."""
+        if self._change is None or self._tree is None:
+            return []
+        return [departure(self._tree, self._change, self._secret, one) for one in self._leaving]
+
+    def settle(self) -> None:
+        """Change the tree to that of this state, which is taken over, and forget who left."""
+        if self._change is not None and self._tree is not None:
+            change, self._change, self._leaving, self._secret = self._change, None, (), b""
+            if change.is_current():
+                self._tree.apply(change)
+                self._state = self._tree.state
+
+
+def departure(tree: Tree, change: Change, secret: bytes, one: Moved) -> Departure:
+    """One record, with proofs of the state before and of that after."""
+    salt = salt_of(secret, identifier_bytes(one.id))
+    key, value = placed(secret, one)
+    then = change.get(key)
+    after = change.absence(key) if then is None else change.presence(key)
+    return Departure(one.id, one.subject, salt, value, tree.presence(key), after, then)
+
+
+def placed(secret: bytes, one: Moved) -> tuple[bytes, bytes]:
+    """Key and value of a record."""
+    name = identifier_bytes(one.id)
+    salt = salt_of(secret, name)
+    return key_of(salt, name), value_of(salt, one.record_hash)
+
+
+def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:
+    """The salt of each record, (n, 32)."""
+    found = b"".join(salt_of(secret, identifier_bytes(id_)) for id_ in ids.tolist())
+    return np.frombuffer(found, dtype=np.uint8).reshape(-1, 32)
+
+
+def tree_of(salts: Digests, ids: NDArray[Any], hashes: Digests) -> Tree:
+    """The tree over records, from their salts, ids and hashes. The secret is not needed."""
+    names = map(identifier_bytes, ids.tolist())
+    salt, record_hash = (map(bytes, digests) for digests in (salts, hashes))
+    return Tree(
+        (key_of(each, name), value_of(each, whole)) for each, name, whole in zip(salt, names, record_hash, strict=True)
+    )
