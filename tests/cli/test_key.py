@@ -97,5 +97,5 @@ def test_a_key_that_others_can_read(shell: Shell, tmp_path: Path) -> None:
 def test_no_key_is_put_into_a_workspace(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "workspace.json").write_text(json.dumps({}))
-    assert "would copy the key" in shell("key", "new", "--key", tmp_path / "ws" / "keys" / "key.pem", code=1).err
+    assert "its own files alone" in shell("key", "new", "--key", tmp_path / "ws" / "keys" / "key.pem", code=1).err
     assert not (tmp_path / "ws" / "keys").exists()

@@ -15,6 +15,7 @@ from maxrr.cli import (
     export,
     fit,
     key,
+    log,
     predict,
     receipt,
     replay,
@@ -85,6 +86,13 @@ app.add_typer(
         {"new": key.new, "show": key.present, "rotate": key.rotate, "succession": key.succession},
     ),
     name="key",
+)
+app.add_typer(
+    group(
+        "The log of what was signed, which nobody can quietly rewrite.",
+        {"verify": log.verify, "consistency": log.consistency, "show": log.present},
+    ),
+    name="log",
 )
 app.add_typer(
     group(

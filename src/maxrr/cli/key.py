@@ -168,7 +168,7 @@ def signing_key(path: Path | None) -> SigningKey:
 
 
 def check_outside_workspaces(place: Path) -> None:
-    """Refuse to put a private key where copies of a workspace would carry it along."""
+    """Refuse to write a key or a statement into a workspace, whose copies would carry it along."""
     for folder in place.absolute().parents:
         if (folder / "workspace.json").is_file():
-            raise Stop(FAILED, f"{place} is in the workspace {folder}, and whoever copies that would copy the key")
+            raise Stop(FAILED, f"{place} is in a workspace, which holds its own files alone: write it elsewhere")

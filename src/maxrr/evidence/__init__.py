@@ -6,6 +6,7 @@ from maxrr.evidence.append_tree import leaf_hash
 from maxrr.evidence.changes import Change
 from maxrr.evidence.checkpoints import Checkpoint, OlderCheckpoint, SplitView, TwoCheckpoints
 from maxrr.evidence.envelopes import Envelope, EnvelopeSignature
+from maxrr.evidence.histories import History, compare_logs
 from maxrr.evidence.keyring import find_key, find_public_keys, make_key, rotate_key
 from maxrr.evidence.log import Log
 from maxrr.evidence.log_check import check_log
@@ -26,6 +27,7 @@ __all__ = [
     "Consistency",
     "Envelope",
     "EnvelopeSignature",
+    "History",
     "Inclusion",
     "Log",
     "LogWriter",
@@ -42,6 +44,7 @@ __all__ = [
     "Tree",
     "TwoCheckpoints",
     "check_log",
+    "compare_logs",
     "find_key",
     "find_public_keys",
     "key_of",
