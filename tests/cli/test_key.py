@@ -51,7 +51,7 @@ def test_whether_a_new_key_follows(shell: Shell, tmp_path: Path) -> None:
     assert "is the one that you have" in shell("key", "succession", old, old).out
     shell("key", "rotate")
     shell("key", "show", "--out", new)
-    assert "has signed for it" in shell("key", "succession", old, new).out
+    assert "has signed for the next" in shell("key", "succession", old, new).out
     assert shell("key", "succession", old, new, "--json").json["holds"] is True
     assert "older than the kept one" in shell("key", "succession", new, old, code=4).err
     shell("key", "new", "--key", tmp_path / "other.pem")

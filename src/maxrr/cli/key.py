@@ -149,7 +149,7 @@ def succession(
         show.json({"holds": not wrong, "old": old.newest.id, "new": new_.newest.id, "wrong": wrong})
     elif not wrong:
         same = old.newest == new_.newest
-        words = "is the one that you have" if same else f"succeeds {old.newest.id}, and that key has signed for it"
+        words = "is the one that you have" if same else f"succeeds {old.newest.id}: each former key has signed for the next"
         show.say(f"The key {new_.newest.id} {words}.")
     if wrong:
         raise Stop(REFUTED, "" if json else wrong)
