@@ -23,3 +23,8 @@ def seeds(first: int, count: int) -> range:
 def some(few: int, cases: Sequence[T]) -> Sequence[T]:
     """The first few of them."""
     return cases if THOROUGH else cases[:few]
+
+
+def every(few: int, count: int) -> range:
+    """The numbers below a count, of which only each so-manieth is tried."""
+    return range(0, count, 1 if THOROUGH else few)

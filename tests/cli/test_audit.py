@@ -14,12 +14,13 @@ import pytest
 from tests.cli.shell import Shell, copy_and_unlearn
 
 import maxrr.audit
-from maxrr.audit import AuditReport, auditing
+from maxrr.audit import AuditReport, audit_statement, auditing
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
 from maxrr.data.train_test import is_test
+from maxrr.evidence import Envelope, make_key
 from maxrr.report import is_report
-from maxrr.unlearning import Receipt
+from maxrr.unlearning import HandedReceipt, Receipt
 from maxrr.workspace import Workspace
 
 GONE = ("v1", "v2", "v4")  # training records of both classes
@@ -260,6 +261,20 @@ def test_how_many_models_it_takes(
     assert list(found["power"]) == list(found["networks"]) == ["32", "64", "100", "164", "256"]
     assert not list(Path.cwd().iterdir())
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.usefixtures("heard")
+def test_an_audit_is_signed_as_its_report(shell: Shell, answered: Path, audited: AuditReport) -> None:
+    key, receipt = make_key("key.pem"), answered / "receipts" / "000001.json"
+    sign = ("--statement", "signed.json", "--key", "key.pem")
+    assert key.public.id in shell("audit", answered, 1, *sign, code=5).out
+    shell("audit", answered, 1, *sign, "--json", code=5)
+    handed = HandedReceipt.from_bytes(receipt.read_bytes())
+    statement = Envelope.from_bytes(Path("signed.json").read_bytes()).verify([key.public])
+    assert statement == audit_statement(audited, handed)
+    assert statement.predicate == json.loads(audited.to_json())
+    verify = ("receipt", "verify", receipt, "--statement", "signed.json", "--key", "key.pub")
+    assert f"is a signed audit of it, with the result: {audited.finding}" in shell(*verify, code=4).out  # no receipt is
 
 
 @pytest.mark.usefixtures("heard")

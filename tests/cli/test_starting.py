@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import Shell, kinds
+from tests.plain_receipts import receipt
+
+from maxrr.evidence import LogWriter, SigningKey, make_key
+from maxrr.unlearning import HandedReceipt
 
 SLOW = {"torch", "sklearn", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "onnxruntime"}
 ARRAYS = {"numpy", "safetensors"}
@@ -38,6 +42,22 @@ def test_help_and_version(command: tuple[str, ...]) -> None:
 def test_a_receipt(shell: Shell, digits: Path) -> None:
     shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
     assert imported("receipt", "show", digits / "receipts" / "000001.json") & (SLOW | ARRAYS) == set()
+
+
+def test_keys_and_logs(tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    for command in (("new", "--key", key), ("show", "--key", key), ("rotate", "--key", key)):
+        assert imported("key", *command) & (SLOW | ARRAYS) == set()
+    LogWriter.create(tmp_path / "log", "example.com/maxrr", SigningKey.load(key)).append([b"one"])
+    for command in (("verify", tmp_path / "log"), ("show", tmp_path / "log"), ("consistency", *[tmp_path / "log"] * 2)):
+        assert imported("log", *command, "--key", key.with_suffix(".pub")) & (SLOW | ARRAYS) == set()
+
+
+def test_a_signed_receipt(tmp_path: Path) -> None:
+    key = make_key(tmp_path / "key.pem")
+    (tmp_path / "receipt.json").write_bytes(HandedReceipt.sign(receipt(), key).to_bytes())
+    found = imported("receipt", "show", tmp_path / "receipt.json", "--key", tmp_path / "key.pub")
+    assert found & (SLOW | ARRAYS) == set()
 
 
 def test_status(fitted_digits: Path) -> None:

@@ -6,6 +6,7 @@ from maxrr.audit.findings import Finding
 from maxrr.audit.planning import AuditPlan, plan_audit
 from maxrr.audit.pools import ShadowPool
 from maxrr.audit.results import AuditReport
+from maxrr.audit.statements import audit_statement
 from maxrr.audit.threshold import Platt
 from maxrr.audit.work import AuditWork, work_of_audit
 
@@ -18,6 +19,7 @@ __all__ = [
     "Platt",
     "ShadowPool",
     "audit",
+    "audit_statement",
     "check_options",
     "plan_audit",
     "work_of_audit",

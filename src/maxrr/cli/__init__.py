@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from maxrr.cli import adding, audit, data, demo, export, fit, predict, receipt, replay, reproduce, status, unlearn
+from maxrr.cli import (
+    adding,
+    audit,
+    data,
+    demo,
+    export,
+    fit,
+    key,
+    log,
+    predict,
+    receipt,
+    replay,
+    reproduce,
+    status,
+    unlearn,
+)
 from maxrr.cli.run import MEANING, Commands
 
 __all__ = ["app"]
@@ -64,6 +79,20 @@ app = group(
 app.add_typer(
     group("The answer to a request: in words, and checked.", {"show": receipt.present, "verify": receipt.verify}),
     name="receipt",
+)
+app.add_typer(
+    group(
+        "The key that signs receipts, replays, audits and the log.",
+        {"new": key.new, "show": key.present, "rotate": key.rotate, "succession": key.succession},
+    ),
+    name="key",
+)
+app.add_typer(
+    group(
+        "The log of what was signed, which nobody can quietly rewrite.",
+        {"verify": log.verify, "consistency": log.consistency, "show": log.present},
+    ),
+    name="log",
 )
 app.add_typer(
     group(

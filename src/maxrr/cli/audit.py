@@ -14,6 +14,8 @@ from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Train,
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.show import is_ours
+from maxrr.cli.statements import StatementFile, StatementKey, signer
+from maxrr.cli.statements import write as write_statement
 from maxrr.cli.workspaces import check_network, check_training, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
@@ -92,6 +94,8 @@ def audit(
     ] = None,
     network: Network = None,
     train: Train = None,
+    statement: StatementFile = None,
+    key: StatementKey = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -107,10 +111,14 @@ def audit(
         maxrr audit ws/ 2
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
+        maxrr audit ws/ 2 --statement audit-2.signed.json
     """
     from maxrr.audit import audit as audit_
-    from maxrr.audit import check_options, plan_audit, work_of_audit
+    from maxrr.audit import audit_statement, check_options, plan_audit, work_of_audit
 
+    if plan and statement is not None:
+        raise Stop(USAGE, "--plan audits nothing, so that there is nothing to sign: leave out --statement")
+    signing = signer(statement, key)
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
     if out is not None and out.suffix != ".html":
@@ -119,7 +127,8 @@ def audit(
         with opened(workspace, wait, network=network, train=train, read_only=True) as found:
             check_network(found)
             check_training(found)
-            handed = receipt_of(found, receipt)
+            signed = receipt_of(found, receipt)
+            handed = signed.receipt
             page = out or Path(f"audit-{handed.number}.html")
             training, held_out = sides(found, source, progress)
             gone = forgotten_records(found, handed, training, forgotten, progress)
@@ -141,6 +150,8 @@ def audit(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(INTERRUPTED) from None
     write(result, page)
+    if statement is not None and signing is not None:
+        write_statement(audit_statement(result, signed), statement, signing, quiet=json)
     if json:
         show.json(json_.loads(result.to_json()) | {"page": str(page), "report": str(page.with_suffix(".json"))})
     else:

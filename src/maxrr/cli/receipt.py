@@ -15,31 +15,52 @@ from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
-    from maxrr.unlearning import Receipt
+    from maxrr.evidence import PublicKey
+    from maxrr.unlearning import HandedReceipt, Receipt
     from maxrr.workspace import Workspace
 
 LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
-File = Annotated[Path, Argument(metavar="FILE", help="The receipt, a JSON file.")]
+File = Annotated[Path, Argument(metavar="FILE", help="The receipt, a JSON file: signed or not.")]
+Keys = Annotated[
+    list[Path] | None,
+    Option(
+        "--key",
+        help="Also check that the receipt is signed by a key in this file: the operator's public keys, as `maxrr key "
+        "show --out` wrote them; may be repeated.",
+    ),
+]
 
 
-def present(file: File, json: Json = False) -> None:
+def present(file: File, key: Keys = None, json: Json = False) -> None:
     """Show a receipt in words: what was promised, what was done, and what it depends on.
 
     Examples:
 
         maxrr receipt show ws/receipts/000001.json
+        maxrr receipt show receipt.json --key operator.pub
     """
-    receipt = read(file)
+    handed = read(file)
+    if key is not None and (why := unsigned(handed, trusted(key))):
+        raise Stop(REFUTED, f"{file}: {why}")
+    receipt = handed.receipt
     if json:
         show.json({name: value for name, value in asdict(receipt).items() if value is not None})
         return
     for sentence in receipt.sentences:
         show.say(sentence)
-    show.facts(receipt.states)
+    show.facts([*receipt.states, *signatures(handed, checked=key is not None)])
 
 
 def verify(
     file: File,
+    key: Keys = None,
+    statement: Annotated[
+        list[Path] | None,
+        Option(
+            help="Also check a signed replay or audit of this receipt, as `maxrr replay --statement` wrote it: that it "
+            "is about this receipt, and signed by a key in --key; may be repeated."
+        ),
+    ] = None,
     workspace: Annotated[
         Path | None,
         Option(
@@ -65,7 +86,8 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check a receipt: that it contradicts itself nowhere and claims no more than the certificates on it carry; with
-    --workspace, that it was handed out there, and that no forgotten record is there again.
+    --key, that it is signed; with --workspace, that it was handed out there, and that no forgotten record is there
+    again.
 
     Exits with 0 if everything checked is so, and with 4 if something is not. Whether the model is the one that training
     without the records gives, `maxrr replay` tells. Records are named by tombstones, which only the workspace's key can
@@ -73,17 +95,27 @@ def verify(
 
     Examples:
 
-        maxrr receipt verify receipt.json
+        maxrr receipt verify receipt.json --key operator.pub
+        maxrr receipt verify receipt.json --key operator.pub --statement replay.json
         maxrr receipt verify receipt.json --workspace ws/ --id 17
         maxrr receipt verify receipt.json --workspace ws/ --subject anna
     """
     if (id is not None or subject is not None) and workspace is None:
         named = "--subject" if id is None else "--id"
         raise Stop(USAGE, f"{named} needs --workspace: only its key can recognise a record or a person on a receipt")
+    if statement and key is None:
+        raise Stop(USAGE, "--statement needs --key, with the public key of whoever signed it")
     from maxrr.unlearning import contradictions
 
-    receipt = read(file)
+    handed = read(file)
+    receipt = handed.receipt
     checks = {"it does not contradict itself, and claims what its heads carry": "; ".join(contradictions(receipt))}
+    if key is not None:
+        keys = trusted(key)
+        checks[f"it is signed by a key of {' or '.join(map(str, key))}"] = unsigned(handed, keys)
+        for path in statement or ():
+            claim, why = said_about(path, handed, keys)
+            checks[f"{path} {claim}"] = why
     if workspace is not None:
         with opened(workspace, wait, read_only=True) as found:
             checks[f"{workspace} handed it out"] = difference(found, receipt)
@@ -101,21 +133,65 @@ def verify(
     else:
         rows = [(claim, show.Bad(f"no: {why}") if why else "yes") for claim, why in checks.items()]
         show.table(("claim", "holds"), rows)
+        if handed.envelope is not None and key is None:
+            show.say("It is signed; by whom, --key checks.")
     if not holds:
         raise Stop(REFUTED)
 
 
-def read(path: Path) -> Receipt:
-    """A receipt from a file."""
+def read(path: Path) -> HandedReceipt:
+    """A receipt from a file: an envelope, or the text of one that is not signed."""
     from maxrr.files import read_regular
-    from maxrr.unlearning import Receipt
+    from maxrr.unlearning import HandedReceipt
 
     try:
-        return Receipt.from_json(read_regular(path, LARGEST).decode("utf-8-sig"))
+        return HandedReceipt.from_bytes(read_regular(path, LARGEST))
     except UnicodeDecodeError:
         raise Stop(FAILED, f"{path}: is not a receipt: it is not text in UTF-8") from None
     except ValueError as error:
         raise Stop(FAILED, f"{path}: {error}") from None
+
+
+def trusted(files: list[Path]) -> list[PublicKey]:
+    """All keys in these files."""
+    from maxrr.evidence import PublicKeys
+
+    return [key for file in files for key in PublicKeys.load(file).keys]
+
+
+def unsigned(handed: HandedReceipt, keys: list[PublicKey]) -> str:
+    """Why a receipt is not signed by one of these keys; nothing if it is."""
+    from maxrr.errors import EvidenceError
+
+    try:
+        handed.verify(keys)
+    except EvidenceError as error:
+        return str(error)
+    return ""
+
+
+def signatures(handed: HandedReceipt, *, checked: bool) -> list[tuple[str, str]]:
+    """Which keys a receipt says that it is signed with."""
+    if handed.envelope is None:
+        return []
+    note = "" if checked else ", which --key checks"
+    return [("signed by the key", f"{each.key_id}{note}") for each in handed.envelope.signatures]
+
+
+def said_about(path: Path, handed: HandedReceipt, keys: list[PublicKey]) -> tuple[str, str]:
+    """What a signed statement says of a receipt, and what is wrong with it: nothing, if it is about the receipt."""
+    from maxrr.errors import EvidenceError
+    from maxrr.evidence import Envelope
+    from maxrr.files import read_regular
+    from maxrr.unlearning import check_about
+
+    try:
+        said = check_about(Envelope.from_bytes(read_regular(path, LARGEST)), handed, keys)
+    except EvidenceError as error:
+        return "is a signed statement about it", str(error)
+    kind = said.predicate_type.removesuffix("/v1").rpartition("/")[2]
+    result = said.predicate.get("outcome") or said.predicate.get("words")
+    return f"is a signed {kind} of it, with the result: {result}", ""
 
 
 def difference(workspace: Workspace, receipt: Receipt) -> str:
@@ -123,7 +199,7 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
     count = workspace.status().requests
     if not 1 <= receipt.number <= count:
         return f"it has {count or 'no'} receipts, and this is number {receipt.number}"
-    handed = read(workspace.receipt_path(receipt.number))
+    handed = read(workspace.receipt_path(receipt.number)).receipt
     if handed.digest == receipt.digest:
         return ""
     ours, given = asdict(handed), asdict(receipt)

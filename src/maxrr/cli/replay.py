@@ -31,6 +31,7 @@ from maxrr.cli.options import (
 from maxrr.cli.outcome import present
 from maxrr.cli.receipt import difference, read
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
+from maxrr.cli.statements import StatementFile, StatementKey, signer, write
 from maxrr.cli.workspaces import (
     check_network,
     check_outside,
@@ -48,7 +49,7 @@ from maxrr.plain_text import size
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets.naming import NamedNetwork
-    from maxrr.unlearning import Receipt, Replay
+    from maxrr.unlearning import HandedReceipt, Receipt, Replay
     from maxrr.workspace import Workspace
 
 BUNDLE = "model.bundle"  # in a folder
@@ -97,6 +98,8 @@ def replay(
     ids_from: FromWhat = None,
     meta: Meta = None,
     split_by: Split = SplitBy.SUBJECT,
+    statement: StatementFile = None,
+    key: StatementKey = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -117,9 +120,11 @@ def replay(
         maxrr replay ws/ 1
         maxrr replay ws/ ws/receipts/000001.json --data /backup/records.npz
         maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
+        maxrr replay ws/ 1 --statement replay.json
     """
-    from maxrr.unlearning import Outcome
+    from maxrr.unlearning import Outcome, replay_statement
 
+    signing = signer(statement, key)
     columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta, drop)
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or not data:
@@ -129,9 +134,11 @@ def replay(
         check_workspace_form(workspace, receipt, bundle, columns)
         handed, replayed = in_workspace(workspace, number, data, network, train, wait)
     if json:
-        show.json(asdict(replayed) | {"holds": bool(replayed), "receipt": handed.number})
+        show.json(asdict(replayed) | {"holds": bool(replayed), "receipt": handed.receipt.number})
     else:
-        tell(handed, replayed)
+        tell(handed.receipt, replayed)
+    if statement is not None and signing is not None:
+        write(replay_statement(replayed, handed), statement, signing, quiet=json)
     if not replayed:
         raise Stop(REFUTED if replayed.outcome in (Outcome.different, Outcome.false) else UNDECIDED)
 
@@ -153,7 +160,7 @@ def check_workspace_form(workspace: Path, receipt: Path | None, bundle: Path | N
 
 def in_workspace(
     folder: Path, named: str, data: list[str] | None, network: str | None, train: str | None, wait: float
-) -> tuple[Receipt, Replay]:  # fmt: skip
+) -> tuple[HandedReceipt, Replay]:  # fmt: skip
     """The replay by whoever has the workspace."""
     with opened(folder, wait, network=network, train=train, read_only=True) as workspace:
         check_network(workspace)
@@ -162,14 +169,14 @@ def in_workspace(
         with show.progress() as progress:
             records = raw_records(workspace, data, progress)
             progress("training again in a fresh process", 0, 1)
-            replayed = workspace.replay(handed, records)
+            replayed = workspace.replay(handed.receipt, records)
             progress("training again in a fresh process", 1, 1)
     return handed, replayed
 
 
 def from_bundle(
     receipt: Path, bundle: Path, data: list[str], columns: dict[str, Any], network: str | None, train: str | None
-) -> tuple[Receipt, Replay]:  # fmt: skip
+) -> tuple[HandedReceipt, Replay]:  # fmt: skip
     """The replay by somebody who has the data and a bundle, but no workspace."""
     from maxrr.data import load
     from maxrr.errors import UnknownRecords
@@ -191,7 +198,7 @@ def from_bundle(
         )
         progress("training again in a fresh process", 0, 1)
         try:
-            replayed = replay_(handed, found, kind.join(parts))
+            replayed = replay_(handed.receipt, found, kind.join(parts))
         except UnknownRecords as error:
             raise Stop(REFUTED, f"{' and '.join(data)}: {error}") from None
         progress("training again in a fresh process", 1, 1)
@@ -236,7 +243,7 @@ def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwor
     return named_network(maker, shapes(records.inputs.dtype, records.shape), len(records.class_names))
 
 
-def receipt_of(workspace: Workspace, named: str) -> Receipt:
+def receipt_of(workspace: Workspace, named: str) -> HandedReceipt:
     """The receipt, which must be one that this workspace handed out: of any other, nothing could be replayed here."""
     if named.isdecimal():
         count = workspace.status().requests
@@ -244,7 +251,7 @@ def receipt_of(workspace: Workspace, named: str) -> Receipt:
             raise Stop(FAILED, f"{workspace.folder} has no receipt {named}: it has {count or 'none'}")
         return read(workspace.receipt_path(int(named)))
     given = read(Path(named))
-    if why := difference(workspace, given):
+    if why := difference(workspace, given.receipt):
         raise Stop(REFUTED, f"{named} is not a receipt that {workspace.folder} handed out: {why}")
     return given
 

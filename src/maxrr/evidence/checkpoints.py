@@ -59,15 +59,15 @@ class Checkpoint:
         return cls(origin, size, root, Note.sign(f"{origin}\n{size}\n{to_base64(root)}\n", origin, key))
 
     @classmethod
-    def read(cls, data: bytes, origin: str, keys: Sequence[PublicKey]) -> Self:
+    def read(cls, data: bytes, origin: str | None, keys: Sequence[PublicKey]) -> Self:
         """Read a checkpoint and verify who signed it.
 
         Parameters
         ----------
         data : bytes
             The signed note.
-        origin : str
-            The name that the log must have.
+        origin : str or None
+            The name that the log must have; None for whichever name it says.
         keys : sequence of PublicKey
             The log's keys: the one of today, and those that it had before. One of them must have signed, and a
             signature that names one must be its own. The signatures of others are kept and not looked at.
@@ -88,8 +88,11 @@ class Checkpoint:
         lines = note.text[:-1].split("\n")
         if len(lines) != 3 or not re.fullmatch("0|[1-9][0-9]{0,18}", lines[1]) or int(lines[1]) >= 1 << 63:
             raise EvidenceError("the checkpoint does not have three lines: the log's name, its size, its root")
+        if origin is None:
+            origin = lines[0]
         if lines[0] != origin:
             raise EvidenceError(f"the checkpoint is of another log: {lines[0][:80]!r} instead of {origin!r}")
+        require_name(origin)
         root = from_base64(lines[2], "the checkpoint's root", length=32)
         note.verify(origin, keys)
         return cls(origin, int(lines[1]), root, note)

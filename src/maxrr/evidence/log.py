@@ -30,15 +30,15 @@ class Log:
         self.folder, self.checkpoint = Path(folder), checkpoint
 
     @classmethod
-    def open(cls, folder: str | Path, origin: str, keys: Sequence[PublicKey]) -> Self:
+    def open(cls, folder: str | Path, origin: str | None, keys: Sequence[PublicKey]) -> Self:
         """Open the log as its newest checkpoint has it.
 
         Parameters
         ----------
         folder
             The log's folder.
-        origin : str
-            The name that the log must have.
+        origin : str or None
+            The name that the log must have; None for whichever name it says.
         keys : sequence of PublicKey
             The log's keys, as in `Checkpoint.read`.
 

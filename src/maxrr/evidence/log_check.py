@@ -13,15 +13,15 @@ from maxrr.evidence.tiles import HASH, HEIGHT, WIDTH, Kind, Tiles, edge_of, leve
 from maxrr.files import read_regular
 
 
-def check_log(folder: str | Path, origin: str, keys: Sequence[PublicKey]) -> Checkpoint:
+def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey]) -> Checkpoint:
     """Verify a log's newest checkpoint and recompute every hash that it rests on from the entries.
 
     Parameters
     ----------
     folder
         The log's folder.
-    origin : str
-        The name that the log must have.
+    origin : str or None
+        The name that the log must have; None for whichever name it says.
     keys : sequence of PublicKey
         The log's keys, as in `Checkpoint.read`.
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Self
@@ -62,12 +63,35 @@ class PublicKey:
         OSError
             The file cannot be read.
         """
+        return cls.from_pem(read_regular(path, LARGEST), str(path))
+
+    @classmethod
+    def from_pem(cls, pem: bytes, where: str = "this") -> Self:
+        """Read a public key from a PEM text.
+
+        Parameters
+        ----------
+        pem : bytes
+            The text, as `pem` has it.
+        where : str
+            What an error calls it.
+
+        Returns
+        -------
+        PublicKey
+            The key.
+
+        Raises
+        ------
+        EvidenceError
+            It is no Ed25519 public key.
+        """
         try:
-            key = load_pem_public_key(read_regular(path, LARGEST))
+            key = load_pem_public_key(pem)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PublicKey):
-            raise EvidenceError(f"{path} is no Ed25519 public key in PEM")
+            raise EvidenceError(f"{where} is no Ed25519 public key in PEM")
         return cls(key.public_bytes_raw())
 
     def save(self, path: str | Path) -> None:
@@ -201,10 +225,19 @@ class SigningKey:
         EvidenceError
             There is something at this path: a key is never written over.
         """
-        if os.path.lexists(path):
-            raise EvidenceError(f"{path} is there already, and a key is never written over: choose another name")
-        pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        write_atomically(path, pem, private=True)
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # the name is ours, or somebody's
+        except FileExistsError:
+            raise EvidenceError(
+                f"{path} is there already, and a key is never written over: choose another name"
+            ) from None
+        try:
+            pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            write_atomically(path, pem, private=True)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
 
     @property
     def public(self) -> PublicKey:

@@ -9,6 +9,7 @@ __all__ = [
     "Bundle",
     "FittedBeforeWarning",
     "Guarantee",
+    "HandedReceipt",
     "HeadCertificate",
     "Ids",
     "Inputs",
@@ -20,9 +21,11 @@ __all__ = [
     "Receipt",
     "Replay",
     "Technique",
+    "check_about",
     "contradictions",
     "network_in",
     "replay",
+    "replay_statement",
     "training_in",
 ]
 
@@ -39,6 +42,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.receipts import HeadCertificate, Receipt
     from maxrr.unlearning.replaying import Replay, replay
     from maxrr.unlearning.requests import Technique
+    from maxrr.unlearning.statements import HandedReceipt, check_about, replay_statement
     from maxrr.unlearning.trained_elsewhere import NotAmongRecordsWarning
 else:  # receipts can be read without PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
@@ -54,5 +58,6 @@ else:  # receipts can be read without PyTorch
         "receipts": ("HeadCertificate", "Receipt"),
         "replaying": ("Replay", "replay"),
         "requests": ("Technique",),
+        "statements": ("HandedReceipt", "check_about", "replay_statement"),
         "trained_elsewhere": ("NotAmongRecordsWarning",),
     })  # fmt: skip

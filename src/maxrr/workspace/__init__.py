@@ -8,6 +8,7 @@ from maxrr.errors import WorkspaceError
 __all__ = [
     "Commit",
     "Export",
+    "LoggedReceipts",
     "NetworkMissing",
     "OlderCopyWarning",
     "OnReceipt",
@@ -17,6 +18,7 @@ __all__ = [
     "TrainingMissing",
     "Workspace",
     "WorkspaceError",
+    "check_receipt_log",
     "overview",
 ]
 
@@ -24,6 +26,7 @@ if typing.TYPE_CHECKING:
     from maxrr.workspace.commits import Commit
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
+    from maxrr.workspace.log_check import LoggedReceipts, check_receipt_log
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.status import Overview, Status, overview
@@ -32,6 +35,7 @@ else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
+        "log_check": ("LoggedReceipts", "check_receipt_log"),
         "records": ("OnReceipt", "RecordKind"),
         "commits": ("Commit",),
         "seen": ("OlderCopyWarning",),

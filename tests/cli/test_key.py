@@ -1,0 +1,101 @@
+"""`maxrr key`: made once, shown without anything private, succeeded by another."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell
+
+from maxrr.evidence import PublicKeys, SigningKey
+from maxrr.evidence.keyring import default_place
+
+
+@pytest.fixture(autouse=True)
+def no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+
+
+def secrets_in(folder: Path) -> list[str]:
+    """The secret part of each private key below a folder."""
+    return [path.read_text().splitlines()[1] for path in folder.rglob("*.pem")]
+
+
+def test_from_the_first_key_to_the_third(shell: Shell, tmp_path: Path) -> None:
+    said = [shell("key", "new")]
+    first = SigningKey.load(default_place()).public
+    said.append(shell("key", "show", "--out", tmp_path / "operator.pub"))
+    assert PublicKeys.load(tmp_path / "operator.pub").keys == (first,)
+    said += [
+        shell("key", "rotate"),
+        shell("key", "rotate", "--json"),
+        shell("key", "show"),
+        shell("key", "show", "--json"),
+    ]
+    third = SigningKey.load(default_place()).public
+    assert said[3].json["id"] == said[5].json["id"] == third.id
+    assert said[5].json["former"][-1] == first.id
+    assert third.pem.decode() in said[4].out
+    said.append(shell("key", "show", "--out", tmp_path / "newer.pub"))
+    assert (tmp_path / "newer.pub").read_bytes() == default_place().with_suffix(".pub").read_bytes()
+    secrets = secrets_in(tmp_path)
+    assert len(secrets) == 3
+    assert not any(secret in each.out + each.err for secret in secrets for each in said)
+    assert not any(secret in path.read_text() for secret in secrets for path in tmp_path.rglob("*.pub"))
+
+
+def test_whether_a_new_key_follows(shell: Shell, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.pub", tmp_path / "new.pub"
+    shell("key", "new")
+    shell("key", "show", "--out", old)
+    assert "is the one that you have" in shell("key", "succession", old, old).out
+    shell("key", "rotate")
+    shell("key", "show", "--out", new)
+    assert "has signed for the next" in shell("key", "succession", old, new).out
+    assert shell("key", "succession", old, new, "--json").json["holds"] is True
+    assert "older than the kept one" in shell("key", "succession", new, old, code=4).err
+    shell("key", "new", "--key", tmp_path / "other.pem")
+    assert shell("key", "succession", old, tmp_path / "other.pub", "--json", code=4).json["holds"] is False
+    assert "private key" in shell("key", "succession", old, tmp_path / "other.pem", code=1).err
+
+
+def test_what_is_there_stays(shell: Shell, tmp_path: Path) -> None:
+    shell("key", "new", "--key", tmp_path / "key.pem")
+    before = (tmp_path / "key.pem").read_bytes()
+    assert "never written over" in shell("key", "new", "--key", tmp_path / "key.pem", code=1).err
+    shell("key", "show", "--key", tmp_path / "key.pem", "--out", tmp_path / "key.pem", code=1)
+    (tmp_path / "letter").write_text("Dear Anna")
+    shell("key", "show", "--key", tmp_path / "key.pem", "--out", tmp_path / "letter", code=1)
+    assert (tmp_path / "key.pem").read_bytes() == before
+    assert (tmp_path / "letter").read_text() == "Dear Anna"
+
+
+def test_without_a_key(shell: Shell) -> None:
+    assert "maxrr key new" in shell("key", "show", code=1).err
+    assert "key.pem" in shell("key", "rotate", code=1).err
+
+
+def test_from_the_environment(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = shell("key", "new", "--key", tmp_path / "key.pem", "--json").json
+    monkeypatch.setenv("MAXRR_SIGNING_KEY", (tmp_path / "key.pem").read_text())
+    assert shell("key", "show", "--json").json["id"] == made["id"]
+    assert "name the file with --key" in shell("key", "rotate", code=2).err
+    assert shell("key", "rotate", "--key", tmp_path / "key.pem", "--json").json["id"] != made["id"]
+    text = (tmp_path / "key.pem").read_text()
+    monkeypatch.setenv("MAXRR_SIGNING_KEY", text.replace("MC4C", "MC4D"))
+    assert text.splitlines()[1][8:] not in shell("key", "show", code=1).err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of files are those of POSIX")
+def test_a_key_that_others_can_read(shell: Shell, tmp_path: Path) -> None:
+    shell("key", "new", "--key", tmp_path / "key.pem")
+    (tmp_path / "key.pem").chmod(0o644)
+    for command in ("show", "rotate"):
+        assert "chmod 600" in shell("key", command, "--key", tmp_path / "key.pem", code=1).err
+
+
+def test_no_key_is_put_into_a_workspace(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "workspace.json").write_text(json.dumps({}))
+    assert "its own files alone" in shell("key", "new", "--key", tmp_path / "ws" / "keys" / "key.pem", code=1).err
+    assert not (tmp_path / "ws" / "keys").exists()

@@ -1,0 +1,102 @@
+"""`maxrr log`: checked through the command line, by somebody who has the public key."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell
+from tests.evidence.logs import contents, flipped, log_of, numbers
+
+from maxrr.evidence import Checkpoint, LogWriter, PublicKeys, SigningKey, make_key
+
+ORIGIN = "example.com/maxrr"
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> SigningKey:
+    return make_key(tmp_path / "key.pem")
+
+
+@pytest.fixture
+def operator(key: SigningKey, tmp_path: Path) -> tuple[str, Path]:
+    """The option with the operator's public key."""
+    return "--key", tmp_path / "key.pub"
+
+
+@pytest.fixture
+def log(key: SigningKey, tmp_path: Path) -> Path:
+    log_of(tmp_path / "log", 200, 300, key=key)
+    return tmp_path / "log"
+
+
+Operator = tuple[str, Path]
+
+
+def test_a_log_that_holds(shell: Shell, log: Path, key: SigningKey, operator: Operator) -> None:
+    shown = shell("log", "show", log, *operator)
+    assert [word for word in (ORIGIN, "300", key.public.id) if word not in shown.out] == []
+    assert shell("log", "verify", log, *operator).out == f"{shown.out}All hashes are right.\n"
+    said = shell("log", "verify", log, *operator, "--json").json
+    assert (said["holds"], said["entries"], said["origin"], said["key"]) == (True, 300, ORIGIN, key.public.id)
+    assert shell("log", "show", log / "checkpoint", *operator, "--json").json["entries"] == 300
+
+
+def test_the_first_thing_wrong_is_named(shell: Shell, log: Path, operator: Operator) -> None:
+    for name, content in contents(log).items():
+        if name == "checkpoint" or ".p/200" in name:
+            continue
+        (log / name).write_bytes(flipped(content, 8 * len(content) - 3))
+        ended = shell("log", "verify", log, *operator, code=4)
+        assert "entry" in ended.err or name in ended.err
+        said = shell("log", "verify", log, *operator, "--json", code=4)
+        assert (said.json["holds"], f"Error: {said.json['wrong']}\n", said.err) == (False, ended.err, "")
+        (log / name).write_bytes(content)
+    shell("log", "verify", log, *operator)
+
+
+def test_another_key_vouches_for_nothing(shell: Shell, log: Path, operator: Operator, tmp_path: Path) -> None:
+    make_key(tmp_path / "other.pem")
+    other = ("--key", tmp_path / "other.pub")
+    assert "not signed by a key" in shell("log", "verify", log, *other, code=4).err
+    assert "not signed by a key" in shell("log", "consistency", log, log, *other, code=4).err
+    assert "not signed by a key" in shell("log", "show", log, *other, code=1).err
+    both = PublicKeys((*PublicKeys.load(tmp_path / "other.pub").keys, *PublicKeys.load(operator[1]).keys))
+    both.save(tmp_path / "both.pub")
+    assert shell("log", "verify", log, "--key", tmp_path / "both.pub").code == 0
+    assert "private key" in shell("log", "verify", log, "--key", tmp_path / "key.pem", code=1).err
+
+
+def test_what_became_of_a_log(shell: Shell, log: Path, key: SigningKey, operator: Operator, tmp_path: Path) -> None:
+    kept, backup = tmp_path / "kept", Path(shutil.copytree(log, tmp_path / "backup"))
+    shutil.copy(log / "checkpoint", kept)
+    writer = LogWriter.open(log, ORIGIN, key)
+    writer.append(numbers(300, 600))
+
+    def compared(old: Path, new: Path, code: int = 0) -> str:
+        said = shell("log", "consistency", old, new, *operator, "--json", code=code).json
+        assert said["holds"] is (code == 0)
+        assert (said["wrong"] == "") is (code == 0)
+        ended = shell("log", "consistency", old, new, *operator, code=code)
+        assert said["wrong"] in ended.err
+        return str(said["outcome"])
+
+    assert compared(kept, backup) == compared(log, log) == "same"
+    assert compared(kept, log) == compared(backup, log) == "extends"
+    assert compared(log, kept, 4) == compared(log, backup, 4) == "older"
+    assert compared(kept, log / "checkpoint", 5) == "not known"
+    LogWriter.open(backup, ORIGIN, key).append([b"another"])
+    assert compared(backup, log, 4) == compared(log, backup, 4) == "split view"
+    forged = Checkpoint.sign(ORIGIN, 600, bytes(32), key).to_bytes()
+    (tmp_path / "forged").write_bytes(forged)
+    assert compared(tmp_path / "forged", log, 4) == compared(log / "checkpoint", tmp_path / "forged", 4) == "split view"
+    log_of(tmp_path / "two", 3, key=key)
+    (tmp_path / "two" / "checkpoint").write_bytes(Checkpoint.sign("example.com/two", 3, bytes(32), key).to_bytes())
+    assert "two logs" in shell("log", "consistency", kept, tmp_path / "two", *operator, code=4).err
+
+
+def test_no_log(shell: Shell, operator: Operator, tmp_path: Path, fitted_digits: Path) -> None:
+    for command in ("verify", "show"):
+        assert "has no log in it" in shell("log", command, tmp_path, *operator, code=1).err
+        assert "does not sign its receipts" in shell("log", command, fitted_digits, *operator, code=1).err
+        shell("log", command, tmp_path / "nothing", *operator, code=1)
+    assert "--key" in shell("log", "verify", tmp_path, code=2).err

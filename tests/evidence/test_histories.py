@@ -1,0 +1,70 @@
+"""Two states of a log: what one is to the other, by the entries themselves."""
+
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import examples
+from tests.evidence.logs import KEY, ORIGIN, log_of, numbers
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence import Checkpoint, History, Log, LogWriter, compare_logs
+
+
+@pytest.fixture(autouse=True)
+def unflushed(monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+def by_entries(kept, shown):
+    """What `compare_logs` must say of logs whose files are all there, from the lists of entries."""
+    if kept == shown:
+        return History.same
+    if shown[: len(kept)] == kept:
+        return History.extends
+    return History.older if kept[: len(shown)] == shown else History.forked
+
+
+@examples(200)
+@given(
+    st.lists(st.integers(0, 300), min_size=2, max_size=2),
+    st.none() | st.integers(0, 299),
+    st.tuples(*[st.booleans()] * 2),
+)
+def test_all_outcomes(tmp_path_factory, sizes, changed, whole):
+    folder = tmp_path_factory.mktemp("logs")
+    entries = [numbers(0, size) for size in sizes]
+    if changed is not None and changed < sizes[1]:
+        entries[1][changed] = b"changed"
+    states = []
+    for name, those, tiles in zip("ab", entries, whole, strict=True):
+        writer = LogWriter.create(folder / name, ORIGIN, KEY)
+        writer.append(those)
+        states.append(writer.log if tiles else writer.checkpoint)
+    expected = by_entries(*entries)
+    if (
+        len(entries[0]) != len(entries[1]) and not whole[len(entries[0]) < len(entries[1])]
+    ):  # no tiles of the larger one
+        expected = History.unknown if len(entries[0]) < len(entries[1]) else History.older
+    assert compare_logs(*states) == expected
+
+
+def test_two_logs_are_not_compared(tmp_path):
+    writer = log_of(tmp_path / "log", 3)
+    other = Checkpoint.sign("example.com/other", 3, writer.checkpoint.root, KEY)
+    with pytest.raises(EvidenceError, match="two logs"):
+        compare_logs(writer.log, other)
+
+
+def test_damaged_tiles_do_not_make_a_split_view(tmp_path):
+    writer = log_of(tmp_path / "log", 5, 300)
+    shutil.copytree(tmp_path / "log", tmp_path / "copy")
+    for path in (tmp_path / "copy" / "tile" / "0").iterdir():
+        if path.is_file():
+            path.write_bytes(bytes(8192))
+    damaged = Log(tmp_path / "copy", writer.checkpoint)
+    kept = Checkpoint.sign(ORIGIN, 5, writer.log.root_at(5), KEY)
+    with pytest.raises(EvidenceError, match="do not give the root"):
+        compare_logs(kept, damaged)
+    assert compare_logs(kept, writer.log) == History.extends
