@@ -72,8 +72,11 @@ PUBLIC = {
     "maxrr.evidence": {
         "Absence",
         "Change",
+        "Check",
         "Checkpoint",
         "Consistency",
+        "Dossier",
+        "DossierRecord",
         "Envelope",
         "EnvelopeSignature",
         "Inclusion",
@@ -146,12 +149,16 @@ PUBLIC = {
     "maxrr.progress": {"Bar", "Line", "Progress"},
     "maxrr.paper": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile", "cell_text", "draw", "reproduction_page"},
     "maxrr.report": {
+        "OtherVersion",
         "RequestStory",
         "Story",
         "audit_page",
         "demo_page",
+        "dossier_in",
+        "dossier_page",
         "is_report",
         "kinds_of",
+        "require_same_page",
     },
     "maxrr.serving": {
         "Exported",
