@@ -1,4 +1,4 @@
-"""Draws docs/img/requests.svg from benchmarks/requests.json: what a free request costs, by records and earlier requests."""
+"""Draws docs/img/requests.svg from benchmarks/requests.json: a free request by records and earlier requests."""
 
 import json
 import sys

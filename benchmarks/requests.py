@@ -2,8 +2,8 @@
 
     python benchmarks/requests.py --out benchmarks/requests.json
 
-Records are embeddings of ten classes, 64 numbers each, so that nearly all are free; the extractor plays no part in such a
-request. The floor of a durable request is one flush of the disk, which is measured here. The peer is from its paper:
+Records are embeddings of ten classes, 64 numbers each, so that nearly all are free; the extractor plays no part in
+such a request. The floor of a durable one is a flush of the disk, which is measured here. The peer is from its paper:
 HedgeCut, trees that forget one record in about 100 µs, in memory and without a receipt.
 """
 
@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from circumstances import circumstances
 
+from circumstances import circumstances
 from maxrr.data import Dataset
 from maxrr.evidence import SigningKey
 from maxrr.unlearning import MaxRR
