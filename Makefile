@@ -48,6 +48,8 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, two or three hours; wr
 	$(BIN)/python benchmarks/unlearning.py --out benchmarks/unlearning.json
 	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json
 	$(BIN)/python benchmarks/workspace.py --out benchmarks/workspace.json
+	$(BIN)/python benchmarks/requests.py --out benchmarks/requests.json
+	$(BIN)/python benchmarks/plot_requests.py benchmarks/requests.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/proof.py --out benchmarks/proof.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
