@@ -10,6 +10,7 @@ import typer
 from maxrr.cli import (
     adding,
     audit,
+    catching_up,
     data,
     demo,
     export,
@@ -98,6 +99,9 @@ app.add_typer(
         {"verify": log.verify, "consistency": log.consistency, "show": log.present},
     ),
     name="log",
+)
+app.add_typer(
+    group("A workspace that was restored from a backup.", {"catch-up": catching_up.catch_up}), name="workspace"
 )
 app.add_typer(
     group(

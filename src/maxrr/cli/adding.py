@@ -12,7 +12,20 @@ from maxrr.cli import show
 from maxrr.cli.fit import UNDONE as UNFITTED
 from maxrr.cli.fit import answer as answer_fitted
 from maxrr.cli.fit import fitted
-from maxrr.cli.options import WAIT, Copies, Folder, FromWhat, Json, Meta, Network, Source, Train, Wait, Yes
+from maxrr.cli.options import (
+    WAIT,
+    Copies,
+    Folder,
+    FromWhat,
+    Json,
+    Meta,
+    Network,
+    SigningKeyFile,
+    Source,
+    Train,
+    Wait,
+    Yes,
+)
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import as_json, tell
 from maxrr.cli.run import USAGE, Stop
@@ -69,6 +82,7 @@ def add(
     allow_copies: Copies = None,
     yes: Yes = False,
     network: Network = None,
+    key: SigningKeyFile = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -91,7 +105,7 @@ def add(
             USAGE, f"{source} is a file of numbers alone: name the table that says what its rows are, --meta FILE"
         )
     with told() as outcome:
-        with opened(workspace, wait, network=network, read_only=plan) as found:
+        with opened(workspace, wait, network=network, key=key, read_only=plan) as found:
             check_network(found)
             given = {
                 "label": label, "id": id, "subject": subject, "ids_from": word(ids_from),
@@ -145,6 +159,7 @@ def refit(
     source: Source = None,
     network: Network = None,
     train: Train = None,
+    key: SigningKeyFile = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -159,7 +174,7 @@ def refit(
         maxrr refit ws/ --source /backup/first.csv --source /backup/added.csv
     """
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train) as found, show.progress() as progress:
+        with opened(workspace, wait, network=network, train=train, key=key) as found, show.progress() as progress:
             check_network(found)
             check_training(found)
             started = perf_counter()

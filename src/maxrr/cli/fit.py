@@ -26,6 +26,7 @@ from maxrr.cli.options import (
     Json,
     Label,
     Meta,
+    SigningKeyFile,
     SplitBy,
     Subject,
     Wait,
@@ -211,6 +212,7 @@ def fit(
         ),
     ] = False,
     allow_copies: Copies = None,
+    key: SigningKeyFile = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -232,6 +234,7 @@ def fit(
     """
     from maxrr.data import load
     from maxrr.data.scales import unevenness
+    from maxrr.evidence import find_key
     from maxrr.nets import NoNetwork, Recipe
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
@@ -252,6 +255,7 @@ def fit(
         who = f"{TRAIN} is set, and" if is_from_environment(context, "train") else "--train"
         raise Stop(USAGE, f"{who} says how the extractor is trained: leave out the other options for training")
     weights = class_weights(class_weight or [])
+    signing_key = find_key(key)
     started = perf_counter()
     with told() as outcome:
         with show.progress() as progress, importing_from_here(network, train), interruptible():
@@ -273,10 +277,12 @@ def fit(
                 )  # fmt: skip
 
             if state_of(out):
-                workspace = Workspace.open(out, wait=wait)
+                workspace = Workspace.open(out, signing_key=signing_key, wait=wait)
             else:
                 with outcome.work(out, UNDONE, fitted):
-                    workspace = Workspace.create(out, model(None), training, source=notes, progress=progress)
+                    workspace = Workspace.create(
+                        out, model(None), training, source=notes, signing_key=signing_key, progress=progress
+                    )
             with workspace:
                 if not outcome.done:
                     kind = workspace.kind

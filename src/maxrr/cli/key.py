@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.options import Json
+from maxrr.cli.options import PLACES, Json
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 
 if TYPE_CHECKING:
     from maxrr.evidence import SigningKey
 
-PLACES = "MAXRR_SIGNING_KEY, or key.pem in ~/.config/maxrr ($XDG_CONFIG_HOME/maxrr)"
 NewKey = Annotated[
     Path | None, Option(help="The file for the private key. If not given, key.pem in ~/.config/maxrr.")
 ]  # fmt: skip
@@ -149,7 +148,9 @@ def succession(
         show.json({"holds": not wrong, "old": old.newest.id, "new": new_.newest.id, "wrong": wrong})
     elif not wrong:
         same = old.newest == new_.newest
-        words = "is the one that you have" if same else f"succeeds {old.newest.id}: each former key has signed for the next"
+        words = (
+            "is the one that you have" if same else f"succeeds {old.newest.id}: each former key has signed for the next"
+        )
         show.say(f"The key {new_.newest.id} {words}.")
     if wrong:
         raise Stop(REFUTED, "" if json else wrong)

@@ -17,6 +17,16 @@ Wait = Annotated[
 ]
 WAIT = 5.0
 
+PLACES = "MAXRR_SIGNING_KEY, or key.pem in ~/.config/maxrr ($XDG_CONFIG_HOME/maxrr)"  # where a key is looked for
+SigningKeyFile = Annotated[
+    Path | None,
+    Option(
+        "--key",
+        help=f"The file of your private key, which signs the receipt and the log. If not given, {PLACES}; without "
+        "any, receipts are not signed.",
+    ),
+]
+
 # Where records come from
 Label = Annotated[str, Option(help="Tables only: the column with the class. Name it if yours is called otherwise.")]
 Id = Annotated[str, Option(help="Tables only: the column with the record id. Name it if yours is called otherwise.")]

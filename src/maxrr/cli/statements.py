@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from maxrr.cli import show
-from maxrr.cli.key import PLACES, check_outside_workspaces, signing_key
+from maxrr.cli.key import check_outside_workspaces, signing_key
+from maxrr.cli.options import PLACES
 from maxrr.cli.run import FAILED, USAGE, Stop
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from maxrr.cli.options import (
     Network,
     Policy,
     Refit,
+    SigningKeyFile,
     Source,
     Subjects,
     Train,
@@ -91,6 +92,7 @@ def unlearn(
     yes: Yes = False,
     network: Network = None,
     train: Train = None,
+    key: SigningKeyFile = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -109,7 +111,7 @@ def unlearn(
     """
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train) as found:
+        with opened(workspace, wait, network=network, train=train, key=key) as found:
             with show.progress() as progress:
                 request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
             if request is None:
@@ -160,6 +162,7 @@ def replace(
     yes: Yes = False,
     network: Network = None,
     train: Train = None,
+    key: SigningKeyFile = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -177,7 +180,7 @@ def replace(
     if (image is None) == (npy is None):
         raise Stop(USAGE, "give the new record with one of --image and --npy")
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train) as found:
+        with opened(workspace, wait, network=network, train=train, key=key) as found:
             check_network(found)
             (known_as,) = found.kind.ids([id]).tolist()
             inputs = new_record(found, image, npy)

@@ -27,16 +27,21 @@ APART = "apart"  # of people: none has records both for training and for testing
 
 @contextmanager
 def opened(
-    folder: Path, wait: float, *, network: str | None = None, train: str | None = None, read_only: bool = False
+    folder: Path, wait: float, *, network: str | None = None, train: str | None = None, key: Path | None = None,
+    read_only: bool = False,
 ) -> Iterator[Workspace]:  # fmt: skip
-    """The workspace, for as long as the block lasts."""
+    """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one."""
+    from maxrr.evidence import find_key
     from maxrr.workspace import Workspace, WorkspaceError
 
     with importing_from_here(network, train):
         made = None if network is None else network_of(folder, network)
         way = None if train is None else training_function(train)
         try:
-            workspace = Workspace.open(folder, network=made, train=way, read_only=read_only, wait=wait)
+            signing_key = None if read_only else find_key(key)
+            workspace = Workspace.open(
+                folder, network=made, train=way, signing_key=signing_key, read_only=read_only, wait=wait
+            )  # fmt: skip
         except WorkspaceError as error:
             named = (NETWORK, network, "network"), (TRAIN, train, "without train")
             for variable, given, about in named:

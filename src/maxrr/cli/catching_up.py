@@ -1,0 +1,69 @@
+"""`maxrr workspace catch-up`: a copy that was restored from a backup forgets what was forgotten since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from maxrr.cli import show
+from maxrr.cli.log import trusted
+from maxrr.cli.options import (
+    WAIT,
+    CorePolicy,
+    Folder,
+    Json,
+    Network,
+    Policy,
+    SigningKeyFile,
+    Source,
+    Train,
+    Wait,
+)
+from maxrr.cli.outcome import answer, request_done, told
+from maxrr.cli.unlearn import UNDONE
+from maxrr.cli.workspaces import opened, raw_records
+
+
+def catch_up(
+    workspace: Folder,
+    newer: Annotated[
+        Path,
+        Option(
+            "--from",
+            help="The newer copy, as far as it is left: its folder, or its file of receipts (receipts-….jsonl).",
+        ),
+    ],
+    operator: Annotated[
+        Path | None,
+        Option(help="Public keys that came later than this copy, in a file as `maxrr key show --out` writes it."),
+    ] = None,
+    policy: CorePolicy = Policy.REFUSE,
+    source: Source = None,
+    network: Network = None,
+    train: Train = None,
+    key: SigningKeyFile = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
+    """Forget again what a newer copy of this workspace has forgotten, after an older one was restored from a backup.
+
+    The newer receipts are checked, and become this workspace's own; every record here that they name is forgotten.
+    Records that were added or replaced meanwhile are not here: add them again.
+
+    Examples:
+
+        maxrr workspace catch-up restored/ --from broken/
+        maxrr workspace catch-up restored/ --from receipts-0123456789abcdef.jsonl --policy retrain
+    """
+    keys = [] if operator is None else trusted(operator)
+    with told() as outcome:
+        with opened(workspace, wait, network=network, train=train, key=key) as found:
+            before = found.model_hash_
+            with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
+                records = raw_records(found, source, progress) if policy is Policy.RETRAIN else None
+                receipt = found.catch_up(newer, keys=keys, core_policy=str(policy), records=records, progress=progress)
+            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
+            models = before, found.model_hash_
+        answer(receipt, path, models, json=json)
