@@ -8,7 +8,6 @@ from contextlib import suppress
 from unittest import mock
 
 import pytest
-from tests.cases import every
 from tests.evidence.logs import contents, flipped
 from tests.workspace.problems import copied
 
@@ -87,12 +86,12 @@ def test_an_older_copy_beside_a_newer_log(signed, tmp_path):
         check_receipt_log(older, signed.keys)
 
 
-def test_every_bit_of_log_and_receipts_counts(signed):
+def test_any_bit_of_log_and_receipts_counts(signed):
     files = {name: content for name, content in contents(signed.folder).items() if name.startswith("log/")}
     (receipts,) = signed.folder.glob("receipts-*.jsonl")
     files[receipts.name] = receipts.read_bytes()
     for name, content in files.items():
-        for bit in every(997 if name == receipts.name else 61, 8 * len(content)):
+        for bit in range(0, 8 * len(content), 997 if name == receipts.name else 61):
             (signed.folder / name).write_bytes(flipped(content, bit))
             with pytest.raises(EvidenceError):
                 signed.check()
