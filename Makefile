@@ -33,7 +33,8 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 # What tries more cases in `make long`, see tests/cases.py.
 THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_actions.py tests/unlearning/test_machine.py \
 	tests/cli/test_afterwards.py tests/parallel/test_engines.py tests/workspace/test_disk.py tests/workspace/test_machine.py \
-	tests/workspace/test_recovery.py tests/evidence/test_sparse_tree.py
+	tests/workspace/test_recovery.py tests/evidence/test_sparse_tree.py tests/evidence/test_keyring.py \
+	tests/evidence/test_histories.py tests/unlearning/test_statements.py tests/workspace/test_log_check.py
 
 long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long

@@ -147,10 +147,8 @@ def succession(
     if json:
         show.json({"holds": not wrong, "old": old.newest.id, "new": new_.newest.id, "wrong": wrong})
     elif not wrong:
-        same = old.newest == new_.newest
-        words = (
-            "is the one that you have" if same else f"succeeds {old.newest.id}: each former key has signed for the next"
-        )
+        follows = f"succeeds {old.newest.id}: each former key has signed for the next"
+        words = "is the one that you have" if old.newest == new_.newest else follows
         show.say(f"The key {new_.newest.id} {words}.")
     if wrong:
         raise Stop(REFUTED, "" if json else wrong)

@@ -1,5 +1,10 @@
 """Appending to a log: new tiles first, then the checkpoint that speaks of them, so that a kill harms nothing.
 
+An append of a few entries waits for the disk six times: for the bytes of the entries' and of the hashes' file, for the
+names of both, which stand in two folders, for the bytes of the checkpoint, and for its name. None of these can be left
+out: a checkpoint that outlives a power cut must find its tiles, and file systems do not promise to keep the order of
+names in different folders. Entries that are appended together share them.
+
 A full tile that a checkpoint covers is never written again. The partial tiles of earlier checkpoints stay until their
 tile is full and the checkpoint that covers it is on the disk. Tiles that no checkpoint speaks of, left by a process
 that was killed, are replaced or removed before anything is written beside them.
@@ -181,13 +186,15 @@ class LogWriter:
         for kind, index, width, data in tiles:
             path = self.folder / tile_path(kind, index, width)
             touched[path.parent] = None
-            for folder in reversed(path.parents):
-                if folder.is_relative_to(self.folder) and folder not in settled and folder not in new:
-                    folder.mkdir(exist_ok=True)  # it may be there, made by a process that was killed
-                    touched[folder.parent] = None
-                    new.add(folder)
-                    if folder == path.parent and width < WIDTH:
-                        _remove_partials(folder, beyond=width_of(kind, index, self.checkpoint.size))
+            unsettled = [path.parent]
+            while unsettled[-1] not in settled and unsettled[-1] not in new:
+                unsettled.append(unsettled[-1].parent)
+            for folder in reversed(unsettled[:-1]):
+                folder.mkdir(exist_ok=True)  # it may be there, made by a process that was killed
+                touched[folder.parent] = None
+                new.add(folder)
+                if folder == path.parent and width < WIDTH:
+                    _remove_partials(folder, beyond=width_of(kind, index, self.checkpoint.size))
             write_atomically(path, data, flush_name=False)
         for folder in touched:
             flush_folder(folder)

@@ -72,7 +72,7 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
             raise EvidenceError(f"receipt {number} does not name the one before it")
         if handed.envelope is not None:
             try:
-                handed.verify(keys)
+                handed.envelope.verify(keys)  # what was read is what it says: both are from one line
             except EvidenceError as error:
                 raise EvidenceError(f"receipt {number}: {error}") from None
             signed += 1
