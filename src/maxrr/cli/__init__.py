@@ -15,6 +15,7 @@ from maxrr.cli import (
     demo,
     export,
     fit,
+    giving,
     key,
     log,
     predict,
@@ -82,7 +83,7 @@ app = group(
 app.add_typer(
     group(
         "The answer to a request: in words, checked, and for the person whom it is about.",
-        {"show": receipt.present, "verify": receipt.verify, "for": receipt.give},
+        {"show": receipt.present, "verify": receipt.verify, "for": giving.give},
     ),
     name="receipt",
 )
