@@ -10,7 +10,10 @@ from maxrr.svm import LinearSVM
 
 ROWS, COLUMNS = 200_000, 384
 WORKING = 8 * 4000 * COLUMNS * 8 + 200 * ROWS
-"""Bytes beside the features: eight times 4,000 samples in float64, and 200 bytes for every sample; 138 MB here."""
+"""Bytes beside the features: eight times 4,000 samples in float64, and 200 bytes for every sample; 138 MB here.
+
+For two cores, to which `memory_run` keeps.
+"""
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

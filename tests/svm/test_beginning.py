@@ -94,3 +94,14 @@ def test_features_that_say_nothing_carry_nothing():
     found, bias = carrying.carried_over(np.ones((2, 3)), np.zeros(2), before, after, np.array([1]))
     assert found[:, 1].tolist() == [0.0, 0.0]
     assert np.allclose(bias, before[:, 1].mean())
+
+
+@pytest.mark.parametrize("n", [8_000, 50_000, 200_000])
+@pytest.mark.parametrize("classes", [3, 4, 10, 25])
+def test_a_part_has_samples_of_all_classes_where_these_take_turns(n, classes):
+    """A twentieth more or less than a class's share is far more than what spreading the places leaves."""
+    codes = np.arange(n) % classes
+    y = np.where(codes == 0, 1.0, -1.0)
+    chosen, weight = start.thin(np.arange(n), y, start.ENOUGH)
+    assert len(np.unique(chosen)) == len(chosen)
+    assert np.allclose(np.bincount(codes[chosen], weight), n / classes, rtol=0.05)

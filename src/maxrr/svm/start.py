@@ -31,6 +31,7 @@ ACCURACY = 0.02
 NEARBY = 0.3  # a smoothing to begin with where weights are given
 BAND = 12  # times d + 1: so many samples are in a band at least,
 LARGEST_BAND = 200  # and with more than so many it is none
+GOLDEN = 0.6180339887498949  # its multiples are all over the numbers between two integers
 
 Near = Mapping[int, tuple[Floats, float]]
 """Weights and bias from which to begin, by class."""
@@ -207,7 +208,7 @@ def solve_roughly(
 
 
 def thin(order: Ints, y: Floats, size: int) -> tuple[Ints, Floats]:
-    """About so many samples, evenly spaced, and how many each stands for.
+    """About so many samples, one of each stretch of them, and how many each stands for.
 
     A small class keeps more of its members than its share.
     """
@@ -215,7 +216,20 @@ def thin(order: Ints, y: Floats, size: int) -> tuple[Ints, Floats]:
     for sign in (1.0, -1.0):
         members = order[y[order] == sign]
         stride = max(1, len(members) // max(size * len(members) // len(order), size // 20))
-        kept = members[::stride]
+        kept = members[spaced(len(members), stride)]
         chosen.append(kept)
         weight.append(np.full(len(kept), len(members) / len(kept)))
     return np.concatenate(chosen), np.concatenate(weight)
+
+
+def spaced(count: int, stride: int) -> Ints:
+    """The places of one in each stretch of so many, at various parts of it.
+
+    With the same part of all, samples whose classes take turns would all be of one class.
+
+    >>> spaced(20, 4)
+    array([ 0,  6,  8, 15, 17])
+    """
+    first = np.arange(0, count, stride)
+    parts = np.modf(np.arange(len(first)) * GOLDEN)[0]
+    return first + (parts * np.minimum(stride, count - first)).astype(np.int64)

@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
 from maxrr.svm.newton_cuda import BLOCK, LARGEST_PRODUCT, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
-from maxrr.svm.start import WIDEST, Guess
+from maxrr.svm.start import WIDEST, Guess, spaced
 
 ENOUGH = 8192  # samples for a rough direction
 ROUGH = 1.0  # and how narrow a smoothing is worth solving for it
@@ -158,7 +158,8 @@ def thin(samples: Samples, classes: list[int], enough: int | None = None) -> tup
     chosen, weight = [], []
     for members in (*(alive[codes == code] for code in classes), alive[others]):
         if len(members):
-            kept = members[:: max(1, len(members) // max(enough * len(members) // len(alive), enough // 20))]
+            stride = max(1, len(members) // max(enough * len(members) // len(alive), enough // 20))
+            kept = members[spaced(len(members), stride)]
             chosen.append(kept)
             weight.append(np.full(len(kept), len(members) / len(kept)))
     return np.concatenate(chosen), np.concatenate(weight)
