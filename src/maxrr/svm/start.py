@@ -232,4 +232,5 @@ def spaced(count: int, stride: int) -> Ints:
     """
     first = np.arange(0, count, stride)
     parts = np.modf(np.arange(len(first)) * GOLDEN)[0]
-    return first + (parts * np.minimum(stride, count - first)).astype(np.int64)
+    places: Ints = first + (parts * np.minimum(stride, count - first)).astype(np.int64)
+    return places
