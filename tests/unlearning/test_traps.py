@@ -181,8 +181,9 @@ def test_the_core_is_never_printed(model):
     shown += [repr(model._state), model._repr_html_() if hasattr(model, "_repr_html_") else ""]
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     shown += [receipt.to_json(), repr(receipt), str(receipt), str(model.bundle()), repr(model)]
+    known = [str(id_) for id_ in digits().ids.tolist()]
     for text in shown:
-        assert str(digits().ids[0])[:6] not in text  # all our ids begin so
+        assert not any(id_ in text for id_ in known)
 
 
 def test_the_key_is_never_shown(model):

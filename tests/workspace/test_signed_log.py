@@ -1,6 +1,5 @@
 """The log that a workspace has written, checked with the public key alone."""
 
-import inspect
 import shutil
 import subprocess
 import sys
@@ -14,10 +13,6 @@ from tests.workspace.problems import copied
 from maxrr.errors import EvidenceError
 from maxrr.evidence import LogWriter, PublicKeys, find_key, make_key, rotate_key
 from maxrr.workspace import Workspace, check_receipt_log
-
-pytestmark = pytest.mark.skipif(
-    "signing_key" not in inspect.signature(Workspace.open).parameters, reason="workspaces do not sign yet"
-)
 
 
 class Signed:

@@ -13,9 +13,8 @@ from maxrr.evidence import Envelope, EnvelopeSignature, PublicKey, SigningKey, S
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.statements import MODEL, RECEIPT_TYPE, receipt_in
 from maxrr.workspace.receipt_copies import UNSIGNED
-
-RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"
 
 
 @dataclass(frozen=True)
@@ -83,19 +82,9 @@ def statement_bytes(receipt: Receipt) -> bytes:
 
     The receipt's text, which is canonical JSON, is put where the statement says it: it is not read again.
     """
-    said = Statement((Subject("model", receipt.model_after),), RECEIPT_TYPE, {}).to_bytes()
+    said = Statement((Subject(MODEL, receipt.model_after),), RECEIPT_TYPE, {}).to_bytes()
     before, after = said.split(b'"predicate":{}')
     return before + b'"predicate":' + receipt.to_json().encode() + after
-
-
-def receipt_in(statement: Statement) -> Receipt:
-    """The receipt that a statement says."""
-    if statement.predicate_type != RECEIPT_TYPE:
-        raise EvidenceError("the statement is not a receipt")
-    receipt = Receipt.from_json(canonical_json(dict(statement.predicate)).decode())
-    if statement.subjects != (Subject("model", receipt.model_after),):
-        raise EvidenceError("the statement is about another model than its receipt")
-    return receipt
 
 
 def logged(said: bytes) -> bytes:
