@@ -180,6 +180,7 @@ def test_without_features_the_rest_is_there():
     assert held.twins(rows) == records.twins(rows) == 0
     assert held.of_subjects(np.array([50])).tolist() == records.of_subjects(np.array([50])).tolist()
     lighter = held.without(rows)
+    held.owe(rows)
     lighter.erase()
     assert lighter.inputs is None
     assert not lighter.hashes[rows].any()

@@ -9,6 +9,11 @@ from typing import Any
 from maxrr.errors import EvidenceError
 from maxrr.files import parse_json
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
+)  # fmt: skip
+
 
 def canonical_json(value: Any) -> bytes:
     """The one JSON text that is written for a value: names sorted by code point, no spaces, UTF-8 without escapes.
@@ -28,9 +33,7 @@ def canonical_json(value: Any) -> bytes:
     """
     _require_plain(value)
     try:
-        return json.dumps(
-            value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
-        ).encode()  # fmt: skip
+        return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         raise EvidenceError("a text has half of a surrogate pair, which UTF-8 cannot say") from None
     except ValueError:
@@ -44,11 +47,13 @@ def _require_plain(value: Any, depth: int = 0) -> None:
         for name, one in value.items():
             if type(name) is not str:
                 raise EvidenceError(f"the names in a JSON object are strings, not {type(name).__name__}")
-            _require_plain(one, depth + 1)
+            if type(one) not in _PLAIN:
+                _require_plain(one, depth + 1)
     elif isinstance(value, list):
         for one in value:
-            _require_plain(one, depth + 1)
-    elif value is not None and type(value) not in (str, int, float, bool):
+            if type(one) not in _PLAIN:
+                _require_plain(one, depth + 1)
+    elif type(value) not in _PLAIN:
         raise EvidenceError(f"JSON has no {type(value).__name__}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from maxrr.data.once import once
 from maxrr.files import fits
 from maxrr.nets.augmenting import Augmentation, several
 
@@ -88,6 +89,10 @@ class Recipe:
     @property
     def facts(self) -> dict[str, Any]:
         """What it says, as JSON has it: the first three, and of the others those that are not the defaults."""
+        return dict(self._facts)
+
+    @once
+    def _facts(self) -> dict[str, Any]:
         said = {part.name: getattr(self, part.name) for part in fields(Recipe)}
         always = ("epochs", "batch_size", "lr")
         usual = {part.name: part.default for part in fields(Recipe)}

@@ -135,6 +135,14 @@ def marked(places: Ints, count: int) -> Bools:
     return found
 
 
+def any_among(places: Ints, among: Ints) -> bool:
+    """Whether one of these samples is among others, which are sorted."""
+    if len(places) != 1:
+        return bool(located(places, among)[1].any())
+    at = among.searchsorted(places[0])
+    return bool(at < len(among) and among[at] == places[0])
+
+
 def located(places: Ints, among: Ints) -> tuple[Ints, Bools]:
     """Where these samples are among others, which are sorted, and which of them are there at all."""
     if not len(among):

@@ -1,6 +1,5 @@
 """`LinearSVM`: an exact linear SVM that can forget samples, in scikit-learn's conventions."""
 
-import copy
 import os
 import warnings
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,19 @@ from sklearn.utils.validation import validate_data
 
 from maxrr.progress import Progress
 from maxrr.svm import validation
-from maxrr.svm.arrays import AnyArray, Array, Floats, Ints, is_numpy, is_torch, like, on_accelerator, times, to_numpy
+from maxrr.svm.arrays import (
+    AnyArray,
+    Array,
+    Bools,
+    Floats,
+    Ints,
+    is_numpy,
+    is_torch,
+    like,
+    on_accelerator,
+    times,
+    to_numpy,
+)
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.device import asked_for
@@ -284,12 +295,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         positions = validation.rows(rows, samples.held)
         remaining = samples.without(positions)
         check_two(fitted.classes[remaining.present])
-        model = copy.copy(self)
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
         left = move(fitted.scheme, remaining, fitted.solution, positions)
-        model._state = replace(fitted, solution=left)
-        self._check(model._state)
-        return model
+        found = FittedState(fitted.C, fitted.class_weight, fitted.classes, left, fitted.scheme)
+        after = self._with(found)
+        if not after.has_heads_of(self) or self.unsolved != "raise":  # or they were checked
+            self._check(found)
+        return after
 
     def erase(self, rows: ArrayLike | None = None) -> None:
         """Overwrite the contents of samples in memory. An interrupted erasure is finished by the next one.
@@ -372,10 +384,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         samples = solution.samples.without(leaving).followed_by(fresh, validation.sizes(fresh), codes, penalties)
         changed = np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))])
         added = move(fitted.scheme, samples, solution, changed)
-        model = copy.copy(self)
-        model._state = replace(fitted, classes=classes, solution=added)
-        self._check(model._state)
-        return model
+        found = replace(fitted, classes=classes, solution=added)
+        self._check(found)
+        return self._with(found)
 
     def decision_function(self, X: Array | ArrayLike) -> Array:
         """Scores w·x + b: how sure each head is that a sample is of its class, of a pair the second.
@@ -455,6 +466,41 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def support_(self) -> Ints:
         return np.unique(np.concatenate([head.influential for head in self._fitted.solution.heads]))
 
+    def influential_among(self, rows: Ints) -> tuple[Bools, int]:
+        """Which of some samples shape a head. Costs no more for many samples than for few.
+
+        Parameters
+        ----------
+        rows
+            Row numbers, as in `rows_`.
+
+        Returns
+        -------
+        tuple of (ndarray of bool, int)
+            For each row whether it is in `support_`; and how many heads these samples shape.
+        """
+        return self._fitted.solution.influential(rows)
+
+    def has_heads_of(self, other: "LinearSVM") -> bool:
+        """Whether the heads are those of another model, certificates included: then nothing has moved them.
+
+        Parameters
+        ----------
+        other : LinearSVM
+            A model that this one came from, as by `without`.
+
+        Returns
+        -------
+        bool
+            False also where they are the same and were computed again.
+        """
+        mine, others = self._fitted.solution.heads, other._fitted.solution.heads
+        if mine is others:
+            return True
+        return len(mine) == len(others) and all(
+            one.w is two.w and one.certificate is two.certificate for one, two in zip(mine, others, strict=True)
+        )
+
     @property
     def rows_(self) -> Ints:
         return np.flatnonzero(self._fitted.solution.samples.held)
@@ -532,6 +578,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         assert isinstance(state, FittedState)
         return state
 
+    def _with(self, state: FittedState) -> Self:
+        """The same model in another state. What it knows of its features is shared."""
+        model = type(self).__new__(type(self))
+        model.__dict__.update(vars(self), _state=state)
+        return model
+
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
         """The features, if they are as many as the model was fitted on."""
         features = validation.features(X, self)
@@ -546,14 +598,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         LinearSVM
             A model whose `erase` overwrites nothing of this one's samples.
         """
-        fitted, model = self._fitted, copy.copy(self)
+        fitted = self._fitted
         old = fitted.solution.samples
         samples = replace(
             old, X=validation.owned(old.X), lengths=old.lengths.copy(), exponents=old.exponents.copy(),
             codes=old.codes.copy(), penalties=old.penalties.copied(),
         )  # fmt: skip
-        model._state = replace(fitted, solution=replace(fitted.solution, samples=samples))
-        return model
+        return self._with(replace(fitted, solution=replace(fitted.solution, samples=samples)))
 
     def _make_writable(self) -> None:
         """Copies of arrays that cannot be erased in place: those of a model that was loaded as a memory map."""

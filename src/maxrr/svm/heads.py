@@ -7,13 +7,14 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
-from maxrr.svm.arrays import Floats, Ints, is_numpy, on_accelerator
+from maxrr.svm.arrays import Bools, Floats, Ints, any_among, is_numpy, located, on_accelerator
 from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
@@ -68,6 +69,22 @@ class Solution:
     samples: Samples
     heads: tuple[Head, ...]
     work: Work
+
+    @cached_property
+    def noticed(self) -> Ints:
+        """The samples that shape a head, or that one knows to be near its margin, sorted."""
+        screens = [head.screen.places for head in self.heads if head.screen is not None]
+        return np.unique(np.concatenate([*(head.influential for head in self.heads), *screens]))
+
+    def influential(self, places: Ints) -> tuple[Bools, int]:
+        """Which of these samples shape a head, and how many heads they shape."""
+        found, shaped = np.zeros(len(places), dtype=bool), 0
+        if any_among(places, self.noticed):
+            for head in self.heads:
+                shaping = located(places, head.influential)[1]
+                found |= shaping
+                shaped += bool(shaping.any())
+        return found, shaped
 
 
 def with_a_head(classes: Sequence[Class]) -> Sequence[Class]:
@@ -202,6 +219,24 @@ def with_failed(
     return [head for head in heads.values() if head is not None]
 
 
+def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | None:
+    """The same heads, where samples have left that shape none; None where there may be more to do."""
+    before = solution.samples
+    if len(samples.codes) != len(before.codes) or samples.longest != before.longest:
+        return None
+    if samples.present != before.present:
+        return None
+    heads, noticed = solution.heads, solution.noticed
+    if any_among(changed, noticed):
+        if any(any_among(changed, head.influential) for head in heads):
+            return None
+        heads = tuple(head.unseen(changed) for head in heads)
+        noticed = np.setdiff1d(noticed, changed, assume_unique=True)
+    same = Solution(samples, heads, Work())
+    same.__dict__["noticed"] = noticed
+    return same
+
+
 def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
     arrived = changed >= len(solution.samples.codes)
@@ -215,7 +250,8 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             if change.count:
                 affected.append((head, change))
             else:
-                ready[positive] = replace(head, certificate=with_longest(head.certificate, samples))
+                certificate = with_longest(head.certificate, samples)
+                ready[positive] = head if certificate == head.certificate else replace(head, certificate=certificate)
     near = [(head, change) for head, change in affected if change.count <= MOST_CHANGED]
     small_steps = nullcontext(threads_for(samples) if samples.X.shape[1] >= WIDE else InProcess())
     with engine_for(samples, len(near)) if with_device(samples) and len(near) > FEW else small_steps as engine:
@@ -271,7 +307,8 @@ def changes_of(
         head = known.get(positive) or mirror_head(known, positive, solution.samples)
         if head is None:
             continue
-        head = replace(head, screen=head.screen and head.screen.without(leaving))
+        screen = head.screen and head.screen.without(leaving)
+        head = head if screen is head.screen else replace(head, screen=screen)
         gone, multipliers = head.shaped_by(leaving, caps)
         fresh = arriving
         if len(arriving):

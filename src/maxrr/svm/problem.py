@@ -5,10 +5,25 @@ from functools import cached_property
 
 import numpy as np
 
-from maxrr.svm.arrays import AnyArray, Bools, Floats, Ints, like, located, namespace, rows, times, to_numpy, wide
+from maxrr.svm.arrays import (
+    AnyArray,
+    Bools,
+    Floats,
+    Ints,
+    any_among,
+    like,
+    located,
+    namespace,
+    rows,
+    times,
+    to_numpy,
+    wide,
+)
 from maxrr.svm.certificate import Certificate
+from maxrr.svm.changed import changed
 from maxrr.svm.device import Device
 from maxrr.svm.fixed_point import Fixed
+from maxrr.svm.flags import Flags
 from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.screening import Screen
@@ -61,7 +76,7 @@ class Samples:
     lengths: Floats
     exponents: Ints
     codes: Ints
-    held: Bools
+    held: Bools | Flags
     penalties: Penalties
     counter: Counter = field(default_factory=Counter, compare=False)
     base: InsideSum | None = None
@@ -76,9 +91,15 @@ class Samples:
         return part
 
     @cached_property
+    def counts(self) -> Ints:
+        """How many samples of each class take part."""
+        return np.bincount(self.codes[self.alive])
+
+    @cached_property
     def present(self) -> list[int]:
         """The classes that have samples which take part."""
-        return [int(code) for code in np.flatnonzero(np.bincount(self.codes[self.alive]))]
+        found: list[int] = np.flatnonzero(self.counts).tolist()
+        return found
 
     @cached_property
     def longest(self) -> float:
@@ -179,10 +200,14 @@ class Samples:
         return self.features, replace(self, X=np.empty((0, self.X.shape[1])), chosen=None)
 
     def without(self, places: Ints) -> "Samples":
-        """The same samples when these are no longer held."""
-        held = self.held.copy()
-        held[places] = False
-        return replace(self, held=held, counter=Counter())
+        """The same samples when these are no longer held. What is known of all is found without looking at all."""
+        lighter = changed(self, held=Flags.of(self.held).without(places), counter=Counter())
+        took_part = places if self.penalties.even else places[self.penalties.weights[places] > 0.0]
+        known = lighter.__dict__
+        known["counts"] = self.counts - np.bincount(self.codes[took_part], minlength=len(self.counts))
+        if self.lengths[took_part].max(initial=-1.0) < self.longest:
+            known["longest"] = self.longest
+        return lighter
 
     def followed_by(self, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties) -> "Samples":
         """These samples and others; `sizes` are lengths and exponents of the others."""
@@ -218,6 +243,14 @@ class Head:
     known: InsideSum | None = None
     screen: Screen | None = None
     against: int | None = None
+
+    def unseen(self, places: Ints) -> "Head":
+        """The same head when samples have gone that do not shape it: of how near they were nothing stays."""
+        if self.screen is None or not any_among(places, self.screen.places):
+            return self
+        other = replace(self, screen=self.screen.without(places))
+        other.__dict__["influential"] = self.influential
+        return other
 
     @cached_property
     def influential(self) -> Ints:

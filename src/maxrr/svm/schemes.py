@@ -32,7 +32,7 @@ def move(scheme: Scheme, samples: Samples, solution: Solution, changed: Ints) ->
     Heads that these do not influence are not computed again.
     """
     if scheme == "one-vs-rest":
-        return heads.move(samples, solution, changed)
+        return heads.unmoved(samples, solution, changed) or heads.move(samples, solution, changed)
     return pairs.move(samples, solution, changed)
 
 

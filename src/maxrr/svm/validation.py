@@ -25,6 +25,7 @@ from maxrr.svm.arrays import (
     to_numpy,
     wide,
 )  # fmt: skip
+from maxrr.svm.flags import Flags
 from maxrr.svm.limits import LARGEST_PENALTY, LONGEST, NO_EXPONENT, SMALLEST, SMALLEST_PENALTY
 
 DENSE = (
@@ -156,6 +157,8 @@ def classes(given: NDArray[Any], weights: Floats) -> tuple[NDArray[Any], Ints]:
 
 def row_numbers(given: ArrayLike) -> Ints:
     """Row numbers, whether or not there are such rows."""
+    if isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1:
+        return given.copy()
     array = np.asarray(to_numpy(given) if is_torch(given) else given)
     if array.ndim > 1:
         raise ValueError(f"rows must be a list of row numbers, but have {array.ndim} dimensions")
@@ -187,9 +190,11 @@ def beginning(
     return {positive: (w[number], float(b[number])) for number, positive in enumerate(classes)}
 
 
-def rows(given: ArrayLike, alive: Bools) -> Ints:
+def rows(given: ArrayLike, alive: Bools | Flags) -> Ints:
     """Row numbers of samples that are there, each once."""
     array = row_numbers(given)
+    if len(array) == 1 and 0 <= array[0] < len(alive) and alive[array][0]:
+        return array
     if not len(array):
         raise ValueError("rows must be a non-empty list of row numbers")
     unknown = array[(array < 0) | (array >= len(alive))]
@@ -198,7 +203,7 @@ def rows(given: ArrayLike, alive: Bools) -> Ints:
     gone = array[~alive[array]]
     if len(gone):
         raise ValueError(f"rows already forgotten, such as {gone[0]}")
-    distinct = np.unique(array)
+    distinct = np.unique(array) if len(array) > 1 else array
     if len(distinct) < len(array):
         raise ValueError("rows must not repeat")
     return distinct

@@ -30,7 +30,7 @@ from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
+from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone, Tombstones
 
 # 2 says the same as 1 in other words, 3 may say more, 4 has a commitment with its salts in the place of a content hash.
 FORMAT, VERSION = "maxrr bundle", 4
@@ -158,9 +158,9 @@ class Bundle:
             str(fitted.extractor), facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_,
             fitted.heads.intercept_, fitted.heads.certificate_, FORM, fitted.technique, fitted.on_influential,
             ids, fitted.records.ids[rows], features, fitted.key,
-            fitted.tombstones.stones, fitted.left, fitted.receipts,
+            frozenset(fitted.tombstones.stones), fitted.left, tuple(fitted.receipts),
             json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
-            fitted.late, fitted.waiting, dict(fitted.people), fitted.adopted,
+            fitted.late.array(), fitted.waiting.array(), dict(fitted.people), fitted.adopted,
             fitted.stale if fitted.blueprint.sharding.count > 1 else frozenset(),
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ class Bundle:
         array of bool
             One answer per id.
         """
-        return Tombstones(self.tombstones).knows(self.key, ids)
+        return Tombstones(Stones(self.tombstones)).knows(self.key, ids)
 
     def retained(self, records: Dataset) -> Dataset:
         """The records that the model has now, out of those that it was fitted on or were added.

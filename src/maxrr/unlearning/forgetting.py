@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from maxrr.errors import Stale
 from maxrr.progress import Progress
 from maxrr.svm import FORM
+from maxrr.svm.changed import changed
 from maxrr.unlearning import flat_heads, state
-from maxrr.unlearning.hashes import class_hmac, weights_by_hmac
+from maxrr.unlearning.actions import Action
+from maxrr.unlearning.hashes import weights_by_hmac
 from maxrr.unlearning.plans import Plan, seal
-from maxrr.unlearning.receipts import HeadCertificate, Receipt, claim_of, lasting
+from maxrr.unlearning.receipts import Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, id_hmac, subject_hmac
@@ -39,21 +42,42 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     if plan.refusal:
         raise plan._refused()
     overrides = let_in(request.copies, request.allow_copies)
-    with flat_heads.quietly():
+    moves = plan.action not in (Action.erase, Action.nothing)
+    with flat_heads.quietly() if moves else nullcontext():
         after = state.carry_out(before, plan.action, request, progress)
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     receipt = make_receipt(plan, before, after, started)
     after = with_receipt(after, receipt, plan)
+    before.records.owe(request.rows)
+    if after.layouts == before.layouts:  # or the records stand in other rows
+        after.records.owe(request.rows)
     commit(after, receipt)
     # From here on the records are gone; what is left is to overwrite what they were.
     after.committed.settle()
-    after.heads.erase()
-    after.records.erase()
-    before.heads.erase(request.rows)
-    before.records.without(request.rows).erase()
+    erase(before, after, plan)
     return receipt
+
+
+def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
+    """Overwrite what both states hold of the records that left. What is interrupted is finished by the next request."""
+    same_rows = after.records.indexes is before.records.indexes
+    former = after.records if same_rows else before.records.without(plan.request.rows)
+    gone = former.gone()
+    if len(before.late):
+        leaving = former.ids[gone]
+        leaving = leaving[after.records.rows(leaving) < 0]  # and not replaced
+        for ids in (before.late, before.waiting):
+            ids.erase(leaving)
+    if plan.action is Action.erase:
+        after.heads.erase(gone)
+    else:
+        after.heads.erase()
+        before.heads.erase(plan.request.rows)
+    after.records.erase()
+    if not same_rows:
+        former.erase()
 
 
 def with_receipt(after: Fitted, receipt: Receipt, plan: Plan) -> Fitted:
@@ -62,24 +86,26 @@ def with_receipt(after: Fitted, receipt: Receipt, plan: Plan) -> Fitted:
     Where heads were moved, it knows how long that took.
     """
     gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
-    people = {**after.people, **gone}
     durations = after.durations
     if plan.action.moves_heads:
-        changed = max(len(plan.request.rows), plan.added)
-        durations = durations.after_moving(receipt.seconds, changed, plan.heads, plan.embeds)
-    found = replace(after, receipts=(*after.receipts, receipt.digest), people=people, durations=durations)
-    found.__dict__["model_hash"] = after.model_hash  # found already, and the same
-    return found
+        count = max(len(plan.request.rows), plan.added)
+        durations = durations.after_moving(receipt.seconds, count, plan.heads, plan.embeds)
+    found = changed(
+        after, receipts=after.receipts.with_next(receipt.digest), people=after.people.with_more(gone),
+        durations=durations,
+    )  # fmt: skip
+    return state.knowing(found, after, "core", "core_hash", *state.OF_MODEL)
 
 
 def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> Receipt:
     """What was done."""
     assert plan.guarantee is not None
-    request, heads = plan.request, heads_of(after)
+    request, heads = plan.request, after.certificates
     blueprint, exact = before.blueprint, plan.guarantee.exact
+    conditions = after.conditions if exact else []
     purpose = FORGOTTEN if request.added is None else REPLACED
     id_hmacs, core_id_hmacs = (
-        [id_hmac(before.key, id_, purpose) for id_ in before.records.ids[rows].tolist()]
+        [id_hmac(before.key, id_, purpose) for id_ in before.records.ids[rows].tolist()] if len(rows) else []
         for rows in (request.rows, request.core_rows)
     )
     gone = before.records.people_without(request.rows) if request.added is None else []
@@ -88,7 +114,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         number=before.requests + 1, previous=before.receipts[-1] if before.receipts else "",
         guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim=claim_of(plan.guarantee.value, heads, blueprint.recipe.facts), form=FORM,
-        unconditional=exact and not after.conditions, conditions=after.conditions if exact else [],
+        unconditional=exact and not conditions, conditions=conditions,
         core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
         core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
@@ -96,18 +122,13 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         tombstones=sorted(each.hex() for each in id_hmacs),
         core_tombstones=sorted(each.hex() for each in core_id_hmacs),
         earlier_tombstones=sorted(each.hex() for each in request.forgotten_before),
-        records_before=int(before.records.alive.sum()), records_after=int(after.records.alive.sum()),
+        records_before=before.records.count, records_after=after.records.count,
         commitment_before=before.commitment, commitment_after=after.commitment,
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
-        seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C, environment=asdict(blueprint.environment),
+        seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C,
+        environment=dict(vars(blueprint.environment)),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
         added=plan.added if request.adds else None, subject_tombstones=people or None,
         class_weights=weights_by_hmac(after.key, after.blueprint.class_weight),
         weighted_records=None if after.records.weights is None else True,
     )  # fmt: skip
-
-
-def heads_of(fitted: Fitted) -> list[HeadCertificate]:
-    """What a receipt says of the heads."""
-    pairs = zip(fitted.spoken_for, fitted.heads.certificate_, strict=True)
-    return [HeadCertificate.of(class_hmac(fitted.key, name), certificate) for name, certificate in pairs]

@@ -15,14 +15,35 @@ from maxrr.nets.run_store import as_array
 GONE_CLASS = "hmac:"  # before what stands among the weights for a class without records
 
 
+class ExtractorHash:
+    """A hash that has seen the extractor, and can go on with any heads.
+
+    Parameters
+    ----------
+    extractor : mapping of str to Tensor
+        Its weights and buffers by name.
+    """
+
+    def __init__(self, extractor: Mapping[str, Tensor]) -> None:
+        self._seen = hashlib.sha256()
+        for name, value in sorted(extractor.items()):
+            self._seen.update(framed(framed(name.encode(), described(as_array(value.detach().cpu())))))
+
+    def with_heads(self, classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]) -> str:
+        """The hash of a model with these heads."""
+        whole = self._seen.copy()
+        whole.update(framed(framed(*map(identifier_bytes, classes)), described(weights), described(intercepts)))
+        return whole.hexdigest()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ExtractorHash":
+        return self  # it never changes
+
+
 def model_hash(
     extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]
 ) -> str:  # fmt: skip
     """SHA-256 over every weight with its name, type and shape, and over the heads with the names of their classes."""
-    state = sorted(extractor.items())
-    parts = [framed(name.encode(), described(as_array(value.detach().cpu()))) for name, value in state]
-    parts += [framed(*map(identifier_bytes, classes)), described(weights), described(intercepts)]
-    return hashlib.sha256(framed(*parts)).hexdigest()
+    return ExtractorHash(extractor).with_heads(classes, weights, intercepts)
 
 
 def described(array: NDArray[Any]) -> bytes:

@@ -18,7 +18,7 @@ from maxrr.unlearning.records import shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in, copies_in_place
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, Forgotten, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import REPLACED, Forgotten, Stones, id_hmac, subject_hmac
 from maxrr.unlearning.trained_elsewhere import ELSEWHERE
 
 
@@ -31,15 +31,22 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
         people = np.unique(ids_of(subjects, "subject ids"))
         check_people(fitted, people)
         ids = fitted.records.ids[fitted.records.of_subjects(people)]
-    wanted = np.unique(ids_of(ids, "record ids"))
+    wanted = ids_of(ids, "record ids")
+    if len(wanted) > 1:
+        wanted = np.unique(wanted)
     found = fitted.records.rows(wanted)
-    missing, rows = wanted[found < 0], np.sort(found[found >= 0])
-    gone = fitted.tombstones.knows(fitted.key, missing)
-    before = tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
+    missing, rows = wanted[found < 0], found[found >= 0]
+    if len(rows) > 1:
+        rows = np.sort(rows)
+    unknown: list[Any] = []
+    before: tuple[bytes, ...] = ()
+    if len(missing):
+        gone = fitted.tombstones.knows(fitted.key, missing)
+        unknown, before = missing[~gone].tolist(), tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
     left = 0 if not fitted.left else sum(
         bool({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
     )  # fmt: skip
-    return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy, refit)
+    return Request(rows, rows[fitted.core[rows]], unknown, before, left, core_policy, refit)
 
 
 def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
@@ -47,8 +54,7 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     records = fitted.records
     if records.subjects is None:
         raise DataError("the records do not say whom they are about: they have no subject ids")
-    known = set(records.subjects[records.alive].tolist())
-    without = [person for person in people.tolist() if person not in known]
+    without = np.setdiff1d(people, records.subjects[records.of_subjects(people)]).tolist()
     gone = {person: fitted.people.get(subject_hmac(fitted.key, person)) for person in without}
     said = [
         f"no record is about {person!r} (records for testing are in no model)"
@@ -160,8 +166,8 @@ def check_not_seen(fitted: Fitted, given: Dataset, instead_of: NDArray[np.int64]
     known = {content.tobytes() for content in records.contents[core]}
     same = np.array([content.tobytes() in known for content in value_hashes(given.inputs)], dtype=bool)
     own = {id_hmac(fitted.key, id_, REPLACED) for id_ in records.ids[instead_of].tolist()}
-    gone = frozenset(stone for stone in tombstones.stones if stone.id in fitted.left - own)
-    same |= replace(tombstones, stones=gone).knows_values(fitted.key, given, records.columns)
+    gone = [stone for id_ in fitted.left - own for stone in tombstones.stones.of(id_)]
+    same |= replace(tombstones, stones=Stones(gone)).knows_values(fitted.key, given, records.columns)
     if same.any():
         raise DataError(
             f"the record {given.ids[same][0].item()!r} has the values of one that the extractor was "

@@ -45,6 +45,7 @@ from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.class_weights import by_name
 from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.forgetting import execute
+from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.matching import to_predict
@@ -358,7 +359,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),
             blueprint.at_once(blueprint.sharding.count),
         )  # fmt: skip
-        none = held.ids[:0].copy()
+        none = IdSet(held.ids[:0])
         fitted = Fitted(
             blueprint, extractor, heads, held, choice, labels, by_place, key, secret, Tombstones(), durations,
             left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,

@@ -17,7 +17,7 @@ from maxrr.unlearning.actions import Action, Case, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import keyed_hash
-from maxrr.unlearning.records import Bools
+from maxrr.unlearning.records import Bools, HeldRecords, Ints
 from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
 from maxrr.unlearning.state import Fitted, with_classes
 
@@ -168,6 +168,7 @@ class Plan:
 
 
 NOT_SEALED = {"seconds", "alternatives", "state", "request"}  # an estimate, other plans, the seal, and what is asked
+SEALED = tuple(part.name for part in fields(Plan) if part.name not in NOT_SEALED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,20 +177,33 @@ class Found:
 
     influential: int  # that are not core
     shaped: int  # heads
-    staying: Bools  # by row
-    labels_left: NDArray[np.int64]  # of records, those that arrive included
+    records: HeldRecords
+    rows: Ints  # that are asked for
+    labels_left: Ints  # of records, those that arrive included
     twins: int
+
+    @property
+    def staying(self) -> Bools:
+        """By row."""
+        staying = self.records.alive.copy()
+        staying[self.rows] = False
+        return staying
+
+    @property
+    def staying_count(self) -> int:
+        """How many they are."""
+        return self.records.count - len(self.rows)
 
     @classmethod
     def of(cls, fitted: Fitted, request: Request) -> "Found":
         records = fitted.records
         influential, shaped = fitted.influenced(request.rows)
-        staying = records.alive.copy()
-        staying[request.rows] = False
-        arriving = records.labels[:0] if request.added is None else request.added.labels  # numbered as in `fitted`
+        left = np.flatnonzero(records.counts_without(request.rows))
+        if request.added is not None:  # numbered as in `fitted`
+            left = np.union1d(left, request.added.labels)
         return cls(
-            int((~np.isin(influential, request.core_rows)).sum()), shaped, staying,
-            np.unique(np.concatenate([records.labels[staying], arriving])), records.twins(request.rows),
+            int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, records,
+            request.rows, left, records.twins(request.rows),
         )  # fmt: skip
 
 
@@ -211,16 +225,19 @@ class CoreThen:
     @property
     def records(self) -> int:
         """How many records are trained on."""
+        if not self.shards:
+            return 0
         return int(np.isin(self.shard, np.setdiff1d(self.shards, self.untrained)).sum())
 
     @classmethod
     def of(cls, fitted: Fitted, request: Request, found: Found) -> "CoreThen":
         records, added, sharding = fitted.records, request.added, fitted.blueprint.sharding
-        ids, labels = records.ids[found.staying], records.labels[found.staying]
-        core = records.ids[fitted.core & found.staying]
+        staying = found.staying
+        ids, labels = records.ids[staying], records.labels[staying]
+        core = records.ids[fitted.core & staying]
         if added is not None:
             ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))
+        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting.array()))
         touched = set(sharding.of(records.ids[request.core_rows]).tolist())
         shards = tuple(sorted(touched | fitted.stale)) if sharding.count > 1 else (0,)
         return cls(
@@ -272,7 +289,8 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         ),
         alternatives=others, state="", request=request,
     )  # fmt: skip
-    return replace(plan, state=seal(fitted, plan))
+    object.__setattr__(plan, "state", seal(fitted, plan))  # nobody has it yet
+    return plan
 
 
 def seal(fitted: Fitted, plan: Plan) -> str:
@@ -281,7 +299,7 @@ def seal(fitted: Fitted, plan: Plan) -> str:
     Tells nothing without the model's key.
     """
     request = plan.request
-    said = [getattr(plan, part.name) for part in fields(plan) if part.name not in NOT_SEALED]
+    said = [getattr(plan, name) for name in SEALED]
     asked = [
         request.rows.tolist(), request.core_rows.tolist(), [hmac.hex() for hmac in request.forgotten_before],
         request.left_in_extractor, request.policy, request.refit, request.copies, request.allow_copies,
@@ -300,7 +318,7 @@ def work_of(action: Action, request: Request, found: Found) -> tuple[int, int]:
     elif action in (Action.move, Action.influential):
         heads = found.shaped
     arriving = 0 if request.added is None else len(request.added)
-    return heads, arriving + (int(found.staying.sum()) if action.fits_anew else 0)
+    return heads, arriving + (found.staying_count if action.fits_anew else 0)
 
 
 def conditions_then(
@@ -313,7 +331,7 @@ def conditions_then(
     if request.adds and request.added is not None:
         waiting += len(fitted.blueprint.core_by_rule(request.added.ids))
     elif request.added is None:
-        waiting -= int(np.isin(fitted.records.ids[request.rows], fitted.waiting).sum())
+        waiting -= len(fitted.waiting.places(fitted.records.ids[request.rows]))
     if action is Action.retrain:
         return conditions(fitted.choice, fitted.blueprint, 0, technique=False, waiting=waiting)
     return conditions(

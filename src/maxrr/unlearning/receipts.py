@@ -10,7 +10,7 @@ import json
 import math
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
@@ -267,11 +267,15 @@ class Receipt:
             JSON, which `from_json` reads: in one line, names in order, no spaces. A receipt of an earlier version gives
             the text that it was handed out with.
         """
-        said = {name: value for name, value in asdict(self).items() if name not in OPTIONAL or value is not None}
-        if self.version == OLD_WORDS:
-            said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
+        said = {
+            name: value for name, value in ((name, getattr(self, name)) for name in NAMES)
+            if value is not None or name not in OPTIONAL
+        }  # fmt: skip
+        said["heads"] = [dict(vars(head)) for head in self.heads]
         if self.version >= WITH_ROOTS:
             return canonical_json(said).decode()
+        if self.version == OLD_WORDS:
+            said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
 
     @property
@@ -360,6 +364,9 @@ class Receipt:
             return receipt
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
+
+
+NAMES = tuple(field.name for field in fields(Receipt))
 
 
 def schema() -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """What a model holds of its records, beside what the extractor makes of them.
 
 Rows never move: a forgotten record's row is overwritten and stays empty, so that what else is known by row (the heads'
-samples) keeps its place, and forgetting costs no copy of the others.
+samples) keeps its place, and forgetting costs no copy of the others. States with the same rows share arrays and
+indexes; each has flags of its own, of who is there.
 """
 
 import hmac
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,18 @@ from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hash
 from maxrr.data.once import once
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
+from maxrr.svm.changed import changed
+from maxrr.svm.flags import Flags
 from maxrr.unlearning.classes import Classes, without_name
+from maxrr.unlearning.indexes import Indexes, print_of, prints_of, prints_of_values
 
 Ids = NDArray[Any]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Digests = NDArray[np.uint8]
+
+IDS, SUBJECTS, CONTENTS = "ids", "subjects", "contents"  # indexes
+FEW = 16  # ids that are looked up one by one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,9 +44,13 @@ class HeldRecords:
     class_names: tuple[str, ...]
     hashes: Digests  # (n, 32), of the whole record
     contents: Digests  # (n, 32), of its values alone
-    alive: Bools
+    there: Flags  # who is still there
     columns: tuple[str, ...] | None = None  # what the numbers of a record are called, in a table
     weights: NDArray[np.float64] | None = None  # how much each counts for the heads; None where all count the same
+    indexes: Indexes = field(init=False)  # shared by all states of the same rows
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indexes", Indexes(self.there))
 
     @classmethod
     def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
@@ -52,9 +63,19 @@ class HeldRecords:
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
             np.array(dataset.record_hashes()), np.array(value_hashes(dataset.inputs)),
-            np.ones(len(dataset), dtype=bool), dataset.columns,
+            Flags.all_set(len(dataset)), dataset.columns,
             None if dataset.weights is None else np.array(dataset.weights),
         )  # fmt: skip
+
+    @property
+    def alive(self) -> Bools:
+        """Which rows are of records that are there, as an array."""
+        return self.there.array()
+
+    @property
+    def count(self) -> int:
+        """How many records are there."""
+        return self.there.count
 
     @once
     def _living_order(self) -> Ints:
@@ -67,29 +88,67 @@ class HeldRecords:
         rows = np.flatnonzero(self.alive)
         return self.ids[rows], self.hashes[rows]
 
+    # Looking up
+
+    def _prints(self, name: str, rows: Ints) -> Ints:
+        """What the index of a name is searched by."""
+        if name == CONTENTS:
+            return prints_of_values(self.contents[rows])
+        names = self.ids if name == IDS else self.subjects
+        assert names is not None
+        return prints_of(names[rows])
+
+    def _print(self, name: str, row: int) -> int:
+        """The same of one row."""
+        if name == CONTENTS:
+            return int.from_bytes(self.contents[row, :8].tobytes(), "little", signed=True)
+        names = self.ids if name == IDS else self.subjects
+        assert names is not None
+        return print_of(names[row].item())
+
+    def _rows_with(self, name: str, print_: int) -> list[int]:
+        """The rows of records that are there, of those that an index gives."""
+        rows = self.indexes.of(name, self._prints).rows_at(print_)
+        return [row for row in rows if self.there.at(row)]
+
     def rows(self, ids: Ids) -> Ints:
         """Where the records with these ids stand, −1 for those that are not here."""
         found = np.full(len(ids), -1, dtype=np.int64)
-        order = self._living_order
-        if len(order) and len(ids) and ids.dtype.kind == self.ids.dtype.kind:
-            places = order[np.minimum(np.searchsorted(self.ids[order], ids), len(order) - 1)]
-            found[self.ids[places] == ids] = places[self.ids[places] == ids]
+        if not len(ids) or ids.dtype.kind != self.ids.dtype.kind:
+            return found
+        if len(ids) <= FEW:
+            for place, id_ in enumerate(ids.tolist()):
+                for row in self._rows_with(IDS, print_of(id_)):
+                    if self.ids[row] == id_:
+                        found[place] = row
+            return found
+        places, rows = self.indexes.of(IDS, self._prints).pairs(prints_of(ids))
+        here = self.alive[rows] & (self.ids[rows] == ids[places])
+        found[places[here]] = rows[here]
         return found
 
     def of_subjects(self, subjects: Ids) -> Ints:
         """The rows of all records about these people."""
         if self.subjects is None:
             raise DataError("the records do not say whom they are about: they have no subject ids")
-        return np.flatnonzero(self.alive & np.isin(self.subjects, subjects))
+        if subjects.dtype.kind != self.subjects.dtype.kind:
+            return np.empty(0, dtype=np.int64)
+        places, rows = self.indexes.of(SUBJECTS, self._prints).pairs(prints_of(subjects))
+        rows = rows[self.subjects[rows] == subjects[places]]
+        return np.sort(rows[self.there[rows]])
 
     def people_without(self, rows: Ints) -> list[Any]:
         """Whom no record is about once these rows are gone."""
         if self.subjects is None or not len(rows):
             return []
-        staying = self.alive.copy()
-        staying[rows] = False
-        leaving: list[Any] = np.setdiff1d(self.subjects[rows], self.subjects[staying]).tolist()
-        return leaving
+        if len(rows) == 1:
+            one, subject = int(rows[0]), self.subjects[rows[0]].item()
+            others = [row for row in self._rows_with(SUBJECTS, print_of(subject)) if row != one]
+            return [] if others and (self.subjects[others] == subject).any() else [subject]
+        leaving = np.unique(self.subjects[rows])
+        staying = np.setdiff1d(self.of_subjects(leaving), rows)
+        gone: list[Any] = np.setdiff1d(leaving, self.subjects[staying]).tolist()
+        return gone
 
     def retained(self) -> Dataset:
         """The records that are there, as a dataset of their own, in the order of their ids."""
@@ -117,22 +176,34 @@ class HeldRecords:
         return frozenset((str(id_), name, content.tobytes()) for id_, name, content in found)
 
     @once
+    def counts(self) -> Ints:
+        """How many records each class has, by its number."""
+        return np.bincount(self.labels[self.alive], minlength=len(self.class_names))
+
+    @once
     def present(self) -> Ints:
         """The classes that have records, by number."""
-        return np.flatnonzero(np.bincount(self.labels[self.alive], minlength=len(self.class_names)))
+        return np.flatnonzero(self.counts)
+
+    def counts_without(self, rows: Ints) -> Ints:
+        """How many records each class has once these rows are gone."""
+        return self.counts - np.bincount(self.labels[rows], minlength=len(self.counts))
 
     def twins(self, rows: Ints) -> int:
         """How many other records have the very inputs of one of these."""
         if not len(rows):
             return 0
-        # The first eight bytes of a hash tell nearly all records apart; the rest is looked at where they agree.
-        first = self.contents.view(np.uint64)[:, 0]
-        wanted = np.sort(first[rows])
-        alike = wanted[np.minimum(np.searchsorted(wanted, first), len(wanted) - 1)] == first
-        alike &= self.alive
-        alike[rows] = False
-        whole = {digest.tobytes() for digest in self.contents[rows]}
-        return sum(digest.tobytes() in whole for digest in self.contents[alike])
+        if len(rows) == 1:
+            row = int(rows[0])
+            content, alike = self.contents[row].tobytes(), self._rows_with(CONTENTS, self._print(CONTENTS, row))
+            if len(alike) == 1:
+                return 0
+            if len(alike) <= FEW:
+                return len([other for other in alike if self.contents[other].tobytes() == content]) - 1
+        wanted = np.unique(self.contents[rows], axis=0)
+        places, found = self.indexes.of(CONTENTS, self._prints).pairs(prints_of_values(wanted))
+        same = (self.contents[found] == wanted[places]).all(axis=1) & self.there[found]
+        return int(same.sum()) - len(rows)
 
     @once
     def content_hash(self) -> str:
@@ -141,30 +212,31 @@ class HeldRecords:
         return content_hash(self.hashes[self._living_order], self.dtype, self.shape, names)
 
     def without(self, rows: Ints) -> "HeldRecords":
-        """The same without these; `erase` of the result overwrites them, for this one too."""
-        alive = self.alive.copy()
-        alive[rows] = False
-        lighter = replace(self, alive=alive)
-        known = self._living_order
-        lighter.__dict__["_living_order"] = known[alive[known]]  # found already, but for these
+        """The same without these. `erase` overwrites them, for this one too, once the result is taken over."""
+        lighter = changed(self, there=self.there.without(rows))
+        lighter.__dict__["counts"] = self.counts_without(rows)
         return lighter
 
     def without_records(self) -> "HeldRecords":
         """The same without the raw records, as a disk holds it."""
-        bare = replace(self, inputs=None)
-        for name in {"_living_order", "present", "content_hash"} & self.__dict__.keys():
+        bare = self._with(inputs=None)
+        for name in {"_living_order", "counts", "present", "content_hash"} & self.__dict__.keys():
             bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
+
+    def _with(self, **changes: Any) -> "HeldRecords":
+        """The same rows with something else, which the indexes do not depend on."""
+        return changed(self, **changes)
 
     def without_names(self, gone: Ints) -> "HeldRecords":
         """The same without the names of classes that have no records left: they may be those of people."""
         names = [without_name(label) if label in gone else name for label, name in enumerate(self.class_names)]
-        return replace(self, class_names=tuple(names))
+        return self._with(class_names=tuple(names))
 
     def with_classes(self, classes: Classes) -> "HeldRecords":
         """The same with more classes, and with other numbers for those that it has."""
         labels = classes.number_of[self.labels] if classes.renumbered else self.labels
-        return replace(self, labels=labels, class_names=classes.names)
+        return self._with(labels=labels, class_names=classes.names)
 
     def with_added(self, more: "HeldRecords") -> "HeldRecords":
         """The same with more records, which get the rows after the last."""
@@ -177,12 +249,15 @@ class HeldRecords:
         weights = None
         if self.weights is not None and more.weights is not None:
             weights = np.concatenate([self.weights, more.weights])
-        return HeldRecords(
+        there = Flags(np.concatenate([self.alive, more.alive]))
+        found = HeldRecords(
             inputs, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
-            np.concatenate([self.alive, more.alive]), self.columns, weights,
+            there, self.columns, weights,
         )  # fmt: skip
+        object.__setattr__(found, "indexes", self.indexes.with_more(found._prints, there))
+        return found
 
     def with_records(self, dataset: Dataset) -> "HeldRecords":
         """The same with the raw records at hand, from a dataset that has every one of them unchanged.
@@ -205,7 +280,7 @@ class HeldRecords:
             )
         inputs = np.zeros((len(self.ids), *self.shape), self.dtype)
         inputs[order] = retained.inputs
-        return replace(self, inputs=inputs)
+        return self._with(inputs=inputs)
 
     def numbered_alike(self, dataset: Dataset) -> Dataset:
         """The same records with the classes of these, if they have no others, whichever order those stood in."""
@@ -216,15 +291,30 @@ class HeldRecords:
         numbers = np.array([number.get(name, -1) for name in dataset.class_names], dtype=np.int64)
         return replace(dataset, labels=numbers[dataset.labels], class_names=self.class_names)
 
+    def owe(self, rows: Ints) -> None:
+        """Remember that these rows are to be erased once they are gone: also if somebody is interrupted then."""
+        self.indexes.owed.update(rows.tolist())
+
+    def gone(self) -> Ints:
+        """The rows of records that are gone and not erased yet, sorted."""
+        return np.array(sorted(row for row in self.indexes.owed if not self.there.at(row)), dtype=np.int64)
+
     def erase(self) -> None:
-        """Overwrite everything that is left of records that are gone."""
-        gone = ~self.alive
+        """Overwrite everything that is left of these."""
+        gone = self.gone()
+        if not len(gone):
+            return
+        if len(gone) <= FEW:
+            self.indexes.erase_few(gone.tolist(), self._print)
+        else:
+            self.indexes.erase(gone, self._prints)
         for array in (self.inputs, self.labels, self.hashes, self.contents, self.weights):
             if array is not None:
                 array[gone] = 0
         for ids in (self.ids, self.subjects):
             if ids is not None:
                 ids[gone] = np.zeros(1, ids.dtype)[0]
+        self.indexes.owed.clear()  # those that are there still were of a request that failed
 
 
 def shuffled(dataset: Dataset, key: bytes) -> Dataset:

@@ -14,7 +14,7 @@ from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, id_hmac
+from maxrr.unlearning.tombstones import REPLACED, Stones, id_hmac
 
 
 class Returning(NamedTuple):
@@ -65,8 +65,10 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
 def copies_in_place(before: Fitted, added: Dataset, reason: str | None) -> int:
     """The same of records that take the place of others: one may become again what it was before it was replaced."""
     own = {id_hmac(before.key, id_, REPLACED) for id_ in added.ids.tolist()}
-    others = frozenset(stone for stone in before.tombstones.stones if stone.id not in own)
-    return copies_in(replace(before, tombstones=replace(before.tombstones, stones=others)), added, reason)
+    others = before.tombstones
+    if any(others.stones.of(id_) for id_ in own):
+        others = replace(others, stones=Stones(stone for stone in others.stones if stone.id not in own))
+    return copies_in(replace(before, tombstones=others), added, reason)
 
 
 def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:

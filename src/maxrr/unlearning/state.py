@@ -7,7 +7,7 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import copy
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.carrying import ENOUGH, Weights, carried_over
+from maxrr.svm.changed import changed
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.renaming import labels_of, renamed
 from maxrr.unlearning.actions import Action
@@ -36,11 +37,14 @@ from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.commitment import Commitment, Departure, Moved
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.hashes import keyed_hash, model_hash
+from maxrr.unlearning.hashes import ExtractorHash, class_hmac, keyed_hash
+from maxrr.unlearning.id_sets import IdSet
+from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.overrides import Override
+from maxrr.unlearning.receipts import HeadCertificate
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstones, id_hmac, tombstones_of
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Stones, Tombstones, id_hmac, tombstones_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,12 +68,12 @@ class Fitted:
     untrained: frozenset[int] = frozenset()  # those that keep their first weights, for want of core records
     technique: bool = False  # the extractor is the work of a caller's function
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
-    receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
+    receipts: Row[str] = field(default_factory=Row)  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     layouts: int = 0  # how often the records were given other rows
-    late: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # ids added after the last fit
-    waiting: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # which the rule makes core
-    people: Mapping[str, Forgotten] = field(default_factory=dict)  # whom no record is about any more, by HMAC
+    late: IdSet = field(default_factory=lambda: IdSet(np.empty(0, dtype=np.int64)))  # ids added after the last fit
+    waiting: IdSet = field(default_factory=lambda: IdSet(np.empty(0, dtype=np.int64)))  # which the rule makes core
+    people: Layered[str, Forgotten] = field(default_factory=Layered)  # whom no record is about any more, by HMAC
     derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
     committed: Commitment = field(default_factory=Commitment)
     codes: Ints = field(init=False)  # the classes that the heads tell apart, by number
@@ -113,7 +117,8 @@ class Fitted:
     @once
     def head_classes(self) -> tuple[str, ...]:
         """The names of the classes that the heads tell apart."""
-        return tuple(self.records.class_names[label] for label in self.codes)
+        names = self.records.class_names
+        return tuple([names[label] for label in self.codes.tolist()])
 
     @once
     def spoken_for(self) -> tuple[str, ...]:
@@ -140,7 +145,7 @@ class Fitted:
         """
         return self.committed.departures()
 
-    @property
+    @once
     def model_commitment(self) -> str:
         """Extractor and heads, as receipts name them."""
         return keyed_hash(self.key, b"model", self.model_hash)
@@ -151,9 +156,25 @@ class Fitted:
         return tuple(name for name, w in zip(self.spoken_for, self.heads.coef_, strict=True) if not w.any())
 
     @once
+    def extractor_hash(self) -> ExtractorHash:
+        """What is known of the hash of the model from the extractor alone."""
+        return ExtractorHash(self.extractor.state_dict())
+
+    @once
     def model_hash(self) -> str:
         """Over extractor and heads."""
-        return model_hash(self.extractor.state_dict(), self.head_classes, self.heads.coef_, self.heads.intercept_)
+        return self.extractor_hash.with_heads(self.head_classes, self.heads.coef_, self.heads.intercept_)
+
+    @once
+    def certificates(self) -> list[HeadCertificate]:
+        """What receipts say of the heads."""
+        pairs = zip(self.spoken_for, self.heads.certificate_, strict=True)
+        return [HeadCertificate.of(class_hmac(self.key, name), certificate) for name, certificate in pairs]
+
+    @once
+    def core_hash(self) -> str:
+        """Over the ids of the core."""
+        return hashlib.sha256(np.ascontiguousarray(self.choice.ids).tobytes()).hexdigest()
 
     @once
     def token(self) -> str:
@@ -162,9 +183,8 @@ class Fitted:
         Rows have their meaning in one layout; core records and receipts are named because a fit or a request could
         change them and nothing else.
         """
-        core = hashlib.sha256(np.ascontiguousarray(self.choice.ids).tobytes()).hexdigest()
         last = self.receipts[-1] if self.receipts else ""
-        facts = self.requests, last, self.layouts, self.commitment, self.model_hash, core
+        facts = self.requests, last, self.layouts, self.commitment, self.model_hash, self.core_hash
         return keyed_hash(self.key, b"state", " ".join(map(str, facts)))
 
     def platt(self) -> PlattScaling:
@@ -194,14 +214,29 @@ class Fitted:
 
     def influenced(self, rows: Ints) -> tuple[Ints, int]:
         """Which of these rows are influential, and how many heads they shape."""
-        shaped = [np.isin(rows, head) for head in self.heads.influential_]
-        return rows[np.any(shaped, axis=0)], sum(bool(head.any()) for head in shaped)
+        shaping, heads = self.heads.influential_among(rows)
+        return rows[shaping], heads
 
 
 def carry_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
     """The model after an action. What it holds of the records that leave is not erased yet."""
+    if action is Action.erase:
+        return with_the_same_model(now, request)
     then = acted(now, action, request, progress)
     return then if action is Action.nothing else replace(then, committed=committed_then(now, request))
+
+
+def with_the_same_model(now: Fitted, request: Request) -> Fitted:
+    """The model without records that shape nothing. What such a request costs does not grow with the records."""
+    heads = now.heads.without(request.rows)
+    then = less(now, request, heads, committed_then(now, request))
+    then = without_names(then, gone_between(now, then))
+    return knowing(then, now, *OF_MODEL) if heads.has_heads_of(now.heads) else then
+
+
+def gone_between(now: Fitted, then: Fitted) -> Ints:
+    """The classes that have lost their last record."""
+    return np.flatnonzero((now.records.counts > 0) & (then.records.counts == 0))
 
 
 def committed_then(now: Fitted, request: Request) -> Commitment:
@@ -233,7 +268,7 @@ def acted(now: Fitted, action: Action, request: Request, progress: Progress | No
         return then
     if request.added is not None:
         then = with_added(then, request)
-    then = without_names(then, np.setdiff1d(now.records.present, then.records.present))
+    then = without_names(then, gone_between(now, then))
     match action:
         case Action.retrain:
             made, then = then.to_train, with_extractor(then, progress)
@@ -253,33 +288,61 @@ def acted(now: Fitted, action: Action, request: Request, progress: Progress | No
                 features, request.added.labels, instead_of=request.rows, sample_weight=weights
             )  # fmt: skip
             return replace(then, heads=heads)
-        case Action.move | Action.erase:
+        case Action.move:
             return replace(then, heads=now.heads.without(request.rows))
-        case Action.refuse:
-            raise AssertionError("a refused request is not carried out")
+        case Action.erase | Action.refuse:
+            raise AssertionError("it is carried out elsewhere, or not at all")
 
 
-def less(now: Fitted, request: Request) -> Fitted:
-    """The model without the requested records: they become tombstones. Extractor and heads are the old ones."""
+def less(now: Fitted, request: Request, heads: LinearSVM | None = None, committed: Commitment | None = None) -> Fitted:
+    """The model without the requested records: they become tombstones.
+
+    Extractor, heads and commitment are the old ones, where no others are given.
+    """
     rows, before = request.rows, now.records
-    kept_core = now.core.copy()
-    kept_core[rows] = False
     purpose = FORGOTTEN if request.added is None else REPLACED  # a replaced record's id stays in use
     forgotten = tombstones_of(now.key, before.ids[rows], before.hashes[rows], before.contents[rows], purpose)
-    core, leaving = before.ids[request.core_rows].tolist(), before.ids[rows]
+    leaving = before.ids[rows]
     stay = request.added is not None  # the ids of records that are replaced
-    touched = now.blueprint.sharding.of(before.ids[request.core_rows]).tolist()
-    return replace(
+    then = changed(
         now,
         records=before.without(rows),
-        choice=replace(now.choice, ids=np.sort(before.ids[kept_core])),
-        tombstones=replace(now.tombstones, stones=now.tombstones.stones | set(forgotten)),
-        left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core},
-        stale=now.stale | set(touched),
-        late=now.late if stay else np.setdiff1d(now.late, leaving),
-        waiting=now.waiting if stay else np.setdiff1d(now.waiting, leaving),
+        heads=now.heads if heads is None else heads,
+        tombstones=Tombstones(now.tombstones.stones.with_more(forgotten), now.tombstones.orders),
+        late=now.late if stay else now.late.without(leaving),
+        waiting=now.waiting if stay else now.waiting.without(leaving),
+        committed=now.committed if committed is None else committed,
         derived={},
     )
+    then.__post_init__()
+    if len(request.core_rows):
+        return without_core(now, then, request.core_rows, purpose)
+    return knowing(then, now, "core", "core_hash")
+
+
+def without_core(now: Fitted, then: Fitted, core_rows: Ints, purpose: bytes) -> Fitted:
+    """The same where some of the records that leave are core: the extractors that they are in still know them."""
+    kept = now.core.copy()
+    kept[core_rows] = False
+    leaving = now.records.ids[core_rows]
+    return replace(
+        then,
+        choice=replace(now.choice, ids=np.sort(now.records.ids[kept])),
+        left=now.left | {id_hmac(now.key, id_, purpose) for id_ in leaving.tolist()},
+        stale=now.stale | set(now.blueprint.sharding.of(leaving).tolist()),
+    )
+
+
+def knowing(then: Fitted, now: Fitted, *names: str) -> Fitted:
+    """The same state, with what was found already of another and is the same here."""
+    for name in names:
+        if name in now.__dict__:
+            then.__dict__[name] = now.__dict__[name]
+    return then
+
+
+OF_MODEL = "head_classes", "extractor_hash", "model_hash", "model_commitment", "certificates", "flat", "spoken_for"
+"""What depends on extractor and heads alone."""
 
 
 def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
@@ -290,14 +353,13 @@ def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
     if classes.renumbered:
         heads = renamed(heads, classes.number_of[labels_of(heads)])
     found = replace(now, records=now.records.with_classes(classes), labels=classes.labels, heads=heads)
-    found.__dict__["model_hash"] = now.model_hash  # found already, and the same
-    return found
+    return knowing(found, now, "model_hash", "extractor_hash")
 
 
 def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
     """An extractor trained on the records that are there, and on no other; of several those that saw others."""
     retained = then.records.retained()
-    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
+    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting.array()))
     blueprint = then.blueprint
     if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
         blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
@@ -379,10 +441,14 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     assert request.added is not None
     new = HeldRecords.of(request.added)
     records = then.records.with_added(new)
-    back = {stone.record for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)}
     seen = then.left if then.blueprint.frozen else frozenset()
-    stones = frozenset(stone for stone in then.tombstones.stones if stone.record not in back or stone.id in seen)
-    tombstones = replace(then.tombstones, stones=stones)
+    back = {
+        known for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)
+        for known in then.tombstones.stones.of(stone.id) if known.record == stone.record and stone.id not in seen
+    }  # fmt: skip
+    tombstones = then.tombstones
+    if back:
+        tombstones = replace(tombstones, stones=Stones(stone for stone in tombstones.stones if stone not in back))
     arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
     then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
     if not request.adds:
@@ -390,7 +456,7 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     waiting = then.blueprint.core_by_rule(new.ids)
     other_numbers = request.classes is not None and request.classes.renumbered
     return replace(
-        then, late=np.union1d(then.late, new.ids), waiting=np.union1d(then.waiting, waiting),
+        then, late=then.late.with_more(new.ids), waiting=then.waiting.with_more(waiting),
         layouts=then.layouts + other_numbers,
     )  # fmt: skip
 

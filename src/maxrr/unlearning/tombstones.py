@@ -11,8 +11,8 @@ Of a person whose last record is forgotten, an HMAC of the subject id stays, wit
 """
 
 import hmac
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import framed, value_hashes
+from maxrr.unlearning.layers import Layered
 
 Columns = tuple[str, ...] | None  # None where they have no names
 
@@ -74,21 +75,57 @@ def subject_hmac(key: bytes, subject: int | str) -> str:
     return hmac.digest(key, framed(b"subject", str(subject).encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
+class Stones(Set[Tombstone]):
+    """Tombstones, known by the HMACs of their ids: of a record that was replaced several times there are several."""
+
+    __slots__ = ("_by_id", "_size")
+
+    def __init__(self, given: Iterable[Tombstone] = ()) -> None:
+        self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered()
+        self._size = 0
+        self._take(given)
+
+    def _take(self, more: Iterable[Tombstone]) -> None:
+        fresh: dict[bytes, tuple[Tombstone, ...]] = {}
+        for stone in more:
+            known = fresh.get(stone.id) or self._by_id.get(stone.id, ())
+            if stone not in known:
+                fresh[stone.id] = (*known, stone)
+                self._size += 1
+        self._by_id = self._by_id.with_more(fresh)
+
+    def with_more(self, more: Iterable[Tombstone]) -> "Stones":
+        """The same with more."""
+        found = Stones()
+        found._by_id, found._size = self._by_id, self._size
+        found._take(more)
+        return found
+
+    def of(self, id_hmac: bytes) -> tuple[Tombstone, ...]:
+        """Those of one record, by the HMAC of its id."""
+        return self._by_id.get(id_hmac, ())
+
+    def __contains__(self, stone: object) -> bool:
+        return isinstance(stone, Tombstone) and stone in self.of(stone.id)
+
+    def __iter__(self) -> Iterator[Tombstone]:
+        for stones in self._by_id.values():
+            yield from stones
+
+    def __len__(self) -> int:
+        return self._size
+
+
 @dataclass(frozen=True, repr=False)
 class Tombstones:
     """The forgotten records of a model."""
 
-    stones: frozenset[Tombstone] = frozenset()
+    stones: Stones = field(default_factory=Stones)
     orders: tuple[Columns, ...] = ()  # of columns, in which values were hashed before those of the model changed
-
-    @property
-    def ids(self) -> set[bytes]:
-        return {stone.id for stone in self.stones}
 
     def knows(self, key: bytes, ids: NDArray[Any], purpose: bytes = FORGOTTEN) -> NDArray[np.bool_]:
         """Which of these ids were forgotten; or, for the purpose REPLACED, which had other values before."""
-        known = self.ids if len(ids) else set()
-        return np.array([id_hmac(key, id_, purpose) in known for id_ in ids.tolist()], dtype=bool)
+        return np.array([bool(self.stones.of(id_hmac(key, id_, purpose))) for id_ in ids.tolist()], dtype=bool)
 
     def knows_values(self, key: bytes, dataset: Dataset, columns: Columns) -> NDArray[np.bool_]:
         """Which records have the values of forgotten ones, for a model whose records have these columns."""

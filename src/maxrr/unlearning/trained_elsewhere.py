@@ -85,17 +85,17 @@ def left_in(extractor: nn.Module, core: Core, before: Fitted | None) -> frozense
 
 def gone_among(seen: Any, before: Fitted, known: frozenset[bytes]) -> frozenset[bytes]:
     """The HMACs of those records that were forgotten or replaced, each record once, but for those that are known."""
-    key, gone = before.key, before.tombstones.ids
+    key, stones = before.key, before.tombstones.stones
     ids = seen.ids if isinstance(seen, Dataset) else np.array(seen)
     same_kind = ids.dtype.kind == before.records.ids.dtype.kind
     found = set[bytes]()
     for id_ in ids.tolist() if same_kind else ():
         forms = id_hmac(key, id_, REPLACED), id_hmac(key, id_)
         if not known.intersection(forms):
-            found.update([form for form in forms if form in gone][:1])
+            found.update([form for form in forms if stones.of(form)][:1])
     if isinstance(seen, Dataset):
         values = set[bytes]().union(*before.tombstones.value_hmacs(key, seen, before.records.columns))
-        found.update(stone.id for stone in before.tombstones.stones if stone.content in values)
+        found.update(stone.id for stone in stones if stone.content in values)
     return frozenset(found)
 
 

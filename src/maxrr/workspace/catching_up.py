@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import Log, PublicKey, check_log
 from maxrr.files import read_regular
+from maxrr.unlearning.layers import Row
 from maxrr.unlearning.plans import Plan, seal
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
@@ -71,8 +72,8 @@ def with_adopted(
 ) -> Fitted:  # fmt: skip
     """The state that has handed out more receipts, and knows of more that was forgotten."""
     found = replace(
-        fitted, receipts=(*fitted.receipts, *digests), people={**fitted.people, **people},
-        tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones | set(stones)),
+        fitted, receipts=Row((*fitted.receipts, *digests)), people=fitted.people.with_more(people),
+        tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones.with_more(stones)),
     )  # fmt: skip
     found.__dict__["model_hash"] = fitted.model_hash  # found already, and the same
     return found

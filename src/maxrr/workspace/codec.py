@@ -22,6 +22,7 @@ from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.svm import LinearSVM
+from maxrr.svm.flags import Flags
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import Commitment
@@ -43,10 +44,12 @@ from maxrr.unlearning.facts import (
     untrained_of,
     weights_of,
 )
+from maxrr.unlearning.id_sets import IdSet
+from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Columns, Tombstone, Tombstones
+from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
 from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, WITH_SEAL
 from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
@@ -109,8 +112,8 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     kinds = np.full(len(records.ids), ALIVE, np.uint8)
     kinds[held] |= HELD
     kinds[fitted.core] |= CORE
-    kinds[records.rows(fitted.late)] |= LATE
-    kinds[records.rows(fitted.waiting)] |= WAITING
+    kinds[records.rows(fitted.late.array())] |= LATE
+    kinds[records.rows(fitted.waiting.array())] |= WAITING
     table["is"], table["label"], table["id"] = kinds[first:], records.labels[first:], records.ids[first:]
     table["record"], table["content"] = records.hashes[first:], records.contents[first:]
     if records.subjects is not None:
@@ -238,17 +241,17 @@ def load(
     core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
     labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
     left = frozenset(map(bytes.fromhex, facts["left"]))
-    tombstones = frozenset(itertools.starmap(Tombstone, entries.stones))
+    tombstones = Stones(itertools.starmap(Tombstone, entries.stones))
     fitted = Fitted(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
         labels, by_place(labels, records), bytes.fromhex(known["key"]), secret_of(known),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
         untrained=untrained_of(facts, blueprint), technique=facts["technique"],
-        receipts=tuple(each.digest for each in entries.answered),
+        receipts=Row(each.digest for each in entries.answered),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
-        late=late, waiting=waiting, people=people_of(entries.people), adopted=checked_flag(facts, "adopted"),
-        committed=Commitment(facts.get("commitment")),
+        late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(entries.people)),
+        adopted=checked_flag(facts, "adopted"), committed=Commitment(facts.get("commitment")),
     )  # fmt: skip
     return fitted
 
@@ -304,7 +307,7 @@ def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
     return HeldRecords(
         None, from_facts(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
         subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
-        (table["is"] & ALIVE) > 0, None if facts["columns"] is None else tuple(facts["columns"]),
+        Flags((table["is"] & ALIVE) > 0), None if facts["columns"] is None else tuple(facts["columns"]),
         np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
 

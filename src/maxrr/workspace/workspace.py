@@ -28,6 +28,7 @@ from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.facts import named_in, network_facts
+from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
 from maxrr.unlearning.plans import make_plan
@@ -350,8 +351,8 @@ class Workspace:
             fresh._state = self._fitted  # the key, and what was forgotten under it
         elif isinstance(own, Fitted):
             # The key, what was forgotten, and who; its receipts are not here, and those of the workspace begin at 1.
-            people = {person: gone._replace(number=0) for person, gone in own.people.items()}
-            fresh._state = replace(own, receipts=(), people=people)
+            people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
+            fresh._state = replace(own, receipts=Row(), people=people)
         fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again)
         after = fresh._fitted
         sources = {"source": dict(source or {})}
