@@ -14,6 +14,7 @@ from maxrr.cli import (
     demo,
     export,
     fit,
+    giving,
     key,
     log,
     predict,
@@ -22,6 +23,7 @@ from maxrr.cli import (
     reproduce,
     status,
     unlearn,
+    verify,
 )
 from maxrr.cli.run import MEANING, Commands
 
@@ -64,6 +66,7 @@ app = group(
         "refit": adding.refit,
         "replay": replay.replay,
         "bundle": replay.bundle,
+        "verify": verify.verify,
         "audit": audit.audit,
         "page": audit.page,
         "predict": predict.predict,
@@ -77,7 +80,10 @@ app = group(
     Commands,
 )
 app.add_typer(
-    group("The answer to a request: in words, and checked.", {"show": receipt.present, "verify": receipt.verify}),
+    group(
+        "The answer to a request: in words, checked, and for the person whom it is about.",
+        {"show": receipt.present, "verify": receipt.verify, "for": giving.give},
+    ),
     name="receipt",
 )
 app.add_typer(

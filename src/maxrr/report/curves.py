@@ -7,7 +7,7 @@ from math import floor, log10
 import numpy as np
 from markupsafe import Markup
 
-from maxrr.report.charts import marks
+from maxrr.report.marks import marks
 from maxrr.report.markup import number, tag
 
 LOWEST = 1e-4  # the smallest rate of false positives that is shown

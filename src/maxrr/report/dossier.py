@@ -1,0 +1,158 @@
+"""The page that a person gets: its words are in `templates/dossier.html.jinja`, its checks in `scripts`.
+
+The page is a function of the dossier alone, so that whoever has the dossier inside can make the page again and compare.
+"""
+
+import base64
+import hashlib
+import importlib
+import re
+from functools import cache
+from importlib import resources
+from itertools import zip_longest
+
+from markupsafe import Markup
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence import Dossier, Statement
+from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.evidence.exact_text import canonical_json
+from maxrr.plain_text import tame
+from maxrr.report.page import environment, render
+from maxrr.report.receipts import date, depending
+from maxrr.unlearning import Receipt
+from maxrr.unlearning.receipt_text import in_words
+
+SCRIPTS = ("check_dossier.js", "find_record.js", "dossier_page.js")
+BEGIN, END = '<script type="application/json" id="dossier">', "</script>"
+VERSION = '<meta name="maxrr-version" content="%s">'
+SHOWN = 50  # records that the page lists
+UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in JSON that stands in a page
+
+
+class OtherVersion(EvidenceError):  # noqa: N818 (what was found)
+    """A page that another version of this library made: it cannot be compared with the one that this version makes."""
+
+
+def dossier_page(dossier: Dossier) -> str:
+    """One self-contained HTML page for the person whom a dossier is about.
+
+    It says in plain words what was done and promised, and checks the dossier inside it in the browser, without network.
+
+    Parameters
+    ----------
+    dossier : maxrr.evidence.Dossier
+        What the person gets. It is not checked here.
+
+    Returns
+    -------
+    str
+        The page: always the same for the same dossier, by the same version of this library.
+
+    Raises
+    ------
+    ValueError
+        The signed statement is no receipt that can be read.
+    """
+    receipt = receipt_of(dossier)
+    script = script_of_page()
+    return render(
+        __package__,
+        "dossier.html.jinja",
+        dossier=dossier,
+        json=Markup(dossier.to_bytes().decode().translate(UNSAFE)),
+        receipt=receipt,
+        statement=dossier.envelope.payload.decode(),
+        day=date(receipt),
+        sentences=[tame(sentence) for sentence in in_words(receipt)],
+        conditions=[tame(condition) for condition in receipt.conditions],
+        depending=depending,
+        subject=None if dossier.subject is None else tame(str(dossier.subject)),
+        ids=[tame(str(record.id)) for record in dossier.records[:SHOWN]],
+        claims=CLAIMS,
+        script=script,
+        script_hash=policy_hash(script),
+        style_hash=policy_hash(environment(__package__).get_template("look.css").render()),
+        version=Markup(VERSION % library_version()),
+    )
+
+
+def dossier_in(page: str) -> bytes:
+    """The dossier inside a page.
+
+    Parameters
+    ----------
+    page : str
+        What a file holds.
+
+    Returns
+    -------
+    bytes
+        Its JSON, which is not read yet.
+
+    Raises
+    ------
+    maxrr.errors.EvidenceError
+        There is none, or more than one.
+    """
+    parts = page.split(BEGIN)
+    if len(parts) != 2 or END not in parts[1]:
+        raise EvidenceError("this page has no dossier in it, or more than one")
+    return parts[1].partition(END)[0].encode("utf-8", "surrogatepass")
+
+
+def require_same_page(page: str, dossier: Dossier) -> None:
+    """Refuse a page that is not, to the letter, the one that this library makes of the dossier inside it.
+
+    Parameters
+    ----------
+    page : str
+        The page that somebody was given.
+    dossier : maxrr.evidence.Dossier
+        The dossier inside it.
+
+    Raises
+    ------
+    OtherVersion
+        Another version of this library made the page.
+    maxrr.errors.EvidenceError
+        Something in the page was changed: its words, its look or its script.
+    """
+    try:
+        expected = dossier_page(dossier)
+    except ValueError as error:
+        raise EvidenceError(f"no page can be made of it: {error}") from None
+    if page == expected:
+        return
+    if VERSION % library_version() not in page:
+        said = re.search(VERSION % "([0-9A-Za-z.+-]{1,40})", page)
+        raise OtherVersion(
+            f"the page says that maxrr {said[1] if said else 'of an unknown version'} made it, and this is "
+            f"{library_version()}: use that version to compare its words"
+        )
+    lines = zip_longest(page.split("\n"), expected.split("\n"))
+    line = next(number for number, (one, other) in enumerate(lines, start=1) if one != other)
+    raise EvidenceError(f"the page was changed: from line {line} on it is not what its dossier gives")
+
+
+def receipt_of(dossier: Dossier) -> Receipt:
+    """The receipt in a dossier, whoever signed it."""
+    statement = Statement.from_bytes(dossier.envelope.payload)
+    return Receipt.from_json(canonical_json(dict(statement.predicate)).decode())
+
+
+@cache
+def script_of_page() -> Markup:
+    """What checks a dossier in the browser: the files of `scripts`, one after the other."""
+    folder = resources.files(__package__) / "scripts"
+    return Markup("\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS))
+
+
+def policy_hash(content: str) -> str:
+    """How a page's policy names the one script or style that may take effect."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def library_version() -> str:
+    """The version of this library, on which the words of pages depend."""
+    return str(importlib.import_module("maxrr").__version__)
