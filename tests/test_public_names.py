@@ -73,8 +73,11 @@ PUBLIC = {
     "maxrr.evidence": {
         "Absence",
         "Change",
+        "Check",
         "Checkpoint",
         "Consistency",
+        "Dossier",
+        "DossierRecord",
         "Envelope",
         "EnvelopeSignature",
         "History",
@@ -149,12 +152,16 @@ PUBLIC = {
     "maxrr.progress": {"Bar", "Line", "Progress"},
     "maxrr.paper": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile", "cell_text", "draw", "reproduction_page"},
     "maxrr.report": {
+        "OtherVersion",
         "RequestStory",
         "Story",
         "audit_page",
         "demo_page",
+        "dossier_in",
+        "dossier_page",
         "is_report",
         "kinds_of",
+        "require_same_page",
     },
     "maxrr.serving": {
         "Exported",

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"img", "meta", "wbr"}
+VOID = {"img", "input", "meta", "wbr"}
 KEPT = {"pre", "style"}  # elements whose white space is kept
 
 

@@ -83,7 +83,7 @@ def read(file: Path) -> tuple[Dossier, str | None]:
     try:
         if content.lstrip()[:1] == b"{":
             return Dossier.from_bytes(content), None
-        from maxrr.report.dossier import dossier_in
+        from maxrr.report import dossier_in
 
         page = content.decode()
         return Dossier.from_bytes(dossier_in(page)), page
@@ -96,7 +96,7 @@ def read(file: Path) -> tuple[Dossier, str | None]:
 def compared(page: str, dossier: Dossier) -> tuple[str, bool]:
     """What is wrong with a page, and whether that is not known because another version made it."""
     from maxrr.errors import EvidenceError
-    from maxrr.report.dossier import OtherVersion, require_same_page
+    from maxrr.report import OtherVersion, require_same_page
 
     try:
         require_same_page(page, dossier)
@@ -116,7 +116,7 @@ def said(dossier: Dossier) -> dict[str, object]:
 
 def tell(dossier: Dossier) -> None:
     """What is proved, and what the signed receipt says, for people."""
-    from maxrr.report.dossier import receipt_of
+    from maxrr.report.receipts import receipt_of
     from maxrr.report.words import count
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"

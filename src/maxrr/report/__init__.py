@@ -5,23 +5,29 @@ import typing
 from maxrr import lazily
 
 __all__ = [
+    "OtherVersion",
     "RequestStory",
     "Story",
     "audit_page",
     "demo_page",
+    "dossier_in",
+    "dossier_page",
     "is_report",
     "kinds_of",
+    "require_same_page",
 ]
 
 if typing.TYPE_CHECKING:
     from maxrr.report.audit import audit_page
     from maxrr.report.demo import demo_page
+    from maxrr.report.dossier import OtherVersion, dossier_in, dossier_page, require_same_page
     from maxrr.report.page import is_report
     from maxrr.report.story import RequestStory, Story, kinds_of
 else:  # numbers and receipts in words need no figures
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "audit": ("audit_page",),
         "demo": ("demo_page",),
+        "dossier": ("OtherVersion", "dossier_in", "dossier_page", "require_same_page"),
         "page": ("is_report",),
         "story": ("RequestStory", "Story", "kinds_of"),
     })  # fmt: skip

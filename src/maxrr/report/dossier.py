@@ -14,20 +14,17 @@ from itertools import zip_longest
 from markupsafe import Markup
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Dossier, Statement
+from maxrr.evidence import Dossier
 from maxrr.evidence.dossier_checks import CLAIMS
-from maxrr.evidence.exact_text import canonical_json
-from maxrr.plain_text import tame
+from maxrr.plain_text import STEERING, tame
 from maxrr.report.page import environment, render
-from maxrr.report.receipts import date, depending
-from maxrr.unlearning import Receipt
-from maxrr.unlearning.receipt_text import in_words
+from maxrr.report.receipts import date, depending, in_words, receipt_of
 
 SCRIPTS = ("check_dossier.js", "find_record.js", "dossier_page.js")
 BEGIN, END = '<script type="application/json" id="dossier">', "</script>"
 VERSION = '<meta name="maxrr-version" content="%s">'
 SHOWN = 50  # records that the page lists
-UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}  # in JSON that stands in a page
+UNSAFE = re.compile(f"[<>&]|{STEERING.pattern}")  # in JSON that stands in a page, where it is in strings only
 
 
 class OtherVersion(EvidenceError):  # noqa: N818 (what was found)
@@ -60,7 +57,7 @@ def dossier_page(dossier: Dossier) -> str:
         __package__,
         "dossier.html.jinja",
         dossier=dossier,
-        json=Markup(dossier.to_bytes().decode().translate(UNSAFE)),
+        json=Markup(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", dossier.to_bytes().decode())),
         receipt=receipt,
         statement=dossier.envelope.payload.decode(),
         day=date(receipt),
@@ -133,12 +130,6 @@ def require_same_page(page: str, dossier: Dossier) -> None:
     lines = zip_longest(page.split("\n"), expected.split("\n"))
     line = next(number for number, (one, other) in enumerate(lines, start=1) if one != other)
     raise EvidenceError(f"the page was changed: from line {line} on it is not what its dossier gives")
-
-
-def receipt_of(dossier: Dossier) -> Receipt:
-    """The receipt in a dossier, whoever signed it."""
-    statement = Statement.from_bytes(dossier.envelope.payload)
-    return Receipt.from_json(canonical_json(dict(statement.predicate)).decode())
 
 
 @cache

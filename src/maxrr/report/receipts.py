@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from maxrr.evidence import Dossier, Statement
+from maxrr.evidence.exact_text import canonical_json
+from maxrr.unlearning import Receipt
 from maxrr.unlearning.receipt_text import audit_due, depending, exactness, in_words, left_in_extractor
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditReport
-    from maxrr.unlearning import Receipt
 
-__all__ = ["audit_due", "date", "depending", "exactness", "in_words", "left_in_extractor"]
+__all__ = ["audit_due", "date", "depending", "exactness", "in_words", "left_in_extractor", "receipt_of"]
 
 
 def date(dated: Receipt | AuditReport) -> str:
@@ -23,3 +25,9 @@ def date(dated: Receipt | AuditReport) -> str:
     """
     moment = datetime.fromisoformat(dated.time)
     return f"{moment.day} {moment:%B %Y}"
+
+
+def receipt_of(dossier: Dossier) -> Receipt:
+    """The receipt in a dossier, whoever signed it."""
+    statement = Statement.from_bytes(dossier.envelope.payload)
+    return Receipt.from_json(canonical_json(dict(statement.predicate)).decode())

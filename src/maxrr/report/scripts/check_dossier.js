@@ -59,8 +59,9 @@ function fromBase64(said, what, size = null) {
 
 // ---- JSON, read strictly: no name twice, integers in full (as BigInt), no half characters
 
+const PLAIN = '[^"\\\\\\u0000-\\u001f]*'; // of a string, between escapes: written so that no text takes long to refuse
 const TOKEN = new RegExp(
-  '[ \\t\\n\\r]*(?:([{}\\[\\],:])|("(?:[^"\\\\\\u0000-\\u001f]+|\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4}))*")' +
+  `[ \\t\\n\\r]*(?:([{}\\[\\],:])|("${PLAIN}(?:\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4})${PLAIN})*")` +
     "|(-?(?:0|[1-9][0-9]*))((?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(true|false|null))", "y");
 const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 

@@ -5,7 +5,7 @@ const MARKS = { yes: "✓", no: "✗", open: "–", strange: "?" };
 const BY_KEY = ["signed", "checkpoint"]; // what a key from elsewhere has to vouch for
 const VERDICTS = {
   checking: ["Checking …", "The proofs are worked through in your browser."],
-  verified: ["Verified", "All of it holds, under the key that you gave. No server was asked."],
+  verified: ["Verified", "All of it holds, under the key that you gave:"],
   strange: ["Not verified yet: whose key is it?",
     "Everything on this page fits together. But so it would with a forger's key: give the operator's key."],
   wrong: ["Not verified", "Do not rely on this page. What is wrong:"],
@@ -17,13 +17,13 @@ let dossier = null;
 const element = (name, textContent) => Object.assign(document.createElement(name), { textContent });
 const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
 
-function showVerdict(state, reasons = []) {
+function showVerdict(state, lines = []) {
   const [title, words] = VERDICTS[state];
   const list = document.createElement("ul");
-  list.append(...reasons.map((reason) => element("li", sentence(reason))));
+  list.append(...lines.map((line) => element("li", line)));
   const box = byId("verdict");
   box.dataset.state = state;
-  box.replaceChildren(element("strong", title), element("p", words), ...(reasons.length ? [list] : []));
+  box.replaceChildren(element("strong", title), element("p", words), ...(lines.length ? [list] : []));
 }
 
 function showCheck({ name, held, wrong }, given) {
@@ -67,7 +67,9 @@ async function showAll() {
   checks.push(checkWords(said));
   checks.forEach((check) => showCheck(check, given));
   const wrong = checks.filter(({ held }) => held === false).map((check) => check.wrong);
-  showVerdict(wrong.length ? "wrong" : given ? "verified" : "strange", wrong);
+  if (wrong.length) showVerdict("wrong", wrong.map(sentence));
+  else if (given) showVerdict("verified", keys.map(({ id }) => id));
+  else showVerdict("strange");
 }
 
 // ---- the record that somebody still has
@@ -135,7 +137,7 @@ async function start() {
   try {
     dossier = await readDossier(byId("dossier").textContent);
   } catch (error) {
-    showVerdict("wrong", [`the dossier inside this page cannot be read: ${error.message}`]);
+    showVerdict("wrong", [`The dossier inside this page cannot be read: ${error.message}.`]);
     return;
   }
   listen();

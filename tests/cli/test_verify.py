@@ -1,0 +1,172 @@
+"""`maxrr verify` and `maxrr receipt for`: what the person gets, written and checked through the command line."""
+
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.shell import Shell
+from tests.cli.test_starting import ARRAYS, SLOW, imported
+from tests.evidence.forgeries import FORGED, KEY, OTHER, TRUE, UNREADABLE
+from tests.evidence.test_dossiers import published
+
+from maxrr.evidence import Dossier, PublicKeys
+from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.report import dossier_page
+from maxrr.workspace import Workspace
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    KEY.public.save(tmp_path / "operator.pub")
+    return tmp_path / "operator.pub"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "alice.html"
+    path.write_bytes(dossier_page(Dossier.from_object(TRUE)).encode())
+    return path
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "alice.json"
+    path.write_bytes(Dossier.from_object(TRUE).to_bytes())
+    return path
+
+
+def test_a_true_page_is_verified(shell: Shell, page: Path, plain: Path, key: Path) -> None:
+    shown = shell("verify", page, "--key", key).out
+    assert len(re.findall(r"  yes$", shown, re.MULTILINE)) == len(CLAIMS) + 1
+    assert "It is about 3 records (about alice, which is not signed): scan-0, scan-4, scan-8." in shown
+    assert "Receipt 3, 2026-03-01T07:45:10+00:00: exact-refit" in shown
+    assert len(re.findall(r"  yes$", shell("verify", plain, "--key", key).out, re.MULTILINE)) == len(CLAIMS)
+
+
+def test_as_json(shell: Shell, page: Path, key: Path) -> None:
+    said = shell("verify", page, "--key", key, "--json").json
+    assert said["holds"] is True
+    assert [check["wrong"] for check in said["checks"]] == [""] * (len(CLAIMS) + 1)
+    assert said["receipt"]["number"] == 3
+    other = page.with_name("other.pub")
+    OTHER.public.save(other)
+    said = shell("verify", page, "--key", other, "--json", code=4).json
+    assert said["holds"] is False
+    assert said["receipt"] is None
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forgeries_end_with_4(shell: Shell, tmp_path: Path, key: Path, name: str) -> None:
+    forged, expected = FORGED[name]
+    path = tmp_path / "forged.json"
+    path.write_text(json.dumps(forged))
+    shown = shell("verify", path, "--key", key, code=4).out
+    (line,) = [line for line in shown.splitlines() if line.startswith(CLAIMS[expected])]
+    assert "  no: " in line
+    assert "signed receipt says" not in shown
+
+
+def test_a_page_with_other_words_ends_with_4(shell: Shell, page: Path, key: Path) -> None:
+    page.write_text(page.read_text(encoding="utf-8").replace("were forgotten", "were kept"), encoding="utf-8")
+    shown = shell("verify", page, "--key", key, code=4).out
+    assert "no: the page was changed: from line" in shown
+    assert shown.count("  yes") == len(CLAIMS)
+
+
+def test_a_page_of_another_version_ends_with_5(shell: Shell, page: Path, key: Path) -> None:
+    older = re.sub('(name="maxrr-version" content=")[^"]+', r"\g<1>0.0.9", page.read_text(encoding="utf-8"))
+    page.write_text(older, encoding="utf-8")
+    shown = shell("verify", page, "--key", key, code=5).out
+    assert "maxrr 0.0.9 made it" in shown
+    assert "The signed receipt says" in shown
+    other = page.with_name("other.pub")
+    OTHER.public.save(other)
+    shell("verify", page, "--key", other, code=4)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"<p>hello</p>", b"{}", b"\xff\xfe", *map(str.encode, map(json.dumps, UNREADABLE.values()))]
+)
+def test_what_is_no_dossier_ends_with_1(shell: Shell, tmp_path: Path, key: Path, content: bytes) -> None:
+    (tmp_path / "odd").write_bytes(content)
+    ended = shell("verify", tmp_path / "odd", "--key", key, code=1)
+    assert ended.err.startswith(f"Error: {tmp_path / 'odd'}: ")
+
+
+def test_keys(shell: Shell, tmp_path: Path, page: Path, key: Path) -> None:
+    shell("verify", page, code=2)
+    shell("verify", page, "--key", tmp_path / "none.pub", code=1)
+    shell("verify", page, "--key", page, code=1)
+    both = PublicKeys((KEY.public,)).succeeded_by(OTHER.public, KEY, "2026-03-01T00:00:00+00:00")
+    both.save(tmp_path / "both.pub")
+    shell("verify", page, "--key", tmp_path / "both.pub")
+
+
+def test_the_log_of_today(shell: Shell, tmp_path: Path, plain: Path, key: Path) -> None:
+    published(tmp_path / "log", 20)
+    assert "goes on from the state of it that is signed in here.  " in shell(
+        "verify", plain, "--key", key, "--log", tmp_path / "log"
+    ).out  # fmt: skip
+    published(tmp_path / "rewritten", 20, b" rewritten")
+    shown = shell("verify", plain, "--key", key, "--log", tmp_path / "rewritten", code=4).out
+    assert "the log was rewritten" in shown
+    published(tmp_path / "split", 7, b" rewritten")
+    assert "two histories" in shell("verify", plain, "--key", key, "--log", tmp_path / "split", code=4).out
+
+
+def test_it_starts_without_what_it_does_not_need(page: Path, plain: Path, key: Path) -> None:
+    assert imported("verify", page, "--key", key) & (SLOW | ARRAYS) == {"jinja2"}  # to make the page again
+    assert imported("verify", plain, "--key", key) & (SLOW | ARRAYS) == set()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What a workspace is asked for, which gives the true dossier."""
+    calls: list[dict[str, Any]] = []
+
+    def dossier(self: Workspace, number: int, *, subject: Any = None, ids: Any = None) -> dict[str, Any]:
+        calls.append({"number": number, "subject": subject, "ids": ids})
+        return TRUE
+
+    monkeypatch.setattr(Workspace, "dossier", dossier, raising=False)
+    return calls
+
+
+def test_a_person_gets_a_page(
+    shell: Shell, fitted_visits: Path, tmp_path: Path, key: Path, asked: list[dict[str, Any]]
+) -> None:  # fmt: skip
+    page, plain = tmp_path / "new" / "alice.html", tmp_path / "alice.json"
+    shown = shell("receipt", "for", fitted_visits, 12, "--subject", "p4", "--out", page).out
+    assert "maxrr verify" in shown
+    shell("receipt", "for", fitted_visits, 3, "--id", "v1", "--id", "v2", "--out", plain)
+    assert asked == [
+        {"number": 12, "subject": "p4", "ids": None}, {"number": 3, "subject": None, "ids": ["v1", "v2"]},
+    ]  # fmt: skip
+    for path in (page, plain):
+        shell("verify", path, "--key", key)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    shell("receipt", "for", fitted_visits, 12, "--subject", "p4", "--out", page)  # again
+
+
+@pytest.mark.usefixtures("asked")
+def test_what_cannot_be_written(shell: Shell, fitted_visits: Path, tmp_path: Path) -> None:
+    who = ("receipt", "for", fitted_visits, 12)
+    shell(*who, "--out", tmp_path / "alice.html", code=2)
+    shell(*who, "--subject", "p4", "--id", "v1", "--out", tmp_path / "alice.html", code=2)
+    shell(*who, "--subject", "p4", "--out", tmp_path / "alice.pdf", code=2)
+    shell(*who, "--subject", "p4", "--out", fitted_visits / "alice.html", code=1)
+    (tmp_path / "mine.html").write_text("mine")
+    assert "there already" in shell(*who, "--subject", "p4", "--out", tmp_path / "mine.html", code=1).err
+    assert (tmp_path / "mine.html").read_text() == "mine"
+
+
+def test_nothing_is_handed_out_that_does_not_hold(
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    forged, _ = FORGED["a proof of another record"]
+    monkeypatch.setattr(Workspace, "dossier", lambda *_, **__: forged, raising=False)
+    shell("receipt", "for", fitted_visits, 3, "--id", "v1", "--out", tmp_path / "alice.html", code=1)
+    assert not (tmp_path / "alice.html").exists()
