@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Modules are compiled when they are first imported, and that is kept; most of what is installed never is (--no-compile).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint types unit package long cuda bench docs notebooks fashion-mnist format clean
+.PHONY: demo test lint types unit package long cuda bench docs notebooks fashion-mnist browser format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, write demo/report.html
 	$(BIN)/maxrr demo --out demo/
@@ -34,9 +34,10 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_actions.py tests/unlearning/test_machine.py \
 	tests/cli/test_afterwards.py tests/parallel/test_engines.py tests/workspace/test_disk.py tests/workspace/test_machine.py \
 	tests/workspace/test_recovery.py tests/evidence/test_sparse_tree.py tests/evidence/test_keyring.py \
-	tests/evidence/test_histories.py tests/unlearning/test_statements.py tests/workspace/test_log_check.py
+	tests/evidence/test_histories.py tests/unlearning/test_statements.py tests/workspace/test_log_check.py \
+	tests/evidence/test_dossiers.py tests/report/test_dossier_scripts.py
 
-long: .venv/dev.stamp fashion-mnist ## statistical claims and large oracles: minutes, not seconds
+long: .venv/dev.stamp fashion-mnist browser ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
 	MAXRR_THOROUGH=1 $(BIN)/python -m pytest $(THOROUGHLY)
 	MAXRR_THOROUGH=1 $(BIN)/python -m pytest -m long tests
@@ -62,6 +63,9 @@ notebooks: .venv/docs.stamp ## run the notebooks of docs/notebooks, and keep wha
 
 fashion-mnist: .venv/dev.stamp ## find it, or fetch it, as the tests need it
 	@tools/fashion-mnist.sh $(BIN)/python
+
+browser: ## find Chromium, or install it, as the long tests of pages need it
+	@tools/browser.sh
 
 format: .venv/dev.stamp
 	$(BIN)/ruff check --fix .

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.cases import every
+from tests.cases import THOROUGH
 from tests.evidence.dossiers import COUNT
 from tests.evidence.forgeries import FORGED, KEY, MISSING, OPERATOR, OTHER, ROWS, TRUE, UNREADABLE
 from tests.evidence.logs import flipped
@@ -115,7 +115,7 @@ def test_what_is_no_dossier_is_refused() -> None:
 def test_changed_bits_are_found_as_python_finds_them() -> None:
     whole = text(OPERATOR.dossier([4])).encode()
     calls, expected = [], []
-    for bit in every(211, 8 * len(whole)):
+    for bit in range(0, 8 * len(whole), 11 if THOROUGH else 211):
         try:
             changed = flipped(whole, bit).decode()
         except UnicodeDecodeError:

@@ -22,7 +22,7 @@ MEANING = {
     USAGE: "wrong usage",
     REFUSED: "refused: the request cannot be carried out as it is; nothing was changed",
     REFUTED: "a replay or a verification failed, or an audit found residual influence",
-    UNDECIDED: "an audit has not enough evidence, or a replay could compare only a part",
+    UNDECIDED: "an audit has not enough evidence, or a replay or a verification could compare only a part",
     AFTERWARDS: "done, but something after it failed: the answer could not be written, an interruption came too late, "
     "or old bytes could not be erased yet (finished when the workspace is next opened)",
     INTERRUPTED: "interrupted with Ctrl-C",
