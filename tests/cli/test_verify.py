@@ -112,7 +112,7 @@ def test_the_log_of_today(shell: Shell, tmp_path: Path, plain: Path, key: Path) 
     ).out  # fmt: skip
     published(tmp_path / "rewritten", 20, b" rewritten")
     shown = shell("verify", plain, "--key", key, "--log", tmp_path / "rewritten", code=4).out
-    assert "the log was rewritten" in shown
+    assert "it was rewritten" in shown
     published(tmp_path / "split", 7, b" rewritten")
     assert "two histories" in shell("verify", plain, "--key", key, "--log", tmp_path / "split", code=4).out
 

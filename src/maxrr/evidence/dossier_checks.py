@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from maxrr.errors import EvidenceError
 from maxrr.evidence.append_tree import leaf_hash
 from maxrr.evidence.checkpoints import Checkpoint
+from maxrr.evidence.histories import History, compare_logs
 from maxrr.evidence.log import Log
 from maxrr.evidence.notes import note_key_id
 from maxrr.evidence.proofs import Absence
@@ -251,8 +252,11 @@ def difference_to_log(dossier: Dossier, keys: Sequence[PublicKey], folder: str |
     try:
         kept = Checkpoint.read(dossier.checkpoint.encode(), dossier.origin, keys)
         log = Log.open(folder, dossier.origin, keys)
-        proof = log.prove_consistency(kept.size) if log.checkpoint.size >= kept.size else None
-        log.checkpoint.require_extends(kept, proof)
+        history = compare_logs(kept, log)
     except EvidenceError as error:
         return str(error)
+    if history is History.older:
+        return f"it is older: it has {log.checkpoint.size:,} entries, and had {kept.size:,}"
+    if history is History.forked:
+        return f"it was rewritten: two histories of {dossier.origin} are signed. Keep both: together they prove it"
     return ""

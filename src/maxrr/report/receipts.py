@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from maxrr.evidence import Dossier, Statement
-from maxrr.evidence.exact_text import canonical_json
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.receipt_text import audit_due, depending, exactness, in_words, left_in_extractor
+from maxrr.unlearning.statements import receipt_in
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditReport
@@ -29,5 +29,4 @@ def date(dated: Receipt | AuditReport) -> str:
 
 def receipt_of(dossier: Dossier) -> Receipt:
     """The receipt in a dossier, whoever signed it."""
-    statement = Statement.from_bytes(dossier.envelope.payload)
-    return Receipt.from_json(canonical_json(dict(statement.predicate)).decode())
+    return receipt_in(Statement.from_bytes(dossier.envelope.payload))
