@@ -75,7 +75,7 @@ def test_one_record_and_a_corrected_one() -> None:
     assert "Whom it is about" in one.text
     corrected = read(dossier_page(Dossier.from_object(OPERATOR.dossier([4], replaced=True))))
     assert all_of(corrected, "h1")[0].text == "1 record about alice was corrected."
-    assert "there with another content" in corrected.text
+    assert "there another content" in corrected.text
 
 
 def test_many_records_are_counted() -> None:
