@@ -64,6 +64,7 @@ def test_what_stays_is_said() -> None:
     assert "1 other record with the same content stays in the data under another id" in page_of(duplicates_left=1).text
     assert "same content" not in read(PAGE).text
     conditional = page_of(unconditional=False, conditions=["the sun shines", "the moon does not"])
+    assert "This holds on 2 conditions, which stand below." in conditional.text
     assert "It holds on these conditions: The sun shines. The moon does not." in conditional.text
     assert "the receipt says" in page_of(subject_tombstones=["aa" * 32]).text
 
