@@ -9,7 +9,7 @@ from typing import Any
 
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, WorkspaceError
-from maxrr.evidence import Checkpoint, Log, salt_of
+from maxrr.evidence import Checkpoint, Log, PublicKey, salt_of
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.names import LOG, PROOFS
@@ -43,7 +43,7 @@ def dossier_of(
         raise NotHere(f"receipt {number} did not forget or replace {whom}")
     log = log_of(store, number)
     signed_by = {each.key_id for each in kept.signed.signatures}
-    keys = [key for key in keys_of(store.root) if key.id in signed_by]
+    keys = [key for key in keys_of(store.root) if key.id in signed_by or has_signed(key, log.checkpoint)]
     return {
         "type": DOSSIER_TYPE, "envelope": json.loads(kept.content), "subject": subject,
         "records": [record_of(fitted.secret, proof) for proof in proofs.values() if proof is not None],
@@ -54,6 +54,15 @@ def dossier_of(
         },
         "keys": [key.pem.decode() for key in keys],
     }  # fmt: skip
+
+
+def has_signed(key: PublicKey, checkpoint: Checkpoint) -> bool:
+    """Whether a key has signed this state of the log; after a rotation it is another than the receipt's."""
+    try:
+        Checkpoint.read(checkpoint.to_bytes(), checkpoint.origin, [key])
+    except EvidenceError:
+        return False
+    return True
 
 
 def proofs_of(store: Store, number: int) -> bytes:

@@ -13,6 +13,7 @@ const VERDICTS = {
 
 const byId = (id) => document.getElementById(id);
 let dossier = null;
+const newest = { all: 0, record: 0 }; // of several checks that overlap, the one whose answer is shown
 
 const element = (name, textContent) => Object.assign(document.createElement(name), { textContent });
 const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
@@ -49,21 +50,24 @@ function checkWords(said) {
 }
 
 async function showAll() {
+  const run = ++newest.all;
   showVerdict("checking");
   let [keys, given] = [dossier.keys, false];
   const text = byId("key-text").value.trim();
-  byId("key-said").textContent = `The key inside this page has the id ${dossier.keys.map(({ id }) => id).join(", ")}.`;
+  let about = `The key inside this page has the id ${dossier.keys.map(({ id }) => id).join(", ")}.`;
   if (text) {
     try {
       keys = await keysIn(text);
       given = true;
-      byId("key-said").textContent = `You gave the key with the id ${keys.map(({ id }) => id).join(", ")}.`;
+      about = `You gave the key with the id ${keys.map(({ id }) => id).join(", ")}.`;
     } catch (error) {
       if (!(error instanceof Wrong)) throw error;
-      byId("key-said").textContent = `What you gave cannot be used: ${error.message}.`;
+      about = `What you gave cannot be used: ${error.message}.`;
     }
   }
   const { checks, said } = await checkDossier(dossier, keys);
+  if (run !== newest.all) return;
+  byId("key-said").textContent = about;
   checks.push(checkWords(said));
   checks.forEach((check) => showCheck(check, given));
   const wrong = checks.filter(({ held }) => held === false).map((check) => check.wrong);
@@ -85,9 +89,11 @@ async function inputsOf(file, layout) {
 }
 
 async function showRecord(file) {
-  const said = byId("own-said");
-  said.dataset.state = "";
-  said.textContent = "Looking …";
+  const run = ++newest.record;
+  const answer = (state, words) => {
+    if (run === newest.record) Object.assign(byId("own-said"), { textContent: words }).dataset.state = state;
+  };
+  answer("", "Looking …");
   try {
     const typed = byId("own-weight").value.trim();
     const weight = typed === "" ? null : Number(typed);
@@ -97,13 +103,10 @@ async function showRecord(file) {
     const subject = byId("own-subject")?.value.trim() ?? "";
     const inputs = await inputsOf(file, layoutOf(dossier.layout));
     const found = await findRecord(dossier, { inputs, className, weight, subject });
-    said.dataset.state = found ? "yes" : "no";
-    said.textContent = found
-      ? `It is the one: this is record ${found.id}, to the last bit.`
-      : "It is none of them: its content, class, weight or person is another than that of the records on this page.";
+    if (found) answer("yes", `It is the one: this is record ${found.id}, to the last bit.`);
+    else answer("no", "It is none of them: its content, class, weight or person is another than theirs.");
   } catch (error) {
-    said.dataset.state = "no";
-    said.textContent = sentence(error instanceof Wrong ? error.message : "the file cannot be read");
+    answer("no", sentence(error instanceof Wrong ? error.message : "the file cannot be read"));
   }
 }
 
