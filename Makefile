@@ -34,7 +34,6 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_actions.py tests/unlearning/test_machine.py \
 	tests/cli/test_afterwards.py tests/parallel/test_engines.py tests/workspace/test_disk.py tests/workspace/test_machine.py \
 	tests/workspace/test_recovery.py tests/evidence/test_sparse_tree.py tests/evidence/test_keyring.py \
-	tests/workspace/test_recovery.py tests/evidence/test_sparse_tree.py tests/evidence/test_keyring.py \
 	tests/evidence/test_histories.py tests/evidence/test_dossiers.py tests/report/test_dossier_scripts.py \
 	tests/unlearning/test_statements.py tests/workspace/test_log_check.py
 
