@@ -131,7 +131,7 @@ def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: 
 
 def test_a_flush_that_fails_after_the_commit(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The state counts, though the call that made it raised."""
-    one, replace = kinds(digits)["free"][0], os.replace
+    one, replace = kinds(digits)["influential"][0], os.replace
 
     def flush_fails(source: str, to: str) -> None:
         replace(source, to)
@@ -157,10 +157,16 @@ def test_a_fit_whose_answer_is_interrupted(shell: Shell, tmp_path: Path, monkeyp
     assert requests(tmp_path / "ws") == 0
 
 
-def test_what_fails_before_is_still_a_failure(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = kinds(digits)["free"][0]
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [("free", "maxrr.workspace.journal.Journal.append"), ("influential", "maxrr.workspace.commits.Root.write")],
+)
+def test_what_fails_before_is_still_a_failure(
+    shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch, kind: str, step: str
+) -> None:
+    one = kinds(digits)[kind][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.commits.Root.write", broken)
+        patch.setattr(step, broken)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=1)
     assert "carried out" not in ended.err
     assert requests(digits) == 0

@@ -95,7 +95,7 @@ def test_a_number_written_otherwise_is_no_receipt_that_was_handed_out(
 ) -> None:
     text = (answered / "receipts" / "000002.json").read_text(encoding="utf-8")
     changed = tmp_path / "changed.json"
-    changed.write_text(text.replace('"C": 1.0,', '"C": 1,'), encoding="utf-8")
+    changed.write_text(text.replace('"C":1.0,', '"C":1,'), encoding="utf-8")
     checks = shell("receipt", "verify", changed, "--workspace", answered, "--json", code=4).json["checks"]
     assert checks[1]["wrong"] == "its receipt 2 has another C"
     assert "has another C" in shell("replay", answered, changed, code=4).err

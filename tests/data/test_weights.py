@@ -42,6 +42,7 @@ def test_a_model_holds_and_erases_them():
     held = HeldRecords.of(WEIGHTED)
     assert held.content_hash == WEIGHTED.content_hash()
     left = held.without(np.array([0]))
+    held.owe(np.array([0]))
     left.erase()
     assert left.retained().weights.tolist() == [1.0, 0.5, 2.0]
     assert held.weights[0] == 0.0

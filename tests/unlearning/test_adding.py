@@ -86,7 +86,7 @@ def test_a_record_that_the_rule_makes_core_waits_for_the_next_fit_whatever_is_tr
     assert words in receipt.conditions[0]
     # Rectified, it still waits; forgotten, it costs a move of heads.
     model.replace(waiting[0], np.full(5, 0.25, dtype=np.float32))
-    assert waiting[0] in model._fitted.waiting
+    assert waiting[0] in model._fitted.waiting.tolist()
     assert model.unlearn(waiting).unconditional
     everyone = joined(table(), new).without([core[0], *waiting])
     assert model.model_hash_ == fresh(HASH, table()).fit(everyone).model_hash_
