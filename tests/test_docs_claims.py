@@ -84,7 +84,7 @@ def test_rows_name_nobody_by_their_neighbours(folder: Path) -> None:
 def test_nothing_on_a_receipt_is_a_hash_without_the_key(folder: Path) -> None:
     said(
         "docs/concepts.md",
-        "Somebody who has the dataset but not the key cannot try out which record a receipt is about.",
+        "Somebody who has the dataset but neither key nor secret cannot try out which record a receipt is about.",
     )
     text = (folder / "receipts" / "000001.json").read_text(encoding="utf-8")
     for id_ in (501, 502, 503):

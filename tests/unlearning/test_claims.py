@@ -99,7 +99,7 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     swapped = replace(bundle, classes=names)
     swapped = replace(swapped, model_hash=model_hash(swapped.extractor, names, bundle.weights, bundle.intercepts))
     replayed = replay(*handed_in(receipt, swapped), retained)
-    assert "the classes of the heads are not those of the records, or in another order" in replayed.contradictions
+    assert replayed.outcome == "different"  # each head was given the name of another
     ranking = FrequencyCore(40)
     ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=ranking))
     replayed = replay(*handed_in(receipt, ranked), retained)

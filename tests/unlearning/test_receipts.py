@@ -1,6 +1,7 @@
 """Receipts as text."""
 
 import dataclasses
+import hashlib
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unlearning.problems import core_of, kinds, table, table_model
 
+from maxrr.evidence.exact_text import canonical_json
 from maxrr.plain_text import STEERING
 from maxrr.svm import FORM
 from maxrr.unlearning import HeadCertificate, Receipt
@@ -26,6 +28,16 @@ def standard(text):
         raise AssertionError(f"{word} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
+
+
+def test_a_text_is_one_line_in_the_form_that_is_signed(receipt):
+    text = receipt.to_json()
+    assert (receipt.version, text.encode()) == (7, canonical_json(json.loads(text)))
+    assert "\n" not in text
+    assert receipt.digest == hashlib.sha256(text.encode()).hexdigest()
+    more = dataclasses.replace(receipt, added=3, weighted_records=True, class_weights={"0" * 64: 2.0})
+    assert more.to_json().encode() == canonical_json(json.loads(more.to_json()))
+    assert json.loads(more.to_json()).keys() - json.loads(text).keys() == {"added", "weighted_records", "class_weights"}
 
 
 def test_there_and_back(receipt):

@@ -41,11 +41,11 @@ class Change(View):
             above = place >> 1
             if above and above not in hashes:
                 found, beside = hashes[place], hashes.get(place ^ 1) or kept(place ^ 1)
-                left, right = (beside, found) if place & 1 else (found, beside)
-                if EMPTY in (left, right):
+                if found == EMPTY or beside == EMPTY:
+                    left, right = (beside, found) if place & 1 else (found, beside)
                     hashes[above] = self._joined(above, left, right)
                 else:  # as `_joined` would, without the call
-                    hashes[above] = sha256(NODE + left + right).digest()
+                    hashes[above] = sha256(NODE + beside + found if place & 1 else NODE + found + beside).digest()
                 places.append(above)
         self._root = self._hash_at(1)
 

@@ -182,7 +182,8 @@ class Tree(View):
         self._hashes[SIZE * place : SIZE * (place + 1)] = found
 
     def _hash_at(self, place: int) -> bytes:
-        return bytes(self._hashes[SIZE * place : SIZE * (place + 1)])
+        start = SIZE * place
+        return bytes(self._hashes[start : start + SIZE])
 
     def _bucket(self, number: int) -> bytes:
         return self._buckets[number]

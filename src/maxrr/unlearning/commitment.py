@@ -134,7 +134,7 @@ def placed(secret: bytes, one: Moved) -> tuple[bytes, bytes]:
 def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:
     """The salt of each record, (n, 32)."""
     found = b"".join(salt_of(secret, identifier_bytes(id_)) for id_ in ids.tolist())
-    return np.frombuffer(found, dtype=np.uint8).reshape(-1, 32)
+    return np.frombuffer(found, dtype=np.uint8).reshape(-1, 32).copy()
 
 
 def tree_of(salts: Digests, ids: NDArray[Any], hashes: Digests) -> Tree:

@@ -23,8 +23,12 @@ Commit = Callable[[Fitted, Receipt], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
 
 
-def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None) -> Receipt:
+def execute(
+    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, made_here: bool = False
+) -> Receipt:  # fmt: skip
     """Do what the plan says, and overwrite what the state before held of the records that leave.
+
+    A plan that the caller has just made of this state (`made_here`) needs no seal.
 
     A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, shards that
     come to have too little to be trained on, and copies that are let in, are warned about in the name of the caller's
@@ -34,7 +38,7 @@ def execute(before: Fitted, plan: Plan, commit: Commit, progress: Progress | Non
     if not isinstance(plan, Plan):
         raise TypeError(f"execute takes a plan, as plan(…) gives it, not {plan!r:.80}")
     request = plan.request
-    if plan.state != seal(before, plan):
+    if not made_here and plan.state != seal(before, plan):
         raise Stale(
             "this plan is for another state of the model: something was forgotten, replaced, added or fitted since, or "
             "it is another model's, or it was changed. Nothing was changed: plan again"

@@ -86,9 +86,13 @@ class Layer:
         if first == last:
             return
         rows = self.rows[first:last]
-        for row in gone:
+        if len(rows) == 1:
+            if rows[0] not in gone:
+                return
+            rows[0] = NOBODY
+        for row in gone if len(rows) > 1 else ():
             rows[rows == row] = NOBODY
-        if (rows == NOBODY).all():  # of nobody else: nothing is to remind of it
+        if len(rows) == 1 or (rows == NOBODY).all():  # of nobody else: nothing is to remind of it
             beside = first - 1 if first > 0 else last
             self.prints[first:last] = self.prints[beside] if beside < len(self.prints) else 0
 

@@ -722,8 +722,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved without the records.
         """
         with self._lock:
-            plan = self.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
-            return execute(self._fitted, plan, self._take_over, progress)
+            plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), sealed=False)
+            return execute(self._fitted, plan, self._take_over, progress, made_here=True)
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -770,8 +770,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved.
         """
         with self._lock:
-            plan = self.plan_replace(id, inputs, label, core_policy=core_policy, allow_copies=allow_copies)
-            return execute(self._fitted, plan, self._take_over, progress)
+            request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
+            plan = make_plan(self._fitted, request, sealed=False)
+            return execute(self._fitted, plan, self._take_over, progress, made_here=True)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -815,8 +816,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved.
         """
         with self._lock:
-            plan = self.plan_add(X, y, ids, subjects, sample_weight=sample_weight, allow_copies=allow_copies)
-            return execute(self._fitted, plan, self._take_over, progress)
+            given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
+            plan = make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies), sealed=False)
+            return execute(self._fitted, plan, self._take_over, progress, made_here=True)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after

@@ -248,10 +248,20 @@ class CoreThen:
 NO_CORE = CoreThen(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 0, 1.0)
 
 
-def make_plan(fitted: Fitted, request: Request) -> Plan:
-    """What will be done about a request that was looked up in this state."""
+def make_plan(fitted: Fitted, request: Request, *, sealed: bool = True) -> Plan:
+    """What will be done about a request that was looked up in this state.
+
+    One that is carried out at once, by whoever makes it, needs no seal.
+    """
     fitted = with_classes(fitted, request.classes)
-    return planned(fitted, request, Found.of(fitted, request))
+    plan = planned(fitted, request, Found.of(fitted, request))
+    return plan if not sealed else with_seal(fitted, plan)
+
+
+def with_seal(fitted: Fitted, plan: Plan) -> Plan:
+    """The plan, which nobody else has yet, bound to a state."""
+    object.__setattr__(plan, "state", seal(fitted, plan))
+    return plan
 
 
 def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
@@ -268,7 +278,7 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
     if objection is not None:
         action, guarantee = Action.refuse, None
         reason, instead = objection
-        others = tuple(planned(fitted, other, found) for other in instead)
+        others = tuple(with_seal(fitted, planned(fitted, other, found)) for other in instead)
     else:
         guarantee = promise(action, case)
         reason = why(action, guarantee, request, found, fitted, core)
@@ -277,7 +287,7 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
     trained = NO_CORE if action is Action.refuse else core
     arriving = 0 if request.added is None else len(request.added)
     in_turn = trained.records / fitted.blueprint.at_once(len(trained.shards))
-    plan = Plan(
+    return Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
         core=len(request.core_rows), influential=found.influential,
@@ -289,8 +299,6 @@ def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
         ),
         alternatives=others, state="", request=request,
     )  # fmt: skip
-    object.__setattr__(plan, "state", seal(fitted, plan))  # nobody has it yet
-    return plan
 
 
 def seal(fitted: Fitted, plan: Plan) -> str:

@@ -15,7 +15,8 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from maxrr import notebook, plain_text
-from maxrr.evidence.exact_text import canonical_json
+from maxrr.data.once import once
+from maxrr.evidence.exact_text import text_of
 from maxrr.files import fits, parse_json, renamed
 from maxrr.svm import Certificate
 from maxrr.unlearning import receipt_text
@@ -59,6 +60,11 @@ class HeadCertificate:
     class_hmac: str
     decided: bool
     error: float
+
+    @once
+    def text(self) -> str:
+        """As receipts have it, in one line."""
+        return text_of({name: getattr(self, name) for name in IN_HEAD})
 
     @classmethod
     def of(cls, class_hmac: str, certificate: Certificate) -> "HeadCertificate":
@@ -267,16 +273,19 @@ class Receipt:
             JSON, which `from_json` reads: in one line, names in order, no spaces. A receipt of an earlier version gives
             the text that it was handed out with.
         """
-        said = {
-            name: value for name, value in ((name, getattr(self, name)) for name in NAMES)
-            if value is not None or name not in OPTIONAL
-        }  # fmt: skip
-        said["heads"] = [dict(vars(head)) for head in self.heads]
         if self.version >= WITH_ROOTS:
-            return canonical_json(said).decode()
+            heads = ",".join([head.text for head in self.heads])
+            return f'{text_of(self._said(BEFORE))[:-1]},"heads":[{heads}],{text_of(self._said(AFTER))[1:]}'
+        said = self._said(NAMES)
+        said["heads"] = [{name: getattr(head, name) for name in IN_HEAD} for head in self.heads]
         if self.version == OLD_WORDS:
             said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
         return json.dumps(said, indent=2, ensure_ascii=False)
+
+    def _said(self, names: Sequence[str]) -> dict[str, Any]:
+        """Those of some fields that are said."""
+        values = ((name, getattr(self, name)) for name in names)
+        return {name: value for name, value in values if value is not None or name not in OPTIONAL}
 
     @property
     def sentences(self) -> list[str]:
@@ -366,7 +375,9 @@ class Receipt:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
 
 
-NAMES = tuple(field.name for field in fields(Receipt))
+NAMES, IN_HEAD = (tuple(field.name for field in fields(kind)) for kind in (Receipt, HeadCertificate))
+BEFORE, AFTER = ([name for name in sorted(NAMES) if (name > "heads") == after and name != "heads"] for after in (0, 1))
+"""The fields that stand before and after the heads in a text, whose text is kept with them."""
 
 
 def schema() -> dict[str, Any]:
