@@ -67,6 +67,10 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
     said("docs/concepts.md", "no raw records and no code")
     with Workspace.open(folder, network=make) as workspace:
         workspace.bundle().save(tmp_path / "b")
+        secret = workspace._fitted.secret
+    said("docs/concepts.md", "and not the secret, which could tell who was forgotten")
+    assert secret not in (tmp_path / "b").read_bytes()
+    assert secret.hex().encode() not in (tmp_path / "b").read_bytes()
     assert b"pickle" not in (tmp_path / "b").read_bytes()
     for record in records().inputs:
         assert record.tobytes() not in (tmp_path / "b").read_bytes()
