@@ -1,9 +1,10 @@
 """From a fitted model to what the files hold, and back. Nothing here touches a file."""
 
+import itertools
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
+from maxrr.svm import LinearSVM
 from maxrr.svm.flags import Flags
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint
@@ -48,7 +50,8 @@ from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
-from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES, WITH_SEAL
+from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, WITH_SEAL
+from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LARGE, LATE, WAITING, Layout
 
@@ -56,6 +59,11 @@ Table = NDArray[np.void]
 Ints = NDArray[np.int64]
 
 TOGETHER = 1 << 14  # rows
+CHANGED = {  # of a state, by a request that only erases
+    "heads", "records", "choice", "tombstones", "receipts", "late", "waiting", "people", "derived", "codes", "committed",
+}  # fmt: skip
+ALIKE = [field.name for field in fields(Fitted) if field.name not in CHANGED]
+PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations)  # what is compared by its value
 
 
 def layout_of(fitted: Fitted) -> Layout:
@@ -133,11 +141,6 @@ def extractor_bytes(fitted: Fitted) -> bytes:
     return safetensors.torch.save(weights_of(fitted.extractor))
 
 
-def tombstones_bytes(fitted: Fitted) -> bytes:
-    """The HMACs of forgotten records, 96 bytes each, in an order that says nothing about when."""
-    return b"".join(b"".join(stone) for stone in sorted(fitted.tombstones.stones))
-
-
 def secret_bytes(fitted: Fitted) -> bytes:
     """The model's key, that of the core, and the secret of the commitment's salts.
 
@@ -169,16 +172,41 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
         "commitment": fitted.commitment,
-        "content_hash": records.content_hash,
-        **({"people": {person: list(then) for person, then in fitted.people.items()}} if fitted.people else {}),
         **({"adopted": True} if fitted.adopted else {}),
         **({"untrained": sorted(fitted.untrained)} if fitted.untrained else {}),
         **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
     }  # fmt: skip
 
 
+def has_records_of(fitted: Fitted, facts: Mapping[str, Any]) -> bool:
+    """Whether a model has the records that `workspace.json` names: by their commitment, or formerly by one hash."""
+    if "commitment" in facts:
+        return bool(fitted.commitment == facts["commitment"])
+    return bool(fitted.records.content_hash == facts["content_hash"])
+
+
+def only_erases(before: Fitted, after: Fitted) -> bool:
+    """Whether a state differs from the one before by records that are gone, and what is known of them, alone."""
+    if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
+        return False
+    if choice_facts(after.choice) != choice_facts(before.choice) or not same_heads(before.heads, after.heads):
+        return False
+    alike = ((getattr(before, name), getattr(after, name)) for name in ALIKE)
+    return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)
+
+
+def same_heads(one: LinearSVM, other: LinearSVM) -> bool:
+    """Whether heads have the same weights, from the same samples, with the same certificates."""
+    heads = taken(one), taken(other)
+    return len(heads[0]) == len(heads[1]) and all(
+        mine.w is its.w and mine.b == its.b and mine.on_margin is its.on_margin and mine.inside is its.inside
+        and mine.multipliers is its.multipliers and (mine.label, mine.certificate) == (its.label, its.certificate)
+        for mine, its in zip(*heads, strict=True)
+    )  # fmt: skip
+
+
 def load(
-    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], receipts: Sequence[str],
+    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], entries: Entries,
     network: Network | None, train: TrainingFunction | None = None,
 ) -> Fitted:  # fmt: skip
     """The model that the files hold. The caller has checked their hashes.
@@ -211,20 +239,17 @@ def load(
     )  # fmt: skip
     core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
     labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
-    forgotten = parts[TOMBSTONES]
     left = frozenset(map(bytes.fromhex, facts["left"]))
-    tombstones = Stones(
-        Tombstone(forgotten[at : at + 32], forgotten[at + 32 : at + 64], forgotten[at + 64 : at + 96])
-        for at in range(0, len(forgotten), 96)
-    )
+    tombstones = Stones(itertools.starmap(Tombstone, entries.stones))
     fitted = Fitted(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
         labels, by_place(labels, records), bytes.fromhex(known["key"]), secret_of(known),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
-        untrained=untrained_of(facts, blueprint), technique=facts["technique"], receipts=Row(receipts),
+        untrained=untrained_of(facts, blueprint), technique=facts["technique"],
+        receipts=Row(each.digest for each in entries.answered),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
-        late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(facts.get("people", {}))),
+        late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(entries.people)),
         adopted=checked_flag(facts, "adopted"), committed=Commitment(facts.get("commitment")),
     )  # fmt: skip
     return fitted

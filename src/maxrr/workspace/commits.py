@@ -1,14 +1,15 @@
-"""`workspace.json`: which files make up the workspace, and their hashes. Replacing it is the commit.
+"""`workspace.json`: which files make up the workspace, and their hashes. Replacing it is a commit.
 
-Everything else is written before, under names that no earlier state uses, or erased afterwards. Its hash finds damage;
-its seal, an HMAC under the workspace's key, finds what was changed by one who neither read the key nor replaced it.
+Everything else is written before, under names that no earlier state uses, appended to files that only grow, or erased
+afterwards. Its hash finds damage; its seal, an HMAC under the workspace's key, finds what was changed by one who
+neither read the key nor replaced it. What is committed without replacing it stands in the journal.
 """
 
 import hmac
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,54 +18,96 @@ from maxrr.files import renamed, write_atomically
 from maxrr.files.hashes import json_digest
 from maxrr.svm import FORM
 from maxrr.workspace import names
+from maxrr.workspace.appending import Extent
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
-from maxrr.workspace.names import RECEIPT, ROWS, is_named_after, name_of, part_of
+from maxrr.workspace.journal import Frame, last_frame
+from maxrr.workspace.names import FORMER_PARTS, GROWING, JOURNAL, ROWS, STAGED, is_named_after, name_of, part_of
 from maxrr.workspace.ownership import was_workspace
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
 NAME = names.ROOT
-PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = names.PARTS
+PARTS = EXTRACTOR, HEADS, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
 # 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words, 5 may say more,
-# 6 is sealed, 7 has a commitment and its secret.
+# 6 is sealed, 7 has a commitment and its secret, files that only grow, and a journal.
 VERSION = 7
 KNOWN, OLD_WORDS, SEALED = (3, 4, 5, 6, VERSION), 3, 6
+GROWN = 7  # the first with files that only grow
 WITH_SEAL = "sealed"  # what the secrets say
 FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"}  # what facts were called
 WIDEST = 1 << 24  # features of a record are fewer
 
 
 @dataclass(frozen=True)
+class Former:
+    """What a root of a former version says of receipts: their hashes, and the name of one not handed out yet."""
+
+    receipts: list[str]
+    staged: str | None
+
+
+@dataclass(frozen=True)
 class Root:
     """One state of the workspace.
 
-    `token` is in the names of its files; `files` are hashes by name, `receipts` those of the receipts from the first.
-    The last of these may be `staged`: in a file of that name, until it is handed out. `facts` is all else that a model
-    is, as JSON has it. `seal` is the HMAC that a file has, and the digest that it should be of; None where a former
-    version wrote the file.
+    `token` is in the names of its files; `files` are hashes by name, `grown` says how far the files go that only grow.
+    `requests` were carried out, of which `logged` were in the log before. `keys` are the public keys that receipts were
+    signed with, from the first; none where they are not. `facts` is all else that a model is, as JSON has it. `seal` is
+    the HMAC that a file has, and the digest that it should be of; None where a version before 6 wrote the file.
+    `former` is what only versions up to 6 say.
     """
 
     token: str
     state: int
     files: dict[str, str]
     rows: Rows
-    receipts: list[str]
-    staged: str | None
+    grown: dict[str, Extent]
+    requests: int
+    logged: int
+    keys: list[str]
     facts: dict[str, Any]
     seal: tuple[str, str] | None = field(default=None, compare=False, repr=False)
+    former: Former | None = None
 
     def file_of(self, part: str) -> str:
         """The name of the file that holds a part."""
         (found,) = (name for name in self.files if part_of(name, self.token) == part)
         return found
 
-    def write(self, folder: Path, key: bytes) -> None:
-        """Commit this state, sealed under the workspace's key."""
-        said = {name: value for name, value in asdict(self).items() if name != "seal"}
-        body: dict[str, Any] = {"format": FORMAT, "version": VERSION, "form": FORM, **said}
-        body["hmac"] = seal_of(json_digest(body), key)
+    def sealed(self, key: bytes) -> "Root":
+        """The same with its seal under the workspace's key."""
+        digest = json_digest(self.body())
+        return replace(self, seal=(seal_of(digest, key), digest))
+
+    def body(self) -> dict[str, Any]:
+        """What the file says, but for seal and hash."""
+        said = {name: value for name, value in asdict(self).items() if name not in ("seal", "former")}
+        return {"format": FORMAT, "version": VERSION, "form": FORM, **said}
+
+    def write(self, folder: Path) -> None:
+        """Commit this state, which is sealed."""
+        assert self.seal is not None
+        body = {**self.body(), "hmac": self.seal[0]}
         content = json.dumps({**body, "sha256": json_digest(body)}, indent=1).encode()
         write_atomically(folder / NAME, content, private=True)
+
+    def after(self, frames: Sequence[Frame]) -> "Root":
+        """The state after the frames of its journal. The list of blocks is the same one, changed."""
+        if not frames:
+            return self
+        last = frames[-1]
+        for frame in frames:
+            for block, digest in frame.blocks.items():
+                self.rows.blocks[block] = digest
+        return replace(
+            self, state=self.state + len(frames), rows=replace(self.rows, erased=last.erased), grown=last.grown,
+            requests=last.requests, logged=last.logged, facts={**self.facts, "commitment": last.commitment},
+        )  # fmt: skip
+
+    @property
+    def journal(self) -> str:
+        """The name of the journal that goes on from this root."""
+        return name_of(JOURNAL, self.token, self.state)
 
     def is_sealed(self, secrets: bytes) -> bool:
         """Whether what the file says was written by one who had the key.
@@ -112,9 +155,13 @@ class Root:
             if version == OLD_WORDS:
                 body["facts"] = renamed(body["facts"], FORMERLY)
             rows = body["rows"]
-            rows["layout"] = Layout(**rows["layout"])
-            rows["blocks"], rows["erased"] = tuple(rows["blocks"]), tuple(rows["erased"])
-            found = cls(**{**body, "rows": Rows(**rows), "seal": seal})
+            rows["layout"], rows["erased"] = Layout(**rows["layout"]), tuple(rows["erased"])
+            former = None
+            if version < GROWN:
+                former = Former(body.pop("receipts"), body.pop("staged"))
+                body |= {"grown": {}, "requests": len(former.receipts), "logged": 0, "keys": []}
+            grown = {part: Extent(**extent) for part, extent in body["grown"].items()}
+            found = cls(**{**body, "rows": Rows(**rows), "grown": grown, "seal": seal, "former": former})
             check(found)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise damaged(path, f"it does not describe a workspace ({error})") from None
@@ -128,7 +175,9 @@ def seal_of(digest: str, key: bytes) -> str:
 
 @dataclass(frozen=True)
 class Commit:
-    """What was committed last to a workspace, from `workspace.json` alone. The other files are not looked at.
+    """What was committed last to a workspace, from `workspace.json` and its journal alone.
+
+    The other files are not looked at, and nothing is compared with the workspace's key.
 
     Attributes
     ----------
@@ -174,8 +223,7 @@ class Commit:
         found = Root.read(Path(folder))
         records = found.facts["records"]
         return cls(
-            found.state,
-            len(found.receipts),
+            *how_far(Path(folder), found),
             shape_in(records),
             tuple(records["classes"]),
             dict(found.facts["source"]),
@@ -188,7 +236,23 @@ def is_later(folder: Path, token: str, state: int) -> bool:
         return False
     found = Root.read(folder)
     check_same(folder, token, found.token)
-    return found.state > state
+    return how_far(folder, found)[0] > state
+
+
+def how_far(folder: Path, found: Root) -> tuple[int, int]:
+    """How often something was committed, and how many requests were carried out: by a root, and its journal."""
+    if found.former is not None:
+        return found.state, found.requests
+    try:
+        frames, last = last_frame(folder / found.journal)
+        return found.state + frames, found.requests if last is None else int(last["requests"])
+    except WorkspaceError:
+        again = Root.read(folder)
+        if again.state == found.state:
+            raise
+        return how_far(folder, again)  # somebody has committed meanwhile, and removed the journal
+    except (LookupError, TypeError, ValueError) as error:
+        raise damaged(folder / found.journal, f"it does not say what was committed ({error})") from None
 
 
 def check_same(folder: Path, token: str, found: str) -> None:
@@ -197,6 +261,11 @@ def check_same(folder: Path, token: str, found: str) -> None:
         raise WorkspaceError(
             f"{folder} holds another workspace now than when it was opened: open it again to use that one"
         )
+
+
+def sources_in(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the records come from, as a root has it."""
+    return {name: facts[name] for name in ("source", "added_sources") if name in facts}
 
 
 def shape_in(records: Mapping[str, Any]) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
@@ -216,14 +285,23 @@ def check(found: Root) -> None:
     """Refuse what no program of ours has written: names of files elsewhere, above all."""
     wanted("token", is_hex(found.token, 16))
     wanted("state", is_count(found.state) and found.state > 0)
-    wanted("files", is_a(dict, found.files) and len(found.files) == len(PARTS))
-    for part in PARTS:
+    parts = PARTS if found.former is None else FORMER_PARTS
+    wanted("files", is_a(dict, found.files) and len(found.files) == len(parts))
+    for part in parts:
         name = found.file_of(part)
         digest_ = found.files[name]
         wanted(name, is_hex(digest_, 64) and is_named_after(name, digest_))
-    wanted("receipts", is_a(list, found.receipts) and all(is_hex(each, 64) for each in found.receipts))
-    expected = name_of(RECEIPT, found.token, len(found.receipts))
-    wanted("staged receipt", found.staged is None or (bool(found.receipts) and found.staged == expected))
+    wanted("requests", is_count(found.requests) and is_count(found.logged) and found.logged <= found.requests)
+    wanted("keys", is_a(list, found.keys) and all(is_hex(each, 64) for each in found.keys))
+    if found.former is None:
+        wanted("files that grow", found.grown.keys() == set(GROWING))
+        for extent in found.grown.values():
+            wanted("files that grow", is_count(extent.length) and is_hex(extent.sha256, 64))
+    else:
+        receipts, staged = found.former.receipts, found.former.staged
+        wanted("receipts", is_a(list, receipts) and all(is_hex(each, 64) for each in receipts))
+        expected = name_of(STAGED, found.token, len(receipts))
+        wanted("staged receipt", staged is None or (bool(receipts) and staged == expected))
     check_rows(found)
     check_facts(found.facts)
 
@@ -236,16 +314,16 @@ def check_rows(found: Root) -> None:
     wanted("types", layout.features in ("<f2", "<f4", "<f8") and layout.weights in (None, "<f8"))
     wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
-    wanted("hashes", all(is_hex(each, 64) for each in rows.blocks))
+    wanted("hashes", is_a(list, rows.blocks) and all(is_hex(each, 64) for each in rows.blocks))
     wanted("erased rows", all(is_count(row) and row < rows.count for row in rows.erased))
 
 
 def check_facts(facts: Any) -> None:
     """What is used before a model is made of them. The rest is seen then."""
     wanted("facts", isinstance(facts, dict))
-    absent = {"network", "layers", "layouts", "records", "source", "model_hash", "content_hash"} - facts.keys()
-    if absent:
-        raise ValueError(f"it does not say {sorted(absent)}")
+    absent = {"network", "layers", "layouts", "records", "source", "model_hash"} - facts.keys()
+    if absent or not {"commitment", "content_hash"} & facts.keys():
+        raise ValueError(f"it does not say {sorted(absent) or 'which records'}")
     named, records, source = facts["network"], facts["records"], facts["source"]
     wanted("network", named is None or (isinstance(named, dict) and named.keys() == {"maker", "arguments"}))
     if named is not None:

@@ -4,33 +4,47 @@ What has the workspace's token in its name and is not named by the root is of an
 never came: it is overwritten and deleted. Nothing else is.
 """
 
+from __future__ import annotations
+
 import errno
 import hashlib
+import json
 import mmap
 import os
 import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import Lock, enter, flush_folder, overwrite
-from maxrr.workspace import commits, ownership, seen
+from maxrr.workspace import commits, former, ownership, receipt_copies, seen
+from maxrr.workspace.appending import Growing
 from maxrr.workspace.commits import PARTS, SECRETS, Root
+from maxrr.workspace.entries import Entries, read_entries
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
+from maxrr.workspace.journal import Journal
 from maxrr.workspace.names import (
+    GROWING,
     LEARNED,
     LOCK,
+    LOG,
     MARKER,
     RANKING,
-    RECEIPTS,
+    SIGNED,
     TEMPORARY,
+    TOMBSTONES,
     TURNSTILE,
+    growing_name,
     name_of,
     part_of,
 )
 from maxrr.workspace.ownership import Marker
 from maxrr.workspace.seen import Seen
+
+if TYPE_CHECKING:
+    from maxrr.evidence import LogWriter, SigningKey
 
 PATIENCE, PAUSE = 10.0, 0.02  # seconds that a reader tries beside one who works, and between two tries
 TRIES = 3  # to read one state: if it fails more often, the files are not as they were written
@@ -66,9 +80,17 @@ class Folder:
         self.root: Root | None = None
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
-        self.receipts: list[bytes] = []  # for those who read only
+        self.journal: Journal | None = None
+        self.growing: dict[str, Growing] = {}  # the files that only grow
+        self.unwritten: dict[str, bytes] = {}  # what they will hold, where they are not there yet
+        self.entries = Entries([], {}, [])  # of the forgotten until a model is made of them; of receipts also then
+        self.lines = b""  # of the receipts, for those who read only
+        self.unhanded: list[bytes] = []  # the lines of the last receipts, of which there are no copies yet
+        self.signing: SigningKey | None = None
+        self.log: LogWriter | None = None
         self.then = Seen()  # how far the workspace had come once, as far as is known here
         self.finished = True  # nothing of an earlier state is left
+        self.tidy = False  # no file is left of an earlier state, and none was written that may have to go
 
     def enter(self, *, shared: bool, wait: float) -> None:
         """Keep others out."""
@@ -101,12 +123,14 @@ class Folder:
             return self.finish_for_others() if self.is_unfinished() else found
         found = self.read()
         self.finish()
+        self.lines = b""
         return found
 
     def read_beside_others(self) -> Root:
-        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone or overwritten.
+        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone.
 
-        As long as the root stays, every file that it names stays as it is, except that a receipt is moved once.
+        As long as the root stays, every file that it names stays as it is, or grows; and of the rows that are erased
+        the journal has spoken before.
         """
         until = time.monotonic() + max(self.wait, PATIENCE)
         tries_of: dict[int, int] = {}
@@ -130,23 +154,89 @@ class Folder:
     def read(self) -> Root:
         """What was committed last, if all of it is as it was written. Changes nothing."""
         before = seen.latest(Root.read(self.folder).token)  # first: somebody may go on at any moment
-        self.then = Seen(before.state, max(before.receipts, self.last_receipt()))
-        self.root = found = Root.read(self.folder)
+        self.then = Seen(before.state, max(before.receipts, max(receipt_copies.numbers_in(self.folder), default=0)))
+        logged = self.checkpoint()  # before the receipts are: it has no more than these
+        found = Root.read(self.folder)
         marker = Marker.read(self.folder)
         if marker is not None and marker.token != found.token:
             raise damaged(self.folder / MARKER, "it is of another workspace")
         self.token = found.token
-        # The small files first: the less time passes until the last, the less likely is a commit meanwhile.
+        # Before the journal: which rows may have been erased while they were read, it says.
+        self.content = found.rows.content(self.folder, may_map=self.maps_large_tables)
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
-        self.check_seal(found)
-        self.content = found.rows.read(self.folder, may_map=self.maps_large_tables)
-        check_folder(self.folder / RECEIPTS)
+        key = self.key_for(found)
+        if found.former is None:
+            self.unwritten = {}
+            self.root = self.read_journal(found, key)
+            contents = self.read_growing(self.root)
+        else:
+            self.root = found
+            found.rows.check(self.folder, self.content)
+            contents = former.contents_of(self.folder, found, self.checked(found.file_of(TOMBSTONES), found))
+            self.unwritten = contents
+        self.entries, self.lines = self.read_entries(contents[TOMBSTONES]), contents[SIGNED]
         self.ranking()
-        receipts = [
-            check_hash(self.receipt_file(number), digest) for number, digest in enumerate(found.receipts, start=1)
-        ]
-        self.receipts = receipts if self.read_only else []
+        self.check_log(logged)
+        self.log, self.unhanded, self.tidy = None, [], False
+        return self.root
+
+    def key_for(self, found: Root) -> bytes:
+        """The workspace's key, if the root was written under it."""
+        self.check_seal(found)
+        return bytes.fromhex(json.loads(self.parts[SECRETS])["key"])
+
+    def read_journal(self, found: Root, key: bytes) -> Root:
+        """The state after what was committed since the root was written."""
+        assert found.seal is not None
+        self.journal = journal = Journal(self.folder / found.journal, key, found.seal[0])
+        frames = journal.read()
+        try:
+            now = found.after(frames)
+            erased = [row for frame in frames for row in frame.erased]
+            now.rows.check(self.folder, self.content, [*found.rows.erased, *erased])
+        except WorkspaceError:
+            if journal.torn:
+                raise damaged(journal.path, "its end is missing, and what that says was carried out") from None
+            raise
+        except (LookupError, TypeError, ValueError) as error:
+            raise damaged(journal.path, f"it does not go with this workspace ({error})") from None
+        return now
+
+    def read_growing(self, now: Root) -> dict[str, bytes]:
+        """The contents of the files that only grow, as far as was committed."""
+        contents = {}
+        for part in GROWING:
+            path = self.folder / growing_name(part, self.token)
+            self.growing[part], contents[part] = Growing.read(path, now.grown[part])
+        return contents
+
+    def read_entries(self, content: bytes) -> Entries:
+        """What is known of the forgotten, and of each request."""
+        assert self.root is not None
+        path = self.folder / growing_name(TOMBSTONES, self.token)
+        try:
+            found = read_entries(content)
+        except ValueError as error:
+            raise damaged(path, str(error)) from None
+        if len(found.answered) != self.root.requests:
+            raise damaged(path, f"it knows {len(found.answered)} requests, of {self.root.requests} that were committed")
         return found
+
+    def checkpoint(self) -> bytes | None:
+        """The log's newest checkpoint, of whomever it is; None if there is none."""
+        path = self.folder / LOG / "checkpoint"
+        check_folder(path.parent)
+        return content_of(path) if os.path.lexists(path) else None
+
+    def check_log(self, before: bytes | None) -> None:
+        """Refuse a log that does not say what the receipts do. It may lack the last ones."""
+        assert self.root is not None
+        if not self.root.keys:
+            return
+        from maxrr.workspace import receipt_log
+
+        entries = [each.logged for each in self.entries.answered]
+        receipt_log.check(self.folder, self.root, before, self.checkpoint(), entries)
 
     def finish_for_others(self) -> Root:
         """Finish what a process that was killed has left, although we only came to read.
@@ -197,25 +287,20 @@ class Folder:
             raise damaged(self.folder / commits.NAME, "it was not written under the key of this workspace")
 
     def receipt_path(self, number: int) -> Path:
-        return self.folder / RECEIPTS / f"{number:06d}.json"
+        return receipt_copies.path_of(self.folder, number)
 
-    def receipt_file(self, number: int) -> Path:
-        """Where a receipt lies: the last one may not be handed out yet."""
-        path, known = self.receipt_path(number), self.root
-        if known is None or known.staged is None or number < len(known.receipts) or os.path.lexists(path):
-            return path
-        staged = self.folder / known.staged
-        return staged if os.path.lexists(staged) else path
-
-    def last_receipt(self) -> int:
-        """The largest number among the receipts, though the present state may know nothing of it."""
-        numbers = (int(path.stem) for path in (self.folder / RECEIPTS).glob("[0-9]*.json") if is_number(path.stem))
-        return max(numbers, default=0)
+    def line(self, number: int) -> bytes:
+        """The line of a receipt, from the first, without its end."""
+        answered = self.entries.answered
+        start, stop = answered[number - 2].line if number > 1 else 0, answered[number - 1].line
+        kept = self.lines[start:stop] if self.read_only else self.growing[SIGNED].part(start, stop)
+        return kept[:-1]
 
     def ranking(self) -> Path:
         """Where a fit that starts from the present state keeps the runs of its ranking."""
         path = self.folder / self.ranking_name
         check_folder(path)
+        self.tidy = False  # whatever is kept there has to go with the next commit
         return path
 
     @property
@@ -225,7 +310,7 @@ class Folder:
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is."""
         assert self.root is not None
-        now = Seen(self.root.state, len(self.root.receipts))
+        now = Seen(self.root.state, self.root.requests)
         seen.warn_if_older(self.folder, now, self.then)
         seen.keep(self.token, now)
 
@@ -249,14 +334,17 @@ class Folder:
     def finish(self) -> None:
         """Do all that the last commit promised, and remove what commits that never came have left."""
         self.finished, failed = False, None
-        for step in (self.erase_rows, self.erase_leftovers, self.hand_out, self.mark):
+        steps = [self.erase_rows, self.hand_out, self.append_to_log]
+        if not self.tidy:
+            steps = [self.erase_rows, self.cut, self.erase_leftovers, self.hand_out, self.append_to_log, self.mark]
+        for step in steps:
             try:  # what can be done is done, though something else cannot
                 step()
             except OSError as error:
                 failed = failed or error
         if failed is not None:
             raise failed
-        self.finished = True
+        self.finished = self.tidy = True
 
     def erase_rows(self) -> None:
         """Overwrite the rows of the records that the last request forgot."""
@@ -275,37 +363,57 @@ class Folder:
         if learned:
             flush_folder(self.folder)
 
+    def cut(self) -> None:
+        """Drop what was appended and never committed."""
+        if self.root is not None and self.root.former is None:
+            assert self.journal is not None
+            self.journal.cut()
+            for file in self.growing.values():
+                file.cut()
+
     def owes(self) -> bool:
         """Whether the last commit promised something that is not done yet: a receipt, an erasure."""
         assert self.root is not None
-        staged = self.root.staged is not None and os.path.lexists(self.folder / self.root.staged)
         old = (part_of(path.name, self.token) in LEARNED | {RANKING} for path in self.leftovers())
-        return staged or any(old) or self.root.rows.owes(self.folder)
+        return former.staged_in(self.folder, self.root) is not None or any(old) or self.root.rows.owes(self.folder)
 
     def leftovers(self) -> list[Path]:
         """What has our names and is not of the present state."""
         kept = {self.ranking_name}
         if self.root is not None:
-            kept |= {*self.root.files, self.root.rows.file, self.root.staged or ""}
+            kept |= {*self.root.files, self.root.rows.file}
+            if self.root.former is not None:
+                kept.add(self.root.former.staged or "")
+            elif self.journal is not None:
+                kept |= {self.journal.path.name, *(file.path.name for file in self.growing.values())}
         return [
             path for path in sorted(self.folder.iterdir())
             if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
         ]  # fmt: skip
 
     def hand_out(self) -> None:
-        """Put the receipt of the last request where receipts are."""
-        if self.root is None or self.root.staged is None:
+        """Write the copies of receipts: of the last ones, or of those that are not as they should be."""
+        if self.root is None:
             return
-        staged, path = self.folder / self.root.staged, self.receipt_path(len(self.root.receipts))
-        if not os.path.lexists(staged):
+        if self.root.former is not None:
+            former.hand_out(self.folder, self.root)
+        elif self.lines:
+            receipt_copies.restore(self.folder, self.lines.splitlines())
+        elif self.unhanded:
+            receipt_copies.write(self.folder, self.root.requests - len(self.unhanded) + 1, self.unhanded)
+            self.unhanded = []
+
+    def append_to_log(self) -> None:
+        """Append the receipts to the log that are not in it, where there is a key."""
+        if self.root is None or not self.root.keys or self.signing is None:
             return
-        if os.path.lexists(path):  # as it is, or the workspace would be damaged
-            staged.unlink()
-            return
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700)
-        os.rename(staged, path)
-        flush_folder(path.parent)
+        from maxrr.workspace import receipt_log
+
+        log, self.log = self.log, None  # an append that fails leaves it in doubt
+        if log is None:
+            log = receipt_log.writer_for(self.folder, self.root, self.signing)
+        receipt_log.bring_up_to(log, [each.logged for each in self.entries.answered[log.checkpoint.size :]])
+        self.log = log
 
     def mark(self) -> None:
         """Say in the folder that something was committed in it. Where that fails, whoever comes next tries again."""
@@ -335,8 +443,3 @@ def check_hash(path: Path, digest: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != digest:
         raise damaged(path, "its content does not have the hash that workspace.json names")
     return content
-
-
-def is_number(stem: str) -> bool:
-    """Whether a receipt may be called so."""
-    return len(stem) >= 6 and stem.isascii() and stem.isdigit() and len(stem) <= 18

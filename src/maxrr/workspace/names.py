@@ -1,18 +1,19 @@
 """The names of a workspace's files. Each carries the token of the workspace: what does not, somebody else wrote.
 
-rows-<token>-<state>.bin, heads-<token>-<start of its hash>.safetensors, receipt-<token>-<number>.json, …
+rows-<token>-<state>.bin, heads-<token>-<start of its hash>.safetensors, receipts-<token>.jsonl, …
 """
 
 import re
 
-PARTS = EXTRACTOR, HEADS, TOMBSTONES, SECRETS = (
-    "extractor.safetensors", "heads.safetensors", "tombstones.bin", "secrets.json",
-)  # fmt: skip
+PARTS = EXTRACTOR, HEADS, SECRETS = "extractor.safetensors", "heads.safetensors", "secrets.json"
+GROWING = SIGNED, TOMBSTONES, PROOFS = "receipts.jsonl", "tombstones.bin", "proofs.bin"  # files that only grow
+FORMER_PARTS = (*PARTS, TOMBSTONES)  # up to version 6
 FORMERLY = {"head.safetensors": HEADS, "forgotten.bin": TOMBSTONES}  # what these were called up to version 3
-ROWS, RECEIPT, RANKING = "rows.bin", "receipt.json", "ranking"  # a receipt that is not handed out yet
+ROWS, JOURNAL, RANKING = "rows.bin", "journal.bin", "ranking"
+STAGED = "receipt.json"  # up to version 6: a receipt that is not handed out yet
 LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
 ROOT, MARKER, LOCK, TURNSTILE = "workspace.json", ".maxrr", ".lock", ".turnstile"
-RECEIPTS, EXPORTS = "receipts", "exports"
+RECEIPTS, EXPORTS, LOG = "receipts", "exports", "log"
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 
 
@@ -26,14 +27,29 @@ def name_of(part: str, token: str, which: str | int) -> str:
     return f"{stem}-{token}-{which}{dot}{suffix}"
 
 
+def growing_name(part: str, token: str) -> str:
+    """What a file that only grows is called: there is one of a kind.
+
+    >>> growing_name("proofs.bin", "0123456789abcdef")
+    'proofs-0123456789abcdef.bin'
+    """
+    stem, dot, suffix = part.partition(".")
+    return f"{stem}-{token}{dot}{suffix}"
+
+
 def part_of(name: str, token: str) -> str | None:
     """The part that a file of this workspace holds, going by its name; None for what is not ours.
 
     >>> part_of("rows-0123456789abcdef-12.bin", "0123456789abcdef"), part_of("rows-12.bin", "0123456789abcdef")
     ('rows.bin', None)
     """
-    for part in (*PARTS, *FORMERLY, ROWS, RECEIPT, RANKING):
-        which = "[0-9a-f]{16}" if part in (*PARTS, *FORMERLY) else "0|[1-9][0-9]{0,17}"
+    if token not in name:
+        return None
+    for part in GROWING:
+        if name == growing_name(part, token):
+            return part
+    for part in (*FORMER_PARTS, *FORMERLY, ROWS, JOURNAL, STAGED, RANKING):
+        which = "[0-9a-f]{16}" if part in (*FORMER_PARTS, *FORMERLY) else "0|[1-9][0-9]{0,17}"
         stem, dot, suffix = part.partition(".")
         if re.fullmatch(rf"{stem}-{token}-({which}){re.escape(dot + suffix)}", name, re.ASCII):
             return FORMERLY.get(part, part)

@@ -78,14 +78,14 @@ class Rows:
     file: str
     layout: Layout
     count: int
-    blocks: tuple[str, ...]
+    blocks: list[str]
     erased: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, file: str, layout: Layout, table: Table) -> Rows:
         """What a file will hold once this table is written to it."""
         blocks = (block_hash(table, block) for block in range(-(-len(table) // BLOCK)))
-        return cls(file, layout, len(table), tuple(blocks))
+        return cls(file, layout, len(table), list(blocks))
 
     def write(self, folder: Path, table: Table) -> None:
         """Write the file whole. Its name is flushed by whoever commits it."""
@@ -102,13 +102,18 @@ class Rows:
             write_at(descriptor, self.count * self.layout.size, table[self.count :].tobytes())
             os.fsync(descriptor)
 
+    def changed(self, table: Table, erased: Ints) -> dict[int, str]:
+        """The hashes of the blocks in which rows are erased, or new rows of a longer table stand, once that is done."""
+        by_block: dict[int, list[int]] = {}
+        for row in erased.tolist():
+            by_block.setdefault(row // BLOCK, []).append(row)
+        grown = range(self.count // BLOCK, -(-len(table) // BLOCK)) if len(table) > self.count else range(0)
+        return {block: block_hash(table, block, by_block.get(block, ())) for block in sorted({*by_block, *grown})}
+
     def after(self, table: Table, erased: Ints) -> Rows:
         """What the file will hold once these rows are erased, and the new rows of a longer table are appended."""
-        grown = range(self.count // BLOCK, -(-len(table) // BLOCK)) if len(table) > self.count else range(0)
-        changed = sorted({int(row) // BLOCK for row in erased} | set(grown))
-        known = dict(enumerate(self.blocks))
-        known.update((block, block_hash(table, block, erased.tolist())) for block in changed)
-        blocks = tuple(known[block] for block in sorted(known))
+        known = dict(enumerate(self.blocks)) | self.changed(table, erased)
+        blocks = [known[block] for block in sorted(known)]
         return replace(self, count=len(table), blocks=blocks, erased=tuple(erased.tolist()))
 
     def erase(self, folder: Path) -> None:
@@ -136,20 +141,21 @@ class Rows:
         finally:
             os.close(descriptor)
 
-    def read(self, folder: Path, *, may_map: bool = True) -> bytearray | mmap.mmap:
-        """The bytes of the table, if it is the one that was written: a copy, or of a large one a private map.
+    def content(self, folder: Path, *, may_map: bool = True) -> bytearray | mmap.mmap:
+        """The bytes of the table, not checked yet: a copy, or of a large one a private map.
 
         What others erase in the file is erased in a map, too: who keeps it beside them needs a copy.
         """
-        path = folder / self.file
+        return copied_or_mapped(folder / self.file, self.count * self.layout.size, may_map)
+
+    def check(self, folder: Path, content: bytearray | mmap.mmap, erased: Iterable[int] = ()) -> None:
+        """Overwrite what must be zero, also in rows that were `erased` before, and refuse what was not written."""
         size = self.layout.size
-        kept = copied_or_mapped(path, self.count * size, may_map)
-        clear(kept, size, self.erased)
+        clear(content, size, {*self.erased, *erased})
         for number, digest in enumerate(self.blocks):
             first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
-            if hashlib.sha256(kept[first * size : last * size]).hexdigest() != digest:
-                raise damaged(path, f"rows {first:,} to {last - 1:,} are not those that were written")
-        return kept
+            if hashlib.sha256(content[first * size : last * size]).hexdigest() != digest:
+                raise damaged(folder / self.file, f"rows {first:,} to {last - 1:,} are not those that were written")
 
 
 def copied_or_mapped(path: Path, size: int, may_map: bool) -> bytearray | mmap.mmap:
@@ -164,9 +170,9 @@ def copied_or_mapped(path: Path, size: int, may_map: bool) -> bytearray | mmap.m
 
 
 def block_hash(table: Table, block: int, erased: Iterable[int] = ()) -> str:
-    """The hash of one block of a table, with zeros in the place of erased rows."""
+    """The hash of one block of a table, with zeros in the place of those of its rows that are erased."""
     rows = bytearray(table[block * BLOCK : (block + 1) * BLOCK].tobytes())
-    clear(rows, table.dtype.itemsize, (row % BLOCK for row in erased if row // BLOCK == block))
+    clear(rows, table.dtype.itemsize, (row % BLOCK for row in erased))
     return hashlib.sha256(rows).hexdigest()
 
 

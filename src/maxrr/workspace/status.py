@@ -14,13 +14,11 @@ from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipt_text import depending, left_in_extractor
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of
-from maxrr.workspace.commits import HEADS, NAME, SECRETS, TOMBSTONES, Root, missing
+from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.exports import Export, judged, notes_in, state_under
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
-
-TOMBSTONE = 96  # bytes of a forgotten record
 
 
 @dataclass(frozen=True)
@@ -220,7 +218,8 @@ class Status:
 class Counts(NamedTuple):
     """How many records there are of each kind, and the names of the classes that the heads tell apart.
 
-    `late` were added after the last fit, and of these `waiting` are core by the rule from the next fit on.
+    `late` were added after the last fit, and of these `waiting` are core by the rule from the next fit on. `people` are
+    those of whom no record is left.
     """
 
     records: int
@@ -230,6 +229,7 @@ class Counts(NamedTuple):
     classes: list[str]
     late: int
     waiting: int
+    people: int
 
 
 @dataclass(frozen=True)
@@ -278,6 +278,8 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
     place = Path(folder)
     if not os.path.lexists(place / NAME):
         raise missing(place)
+    from maxrr.workspace.signed_receipts import KeptReceipt
+
     files = Folder(place, read_only=True, wait=wait)
     try:
         found = files.open()
@@ -285,7 +287,7 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         try:
             counts = counted(found, files)
             of = state_under(bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), *hashes_in(found.facts))
-            receipts = tuple(Receipt.from_json(content.decode()) for content in files.receipts)
+            receipts = tuple(KeptReceipt.read(line).receipt for line in files.lines.splitlines())
             status = status_of(found, files.folder, counts, judged(notes_in(files.folder), of, receipts))
         except WorkspaceError:
             raise
@@ -298,7 +300,7 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
 
 def hashes_in(facts: Mapping[str, Any]) -> tuple[str, str]:
     """The hashes of the model and of its records."""
-    return facts["model_hash"], facts["content_hash"]
+    return facts["model_hash"], facts.get("commitment") or facts["content_hash"]
 
 
 def counted(found: Root, files: Folder) -> Counts:
@@ -312,7 +314,7 @@ def counted(found: Root, files: Folder) -> Counts:
     names = found.facts["records"]["classes"]
     classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in held)]
     late, waiting = (sum(kind & wanted > 0 for kind in kinds) for wanted in (LATE, WAITING))
-    return Counts(alive, core, shaping, len(files.parts[TOMBSTONES]) // TOMBSTONE, classes, late, waiting)
+    return Counts(alive, core, shaping, len(files.entries.stones), classes, late, waiting, len(files.entries.people))
 
 
 def influential_rows(content: bytes) -> set[int]:
@@ -360,19 +362,19 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         "the record, of its values) under the key of this workspace. They recognise a request for what is gone, and "
         "data that brings it back, and tell nothing to those who do not hold the record"
     )
-    if facts.get("people"):
-        people = "1 person" if len(facts["people"]) == 1 else f"{len(facts['people']):,} people"
+    if counts.people:
+        people = "1 person" if counts.people == 1 else f"{counts.people:,} people"
         about += f"; and an HMAC of the subject id of {people} of whom no record is left"
     return Status(
         folder=str(folder), token=found.token, records=counts.records, core=counts.core, influential=counts.influential,
         free=counts.records - counts.core - counts.influential, classes=counts.classes,
-        requests=len(found.receipts), added_since_fit=counts.late, waiting_for_fit=counts.waiting,
+        requests=found.requests, added_since_fit=counts.late, waiting_for_fit=counts.waiting,
         forgotten=counts.forgotten, held_about_forgotten=about,
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
         bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
-        model_hash=facts["model_hash"], content_hash=facts["content_hash"], source=dict(facts["source"]),
+        model_hash=facts["model_hash"], content_hash=hashes_in(facts)[1], source=dict(facts["source"]),
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
         class_weight=dict(facts["blueprint"].get("class_weight", {})),
         weighted_records=found.rows.layout.weights is not None,

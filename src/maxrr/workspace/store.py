@@ -1,43 +1,52 @@
 """The files of a workspace: written before a commit, read after one.
 
-A commit replaces `workspace.json`. Files are named after the workspace and their content, so a part that did not change
-is not written again.
+A request that only erases is committed by a frame of the journal, all else by another `workspace.json`. Files are named
+after the workspace and their content, so that a part that did not change is not written again.
 """
 
 import hashlib
-import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from maxrr.errors import WorkspaceError
+from maxrr.evidence import SigningKey
 from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
-from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import codec, commits
+from maxrr.workspace import codec, commits, receipt_copies
+from maxrr.workspace.appending import Growing
+from maxrr.workspace.carried_out import CarriedOut, appended
 from maxrr.workspace.codec import Table
-from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, TOMBSTONES, Root
-from maxrr.workspace.errors import check_folder, content_of, damaged
+from maxrr.workspace.commits import EXTRACTOR, HEADS, PARTS, SECRETS, Root
+from maxrr.workspace.entries import Answered, Entries, entries_of
+from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
+from maxrr.workspace.journal import Frame, Journal
 from maxrr.workspace.kinds import check_kinds
-from maxrr.workspace.names import RECEIPT, RECEIPTS, ROWS, name_of
+from maxrr.workspace.names import PROOFS, ROWS, SIGNED, TOMBSTONES, growing_name, name_of
 from maxrr.workspace.rows import HELD, Rows
 
 
 class Store(Folder):
     """A folder, the model that its files hold, and the next state of it."""
 
-    def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
+    def __init__(
+        self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0, signing: SigningKey | None = None
+    ) -> None:  # fmt: skip
         super().__init__(folder, read_only=read_only, wait=wait)
+        self.signing = signing
         self.maps_large_tables = not read_only
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
+        self.kept: Fitted | None = None  # the model as it was committed last
 
     def read(self) -> Root:
         found = super().read()
         self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
+        self.kept = None
         return found
 
     def load(self, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
@@ -45,72 +54,138 @@ class Store(Folder):
         assert self.root is not None
         facts = self.root.facts
         try:
-            found = codec.load(facts, self.table, self.parts, self.root.receipts, network, train)
+            found = codec.load(facts, self.table, self.parts, self.entries, network, train)
             check_kinds(found)
-            model_hash, content_hash = found.model_hash, found.records.content_hash
+            model_hash = found.model_hash
         except WorkspaceError:
             raise
         except Exception as error:  # whatever comes of content that is not ours
             raise damaged(self.folder / commits.NAME, f"no model can be made of what it says ({error})") from error
-        self.parts = {}  # they would outlive what is forgotten next
+        self.parts, self.entries = {}, Entries([], {}, self.entries.answered)  # they would outlive what is forgotten
         if model_hash != facts["model_hash"]:
             raise damaged(self.folder / commits.NAME, "the model does not have the hash that it names")
-        if content_hash != facts["content_hash"]:
+        if not codec.has_records_of(found, facts):
             raise damaged(self.folder / commits.NAME, "the records do not have the hash that it names")
         if self.read_only:
             self.table = self.table[:0]
+        self.kept = found
         return found
 
     def commit(
-        self, fitted: Fitted, receipt: Receipt | None, network: dict[str, Any], sources: dict[str, Any]
+        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
     ) -> None:  # fmt: skip
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
         before = self.root
-        if not self.finished:  # or its rows would never be erased: the root remembers those of one request
+        if not self.finished:  # or its rows would never be erased: the root remembers those of one commit
             self.finish()
+        if done:
+            first = 1 if before is None else before.requests + 1
+            receipt_copies.check_places(self.folder, first, first + len(done) - 1)
+        if self.is_appended(fitted, done, sources):
+            answered = self.append(fitted, done)
+        else:
+            answered = self.replace(fitted, done, network, sources)
+        self.entries.answered.extend(answered)
+        self.unhanded = [each.line for each in done]
+        self.kept = fitted
+
+    def is_appended(self, fitted: Fitted, done: Sequence[CarriedOut], sources: dict[str, Any]) -> bool:
+        """Whether the journal can say all that has changed."""
+        return (
+            self.root is not None and self.root.former is None and self.kept is not None and bool(done)
+            and sources == commits.sources_in(self.root.facts) and self.keys() == self.root.keys
+            and codec.only_erases(self.kept, fitted)
+        )  # fmt: skip
+
+    def keys(self) -> list[str]:
+        """The public keys that receipts are signed with, this time and before."""
+        known = [] if self.root is None else self.root.keys
+        own = [] if self.signing is None else [self.signing.public.raw.hex()]
+        return known + [key for key in own if key not in known[-1:]]
+
+    def append(self, fitted: Fitted, done: Sequence[CarriedOut]) -> list[Answered]:
+        """Commit by the journal."""
+        before, journal = self.root, self.journal
+        assert before is not None
+        assert journal is not None
+        contents, answered = appended(done, self.growing[SIGNED].length, self.growing[PROOFS].length)
+        erased = np.concatenate([each.rows for each in done])
+        blocks = before.rows.changed(self.table, erased)
+        growing = {part: self.growing[part].append(content) for part, content in contents.items()}
+        grown = {part: file.extent for part, file in growing.items()}
+        frame = Frame(
+            before.requests + len(done), self.logged, grown, tuple(erased.tolist()), blocks,
+            fitted.commitment,
+        )  # fmt: skip
+        journal.append(frame)
+        self.finished = False
+        self.root, self.growing = before.after([frame]), growing
+        self.table[erased] = np.zeros(1, self.table.dtype)[0]
+        return answered
+
+    def replace(
+        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
+    ) -> list[Answered]:  # fmt: skip
+        """Commit by another root, with a journal of its own."""
+        before, self.tidy = self.root, False
         state = 1 if before is None else before.state + 1
-        receipts, staged = [] if before is None else list(before.receipts), None
-        content = b"" if receipt is None else receipt.to_json().encode()
-        if receipt is not None:
-            receipts.append(hashlib.sha256(content).hexdigest())
-            staged = name_of(RECEIPT, self.token, len(receipts))
-            self.check_free(self.receipt_path(len(receipts)), content)
         files = self.write_parts(fitted)
         rows, table = self.write_rows(fitted, state)
-        if staged is not None:
-            (self.folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
-            write_atomically(self.folder / staged, content, flush_name=False)
-        flush_folder(self.folder)  # every name, before the one that counts
+        if before is None:
+            forgotten = entries_of(fitted.tombstones.stones, fitted.people)
+            self.unwritten = {SIGNED: b"", TOMBSTONES: forgotten, PROOFS: b""}
+        lengths = {part: len(content) for part, content in self.unwritten.items()}
+        lengths = lengths or {part: file.length for part, file in self.growing.items()}
+        contents, answered = appended(done, lengths[SIGNED], lengths[PROOFS])
+        growing = {part: self.grow(part, content) for part, content in contents.items()}
         facts = {**network, **codec.facts_of(fitted), **sources}
-        after = Root(self.token, state, files, rows, receipts, staged, facts)
-        after.write(self.folder, fitted.key)
+        requests = len(done) + (0 if before is None else before.requests)
+        grown = {part: file.extent for part, file in growing.items()}
+        after = Root(self.token, state, files, rows, grown, requests, self.logged, self.keys(), facts)
+        after = after.sealed(fitted.key)
+        assert after.seal is not None
+        journal = Journal(self.folder / after.journal, fitted.key, after.seal[0])
+        journal.create()
+        flush_folder(self.folder)  # every name, before the one that counts
+        after.write(self.folder)
         self.finished = False
         table[list(rows.erased)] = np.zeros(1, table.dtype)[0]
-        self.root, self.table = after, table
+        self.root, self.table, self.growing, self.journal, self.unwritten = after, table, growing, journal, {}
+        return answered
 
-    def check_free(self, path: Path, content: bytes) -> None:
-        """Refuse a request whose receipt would take the place of another: it would be lost."""
-        check_folder(path.parent)
-        if os.path.lexists(path) and content_of(path) != content:
-            raise WorkspaceError(
-                f"{path} is there already, of a later state than this, and would be lost: keep it somewhere else, and "
-                "try again. Nothing was changed"
-            )
+    def grow(self, part: str, content: bytes) -> Growing:
+        """Append to a file, or write it first, with what it should hold already."""
+        if not self.unwritten:
+            return self.growing[part].append(content)
+        return Growing.created(self.folder / growing_name(part, self.token), self.unwritten[part] + content)
 
     def write_parts(self, fitted: Fitted) -> dict[str, str]:
-        """The parts that are not in a file yet; the names and hashes of all."""
-        files = {}
-        made = {
-            EXTRACTOR: codec.extractor_bytes(fitted), HEADS: codec.heads_bytes(fitted),
-            TOMBSTONES: codec.tombstones_bytes(fitted), SECRETS: codec.secret_bytes(fitted),
-        }  # fmt: skip
-        for part, content in made.items():
+        """The parts that are not in a file yet; the names and hashes of all. What has not changed is not even made."""
+        files, before = {}, self.kept
+        made: dict[str, Callable[[Fitted], bytes]] = {SECRETS: codec.secret_bytes}
+        if before is None or before.extractor is not fitted.extractor or not self.is_named(EXTRACTOR):
+            made[EXTRACTOR] = codec.extractor_bytes
+        if before is None or not codec.same_heads(before.heads, fitted.heads) or not self.is_named(HEADS):
+            made[HEADS] = codec.heads_bytes
+        for part in PARTS:
+            if part not in made:
+                assert self.root is not None
+                name = self.root.file_of(part)
+                files[name] = self.root.files[name]
+                continue
+            content = made[part](fitted)
             digest = hashlib.sha256(content).hexdigest()
             name = name_of(part, self.token, digest[:16])
             if self.root is None or self.root.files.get(name) != digest:
                 write_atomically(self.folder / name, content, private=True, flush_name=False)
             files[name] = digest
         return files
+
+    def is_named(self, part: str) -> bool:
+        """Whether a part is in a file that has the name of today."""
+        assert self.root is not None
+        name = self.root.file_of(part)
+        return name == name_of(part, self.token, self.root.files[name][:16])
 
     def write_rows(self, fitted: Fitted, state: int) -> tuple[Rows, Table]:
         """The table of records: the file that is there with rows to erase and perhaps to add, or another."""
@@ -132,3 +207,9 @@ class Store(Folder):
         rows = Rows.of(name_of(ROWS, self.token, state), layout, table)
         rows.write(self.folder, table)
         return rows, table
+
+    @property
+    def logged(self) -> int:
+        """How many receipts are in the log for sure."""
+        known = 0 if self.root is None else self.root.logged
+        return known if self.log is None else self.log.checkpoint.size

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import WorkspaceError
+from maxrr.evidence import SigningKey
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
@@ -37,9 +38,11 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership, seen
-from maxrr.workspace.errors import NetworkMissing, TrainingMissing, content_of
+from maxrr.workspace.carried_out import CarriedOut
+from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
+from maxrr.workspace.signed_receipts import KeptReceipt, Signer
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
 
@@ -85,6 +88,7 @@ class Workspace:
 
     def _begin(self, store: Store, network: Network | None, train: TrainingFunction | None) -> None:
         self._store = store
+        self._signer = Signer(store.signing)
         self._network = network
         self._train = train
         self._loaded: MaxRR | None = None  # replaced by one assignment, so that others can read it at any time
@@ -100,7 +104,8 @@ class Workspace:
     @classmethod
     def create(
         cls, folder: str | Path, model: MaxRR, records: Dataset, *,
-        source: Mapping[str, str] | None = None, progress: Progress | None = None,
+        source: Mapping[str, str] | None = None, signing_key: SigningKey | None = None,
+        progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Fit a model and keep it in a new folder.
 
@@ -117,6 +122,9 @@ class Workspace:
             The training records. The workspace keeps their features, not the records.
         source : dict of str to str, optional
             Where the records come from, in your words: kept for `status`.
+        signing_key : maxrr.evidence.SigningKey, optional
+            The key that signs receipts, which then are in a log, too. It is kept nowhere. By default they are not
+            signed.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -134,7 +142,7 @@ class Workspace:
         model._check()  # before anything is written
         ownership.check_new(place)
         ownership.make_private(place)
-        workspace = cls._on(Store(place), None)
+        workspace = cls._on(Store(place, signing=signing_key), None)
         try:
             workspace._store.claim()
             workspace.fit(records, model, source=source, progress=progress)
@@ -146,9 +154,11 @@ class Workspace:
     @classmethod
     def open(
         cls, folder: str | Path, *, network: Network | None = None, train: TrainingFunction | None = None,
-        read_only: bool = False, wait: float = 0.0,
+        signing_key: SigningKey | None = None, read_only: bool = False, wait: float = 0.0,
     ) -> Self:  # fmt: skip
         """Open the workspace in a folder.
+
+        One that a former version wrote is brought to the present one, unless it is opened `read_only`.
 
         Parameters
         ----------
@@ -160,6 +170,9 @@ class Workspace:
         train : function, optional
             The training function that the model was fitted with, where it was with one, for the same reason. Whatever
             does not train the extractor again does without.
+        signing_key : maxrr.evidence.SigningKey, optional
+            The key that signs receipts. It is kept nowhere. Once a workspace has signed, it takes no request without a
+            key; another one than before may take its place.
         read_only : bool
             Whether to take a snapshot, for predictions, plans and replays: everything is read at once. Others may be
             working in the folder, before, meanwhile and afterwards. `reload` takes a later state. False by default.
@@ -185,13 +198,15 @@ class Workspace:
         place = Path(folder)
         if not os.path.lexists(place / commits.NAME):
             raise commits.missing(place)
-        workspace = cls._on(Store(place, read_only=read_only, wait=wait), network, train)
+        signing = None if read_only else signing_key
+        workspace = cls._on(Store(place, read_only=read_only, wait=wait, signing=signing), network, train)
         try:
             workspace._store.open()
             workspace._load()
             if train is not None and not isinstance(workspace._fitted.blueprint.recipe, OwnTraining):
                 raise WorkspaceError("the workspace was fitted without a training function: open it without train")
             workspace._store.look_back()
+            workspace._migrate()
         except BaseException:
             workspace.close()
             raise
@@ -337,11 +352,13 @@ class Workspace:
             fresh._state = replace(own, receipts=Row(), people=people)
         fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again)
         after = fresh._fitted
-        sources = {"source": dict(source or {})} if source is not None or before is None else sources_in(before.facts)
+        sources = {"source": dict(source or {})}
+        if source is None and before is not None:
+            sources = commits.sources_in(before.facts)
         code = self._network, self._train
         self._network, self._train = fresh.network, fresh.train if callable(fresh.train) else None
         try:
-            self._commit(after, None, network_facts(after.blueprint, after.extractor), sources)
+            self._commit(after, [], network_facts(after.blueprint, after.extractor), sources)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network, self._train = code  # nothing was committed
@@ -518,8 +535,8 @@ class Workspace:
         maxrr.errors.Refused
             It is the plan of a request that is refused.
         """
-        with self._writing(), self._at_hand(records) as fitted:
-            return execute(fitted, plan, lambda after, receipt: self._take_over(after, receipt, source), progress)
+        with self._asked(), self._at_hand(records) as fitted:
+            return self._execute(fitted, plan, progress, source)
 
     def unlearn(
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
@@ -559,9 +576,9 @@ class Workspace:
         NetworkMissing
             The network is needed, and is the caller's own code: give it to `open`.
         """
-        with self._writing(), self._at_hand(records) as fitted:
+        with self._asked(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
-            return execute(fitted, plan, self._take_over, progress)
+            return self._execute(fitted, plan, progress)
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -592,9 +609,9 @@ class Workspace:
         Receipt
             What was done. The workspace keeps it, too.
         """
-        with self._writing(), self._at_hand(records) as fitted:
+        with self._asked(), self._at_hand(records) as fitted:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
-            return execute(fitted, make_plan(fitted, request), self._take_over, progress)
+            return self._execute(fitted, make_plan(fitted, request), progress)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -633,10 +650,9 @@ class Workspace:
         NetworkMissing
             The network is needed, and is the caller's own code: give it to `open`.
         """
-        with self._writing(), self._at_hand(records) as fitted:
+        with self._asked(), self._at_hand(records) as fitted:
             request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects, sample_weight), allow_copies)
-            plan = make_plan(fitted, request)
-            return execute(fitted, plan, lambda after, receipt: self._take_over(after, receipt, source), progress)
+            return self._execute(fitted, make_plan(fitted, request), progress, source)
 
     def replay(self, receipt: Receipt, records: Dataset) -> Replay:
         """Train again on the retained records in a fresh process, and compare. See `maxrr.unlearning.replay`.
@@ -986,12 +1002,8 @@ class Workspace:
             count = self._fitted.requests
         for number in range(1, count + 1):
             with self._lock:
-                content = (
-                    self._store.receipts[number - 1]
-                    if self._store.read_only
-                    else content_of(self._store.receipt_file(number))
-                )
-            yield Receipt.from_json(content.decode())
+                line = self._store.line(number)
+            yield KeptReceipt.read(line).receipt
 
     def status(self) -> Status:
         """What is in the workspace.
@@ -1019,7 +1031,7 @@ class Workspace:
         """
         with self._lock:
             notes, fitted = notes_in(self.folder), self._fitted
-            now = state_under(fitted.key, fitted.model_hash, fitted.records.content_hash)
+            now = state_under(fitted.key, fitted.model_hash, fitted.commitment)
             return judged(notes, now, self.receipts() if notes else ())
 
     def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
@@ -1056,7 +1068,7 @@ class Workspace:
                     kind,
                     str(Path(path).absolute()),
                     of.requests,
-                    state_under(of.key, of.model_hash, of.records.content_hash),
+                    state_under(of.key, of.model_hash, of.commitment),
                 )
             note.write(self.folder)
         return note.id
@@ -1074,7 +1086,7 @@ class Workspace:
         """How many requests were undone because somebody has put back an older copy of the workspace; 0 if none."""
         with self._lock:
             assert self._store.root is not None
-            return max(0, self._store.then.receipts - len(self._store.root.receipts))
+            return max(0, self._store.then.receipts - self._store.root.requests)
 
     # How it is kept
 
@@ -1118,6 +1130,17 @@ class Workspace:
                     stacklevel=4,
                 )
 
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """The same for a request, of which there will be a receipt."""
+        with self._writing():
+            if self._store.signing is None and self._store.root is not None and self._store.root.keys:
+                raise WorkspaceError(
+                    "this workspace signs its receipts: give the key, as in Workspace.open(folder, signing_key=…). "
+                    "Nothing was changed"
+                )
+            yield
+
     def _check_process(self) -> None:
         if self._process != os.getpid():
             raise WorkspaceError(f"{self._store.folder} was opened in another process: open it again")
@@ -1156,31 +1179,41 @@ class Workspace:
             fitted = replace(fitted, records=fitted.records.with_records(records))
         yield fitted
 
-    def _take_over(self, after: Fitted, receipt: Receipt, source: Mapping[str, str] | None = None) -> None:
+    def _execute(
+        self, fitted: Fitted, plan: Plan, progress: Progress | None, source: Mapping[str, str] | None = None
+    ) -> Receipt:  # fmt: skip
+        """Do what a plan says, and commit."""
+
+        def commit(after: Fitted, receipt: Receipt) -> None:
+            done = CarriedOut.of(fitted, after, plan, receipt, self._signer)
+            self._take_over(after, [done], source)
+
+        return execute(fitted, plan, commit, progress)
+
+    def _take_over(
+        self, after: Fitted, done: Sequence[CarriedOut], source: Mapping[str, str] | None = None
+    ) -> None:  # fmt: skip
         """The next state of the same model, and where the records that it has learned come from."""
         assert self._store.root is not None
-        facts = self._store.root.facts
-        if after.technique and not codec.same_layers(after.extractor, self._fitted.extractor):
-            raise WorkspaceError(
-                "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
-                "that it was given, with other weights"
-            )
+        facts, before = self._store.root.facts, self._fitted
+        if after.extractor is not before.extractor and after.technique:
+            check_layers(before, after)
         network = {name: facts[name] for name in ("network", "layers")}
-        if after.blueprint.network is not self._fitted.blueprint.network:
+        if after.blueprint.network is not before.blueprint.network:
             network = network_facts(after.blueprint, after.extractor)
-        sources = sources_in(facts)
+        sources = commits.sources_in(facts)
         if source is not None:
             sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
-        self._commit(after, receipt, network, sources)
+        self._commit(after, done, network, sources)
 
     def _commit(
-        self, after: Fitted, receipt: Receipt | None, network: dict[str, Any], sources: dict[str, Any]
+        self, after: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = replace(after, records=after.records.without_records())
         kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
         try:
-            self._store.commit(kept, receipt, network, sources)
+            self._store.commit(kept, done, network, sources)
             self._take(kept)
         except BaseException:
             self._uncertain = True
@@ -1190,23 +1223,35 @@ class Workspace:
         self._unfinished = ""
         try:
             self._store.finish()
-        except OSError as error:
+        except (OSError, WorkspaceError) as error:
             self._unfinished = f"clearing up in {self.folder} failed ({error}), and old bytes may still be there"
         except BaseException:
             self._unfinished = f"clearing up in {self.folder} was interrupted, and old bytes may still be there"
             raise
         assert self._store.root is not None
-        seen.keep(self._store.token, seen.Seen(self._store.root.state, len(self._store.root.receipts)))
+        seen.keep(self._store.token, seen.Seen(self._store.root.state, self._store.root.requests))
+
+    def _migrate(self) -> None:
+        """Write what a former version has written in the way of the present one, by an ordinary commit."""
+        root = self._store.root
+        if self._store.read_only or root is None or root.former is None:
+            return
+        network = {name: root.facts[name] for name in ("network", "layers")}
+        self._commit(self._fitted, [], network, commits.sources_in(root.facts))
+
+
+def check_layers(before: Fitted, after: Fitted) -> None:
+    """Refuse the work of a technique that a workspace cannot keep."""
+    if not codec.same_layers(after.extractor, before.extractor):
+        raise WorkspaceError(
+            "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
+            "that it was given, with other weights"
+        )
 
 
 def is_grown(named: NamedNetwork, network: Network) -> bool:
     """Whether a network of this library is another one with more outputs, for classes that came later."""
     return len(named.arguments) > 1 and with_outputs(network, named.arguments[1]) == named
-
-
-def sources_in(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the records come from, as a root has it."""
-    return {name: facts[name] for name in ("source", "added_sources") if name in facts}
 
 
 def counts_of(fitted: Fitted) -> Counts:
@@ -1217,7 +1262,7 @@ def counts_of(fitted: Fitted) -> Counts:
     shaping = influential & alive & ~fitted.core
     return Counts(
         int(alive.sum()), int((fitted.core & alive).sum()), int(shaping.sum()), len(fitted.tombstones.stones),
-        list(fitted.head_classes), len(fitted.late), len(fitted.waiting),
+        list(fitted.head_classes), len(fitted.late), len(fitted.waiting), len(fitted.people),
     )  # fmt: skip
 
 

@@ -1,0 +1,88 @@
+"""`tombstones-<token>.bin`: what stays of the forgotten, and of each request what is needed at every opening.
+
+Entries of 97 bytes each, in the order in which they came: a letter that says what it is, and 96 bytes.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+Stone = tuple[bytes, bytes, bytes]  # as `maxrr.unlearning.tombstones.Tombstone`
+Then = tuple[int, str]  # as `maxrr.unlearning.tombstones.Forgotten`
+
+SIZE = 97
+STONE, PERSON, REQUEST = b"s", b"p", b"r"  # a forgotten record; a person whom no record is about; a request
+
+
+class Answered(NamedTuple):
+    """A request that was carried out: its receipt, and where it lies.
+
+    Attributes
+    ----------
+    digest : str
+        The SHA-256 of the receipt's text, by which the next receipt names it.
+    logged : bytes
+        What the log has of it: the SHA-256 of its statement, of the text where it is not signed.
+    line : int
+        Where its line in the file of receipts ends.
+    proofs : int
+        Where its sealed proofs end in their file.
+    """
+
+    digest: str
+    logged: bytes
+    line: int
+    proofs: int
+
+
+class Entries(NamedTuple):
+    """All that a file says."""
+
+    stones: list[Stone]
+    people: dict[str, Then]
+    answered: list[Answered]
+
+
+def stone_entry(stone: Stone) -> bytes:
+    return STONE + b"".join(stone)
+
+
+def person_entry(person: str, then: Then) -> bytes:
+    """A person by HMAC, and the number and time of the request."""
+    number, time = then
+    return (PERSON + bytes.fromhex(person) + number.to_bytes(8, "little") + time.encode()).ljust(SIZE, b"\0")
+
+
+def request_entry(done: Answered) -> bytes:
+    ends = done.line.to_bytes(8, "little") + done.proofs.to_bytes(8, "little")
+    return (REQUEST + bytes.fromhex(done.digest) + done.logged + ends).ljust(SIZE, b"\0")
+
+
+def entries_of(stones: Iterable[Stone], people: Mapping[str, Then]) -> bytes:
+    """The entries of what a model has forgotten before it came to a workspace, in an order that says nothing."""
+    found = [stone_entry(stone) for stone in stones] + [person_entry(*each) for each in people.items()]
+    return b"".join(sorted(found))
+
+
+def read_entries(content: bytes) -> Entries:
+    """What a file says. The caller has checked its hash."""
+    if len(content) % SIZE:
+        raise ValueError(f"it has {len(content)} bytes, which are no entries")
+    found = Entries([], {}, [])
+    for at in range(0, len(content), SIZE):
+        kind, said = content[at : at + 1], content[at + 1 : at + SIZE]
+        if kind == STONE:
+            found.stones.append((said[:32], said[32:64], said[64:]))
+        elif kind == PERSON:
+            number, time = int.from_bytes(said[32:40], "little"), said[40:].rstrip(b"\0").decode()
+            found.people[said[:32].hex()] = number, time
+        elif kind == REQUEST:
+            ends = int.from_bytes(said[64:72], "little"), int.from_bytes(said[72:80], "little")
+            found.answered.append(Answered(said[:32].hex(), said[32:64], *ends))
+        else:
+            raise ValueError(f"what lies at byte {at:,} is no entry")
+    return found
+
+
+def count(content: bytes, kind: bytes) -> int:
+    """How many entries are of a kind."""
+    return content[::SIZE].count(kind)

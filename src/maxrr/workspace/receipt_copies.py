@@ -1,0 +1,82 @@
+"""`receipts/000012.json`: a copy of each receipt, for people and other programs. The file of receipts is what counts.
+
+They are not flushed: whoever opens the workspace to work in it makes missing or damaged ones again.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from maxrr.errors import WorkspaceError
+from maxrr.workspace.errors import check_folder, damaged
+from maxrr.workspace.names import RECEIPTS
+
+UNSIGNED = b'{"unsigned":'  # how the line of a receipt begins that is not signed
+
+
+def path_of(folder: Path, number: int) -> Path:
+    """Where the copy of a receipt lies."""
+    return folder / RECEIPTS / f"{number:06d}.json"
+
+
+def numbers_in(folder: Path) -> set[int]:
+    """The numbers of the receipts of which something lies there, also of some that the present state does not know.
+
+    Links and folders in their place are damage.
+    """
+    place = folder / RECEIPTS
+    check_folder(place)
+    found = set()
+    with suppress(FileNotFoundError), os.scandir(place) as entries:
+        for entry in entries:
+            stem, _, suffix = entry.name.partition(".")
+            if suffix == "json" and is_number(stem):
+                if not entry.is_file(follow_symlinks=False):
+                    raise damaged(place / entry.name, "it is not a file")
+                found.add(int(stem))
+    return found
+
+
+def write(folder: Path, first: int, lines: Iterable[bytes]) -> None:
+    """Write the copies of receipts, from this number on."""
+    (folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
+    for number, line in enumerate(lines, start=first):
+        with open(path_of(folder, number), "wb") as file:
+            file.write(copy_of(line))
+
+
+def restore(folder: Path, lines: Iterable[bytes]) -> None:
+    """Write those copies again that are missing or are not what they were."""
+    for number, line in enumerate(lines, start=1):
+        content = None
+        with suppress(FileNotFoundError), open(path_of(folder, number), "rb", buffering=0) as file:
+            content = file.read()
+        if content != copy_of(line):
+            write(folder, number, [line])
+
+
+def check_places(folder: Path, first: int, last: int) -> None:
+    """Refuse to write over receipts of a later state: they would be lost."""
+    check_folder(folder / RECEIPTS)
+    for number in range(first, last + 1):
+        path = path_of(folder, number)
+        if os.path.lexists(path):
+            raise WorkspaceError(
+                f"{path} is there already, of a later state than this, and would be lost: keep it somewhere else, and "
+                "try again. Nothing was changed"
+            )
+
+
+def copy_of(line: bytes) -> bytes:
+    """What is handed out for a line of the file of receipts: the envelope, or the text as it is."""
+    if line.startswith(UNSIGNED):
+        text: str = json.loads(line)["unsigned"]
+        return text.encode()
+    return line.removesuffix(b"\n")
+
+
+def is_number(stem: str) -> bool:
+    """Whether a receipt may be called so."""
+    return len(stem) >= 6 and stem.isascii() and stem.isdigit() and len(stem) <= 18

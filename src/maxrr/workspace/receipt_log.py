@@ -1,0 +1,106 @@
+"""The log of a workspace that signs: entry i is what `signed_receipts` says of receipt i + 1.
+
+It follows the receipts: a commit that was not logged yet is logged when the workspace is next opened with the key. So a
+receipt is in it once, and never without the state that it speaks of.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
+from maxrr.evidence.append_tree import Frontier, perfect_root
+from maxrr.evidence.log import CHECKPOINT
+from maxrr.evidence.tiles import WIDTH, Tiles, levels, tile_path
+from maxrr.workspace.commits import Root
+from maxrr.workspace.errors import check_folder, damaged
+from maxrr.workspace.names import LOG, TEMPORARY
+
+ORIGIN = "maxrr.dev/workspace/"
+
+
+def origin_of(token: str) -> str:
+    """The name of the log of a workspace."""
+    return ORIGIN + token
+
+
+def keys_of(root: Root) -> list[PublicKey]:
+    """The public keys that a workspace has signed with, from the first."""
+    return [PublicKey(bytes.fromhex(key)) for key in root.keys]
+
+
+def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
+    """Refuse a log that does not say what the receipts do, or whose files are not as they were written.
+
+    `before` is its checkpoint as it was before the receipts were read, and `now` as it was afterwards: somebody may
+    commit meanwhile.
+    """
+    path = folder / LOG / CHECKPOINT
+    if before is None or now is None:
+        if root.logged:
+            raise damaged(path, f"it is missing, and the log had {root.logged} receipts")
+        return
+    try:
+        checkpoint, newest = (Checkpoint.read(each, origin_of(root.token), keys_of(root)) for each in (before, now))
+    except EvidenceError as error:
+        raise damaged(path, str(error)) from None
+    if newest.size < root.logged or checkpoint.size > root.requests:
+        said = f"it speaks of {newest.size} receipts, of {root.requests} that were committed"
+        raise damaged(path, f"{said}; {root.logged} of them were in the log before")
+    check_entries(folder, checkpoint, entries[: checkpoint.size])
+
+
+def check_entries(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
+    """Refuse a log with other entries, or other hashes of them."""
+    leaves, frontier = [leaf_hash(entry) for entry in entries], Frontier()
+    for leaf in leaves:
+        frontier.push(leaf)
+    if frontier.root != checkpoint.root:
+        raise damaged(folder / LOG / CHECKPOINT, "the log does not have the receipts of this workspace")
+    tiles = Tiles(folder / LOG, checkpoint.size)
+    try:
+        for index, part in parts(checkpoint.size):
+            if tiles.entries(index) != list(entries[part]):
+                raise EvidenceError(f"entries {part.start} to {part.stop - 1} are not those of the receipts")
+        hashes = leaves
+        for level in range(levels(checkpoint.size)):
+            for index, part in parts(len(hashes)):
+                if tiles.hashes(level, index) != hashes[part]:
+                    raise EvidenceError(f"{tile_path(level, index)} does not have the hashes of the receipts")
+            hashes = [perfect_root(hashes[part]) for _, part in parts(len(hashes)) if part.stop - part.start == WIDTH]
+    except EvidenceError as error:
+        raise damaged(folder / LOG, str(error)) from None
+
+
+def parts(size: int) -> Iterator[tuple[int, slice]]:
+    """The tiles of so many hashes: the number of each, and which hashes it has."""
+    for index, first in enumerate(range(0, size, WIDTH)):
+        yield index, slice(first, min(first + WIDTH, size))
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed while it wrote to the log has left."""
+    for path in (folder / LOG).rglob(".maxrr-*.tmp"):
+        if TEMPORARY.fullmatch(path.name):
+            path.unlink()
+
+
+def writer_for(folder: Path, root: Root, key: SigningKey) -> LogWriter:
+    """The log of a workspace, to append to, without what a kill has left; a new one if there is none."""
+    check_folder(folder / LOG)
+    remove_unfinished(folder)
+    try:
+        if os.path.lexists(folder / LOG / CHECKPOINT):
+            return LogWriter.open(folder / LOG, origin_of(root.token), key, retired=keys_of(root))
+        return LogWriter.create(folder / LOG, origin_of(root.token), key)
+    except EvidenceError as error:
+        raise damaged(folder / LOG, str(error)) from None
+
+
+def bring_up_to(log: LogWriter, entries: Sequence[bytes]) -> None:
+    """Append what the log lacks."""
+    try:
+        log.append(entries)
+    except EvidenceError as error:
+        raise damaged(log.folder, str(error)) from None

@@ -1,0 +1,99 @@
+"""`receipts-<token>.jsonl`: one line for each receipt, signed where the workspace has a key.
+
+A signed one is a statement about the model in a DSSE envelope; of one that is not, the line has its text. The log has
+the hash of the statement, or of the text.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from maxrr.errors import EvidenceError
+from maxrr.evidence import Envelope, EnvelopeSignature, PublicKey, SigningKey, Statement, Subject
+from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
+from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
+from maxrr.unlearning.receipts import Receipt
+from maxrr.workspace.receipt_copies import UNSIGNED
+
+RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"
+
+
+@dataclass(frozen=True)
+class KeptReceipt:
+    """A line of the file.
+
+    Attributes
+    ----------
+    content : bytes
+        The line, without its end.
+    receipt : Receipt
+        What it says.
+    signed : Envelope or None
+        The envelope; None where it is not signed.
+    """
+
+    content: bytes
+    receipt: Receipt
+    signed: Envelope | None
+
+    @classmethod
+    def read(cls, content: bytes) -> "KeptReceipt":
+        """Read a line; no signature is verified.
+
+        A line that is neither is an `EvidenceError`, a receipt that is none a `ValueError`.
+        """
+        if content.startswith(UNSIGNED):
+            said = text(exactly(read_json(content, "the line"), ("unsigned",), "the line")["unsigned"], "the receipt")
+            return cls(content, Receipt.from_json(said), None)
+        envelope = Envelope.from_bytes(content)
+        return cls(content, receipt_in(Statement.from_bytes(envelope.payload)), envelope)
+
+    @property
+    def logged(self) -> bytes:
+        """What the log has of it."""
+        return logged(self.signed.payload if self.signed else self.receipt.to_json().encode())
+
+    def verify(self, keys: list[PublicKey]) -> None:
+        """Refuse it if it is not signed by one of these keys."""
+        if self.signed is None:
+            raise EvidenceError(f"receipt {self.receipt.number} is not signed")
+        self.signed.verify(keys)
+
+
+class Signer:
+    """Makes the lines of receipts, with a key or without."""
+
+    def __init__(self, key: SigningKey | None) -> None:
+        self.key = key
+        self.key_id = "" if key is None else key.public.id
+
+    def line(self, receipt: Receipt) -> tuple[bytes, bytes]:
+        """The line of a receipt, with its end, and what the log has of it."""
+        if self.key is None:
+            said = receipt.to_json()
+            return canonical_json({"unsigned": said}) + b"\n", logged(said.encode())
+        payload = statement_bytes(receipt)
+        signature = self.key.sign(pre_authentication_encoding(IN_TOTO, payload))
+        envelope = Envelope(payload, IN_TOTO, (EnvelopeSignature(self.key_id, signature),))
+        return envelope.to_bytes() + b"\n", logged(payload)
+
+
+def statement_bytes(receipt: Receipt) -> bytes:
+    """The statement that a receipt is: about the model after the request, what the receipt says."""
+    predicate = json.loads(receipt.to_json())
+    return Statement((Subject("model", receipt.model_after),), RECEIPT_TYPE, predicate).to_bytes()
+
+
+def receipt_in(statement: Statement) -> Receipt:
+    """The receipt that a statement says."""
+    if statement.predicate_type != RECEIPT_TYPE:
+        raise EvidenceError("the statement is not a receipt")
+    receipt = Receipt.from_json(canonical_json(dict(statement.predicate)).decode())
+    if statement.subjects != (Subject("model", receipt.model_after),):
+        raise EvidenceError("the statement is about another model than its receipt")
+    return receipt
+
+
+def logged(said: bytes) -> bytes:
+    """What the log has of a receipt: 32 bytes."""
+    return hashlib.sha256(said).digest()
