@@ -166,9 +166,11 @@ def contents(folder):
 def belongs(folder):
     """The names of all files that the present state of a workspace has."""
     with Workspace.open(folder, read_only=True) as workspace:
-        root = workspace._store.root
+        store, root = workspace._store, workspace._store.root
         receipts = {f"receipts/{number:06d}.json" for number in range(1, workspace.status().requests + 1)}
-    return {*root.files, root.rows.file, *receipts, "workspace.json", ".maxrr", ".lock", ".turnstile"}
+        grown = {file.path.name for file in (store.journal, *store.growing.values())}
+    log = {name for name in contents(folder) if name.startswith("log/") and ".tmp" not in name} if root.keys else set()
+    return {*root.files, root.rows.file, *grown, *receipts, *log, "workspace.json", ".maxrr", ".lock", ".turnstile"}
 
 
 def copied(folder, to):

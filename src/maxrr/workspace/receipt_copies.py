@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from maxrr.errors import WorkspaceError
-from maxrr.workspace.errors import check_folder, damaged
+from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.names import RECEIPTS
 
 UNSIGNED = b'{"unsigned":'  # how the line of a receipt begins that is not signed
@@ -57,12 +57,12 @@ def restore(folder: Path, lines: Iterable[bytes]) -> None:
             write(folder, number, [line])
 
 
-def check_places(folder: Path, first: int, last: int) -> None:
-    """Refuse to write over receipts of a later state: they would be lost."""
+def check_places(folder: Path, first: int, lines: Iterable[bytes]) -> None:
+    """Refuse to write over other receipts, of a later state: they would be lost."""
     check_folder(folder / RECEIPTS)
-    for number in range(first, last + 1):
+    for number, line in enumerate(lines, start=first):
         path = path_of(folder, number)
-        if os.path.lexists(path):
+        if os.path.lexists(path) and content_of(path) != copy_of(line):
             raise WorkspaceError(
                 f"{path} is there already, of a later state than this, and would be lost: keep it somewhere else, and "
                 "try again. Nothing was changed"

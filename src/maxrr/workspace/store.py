@@ -80,7 +80,7 @@ class Store(Folder):
             self.finish()
         if done:
             first = 1 if before is None else before.requests + 1
-            receipt_copies.check_places(self.folder, first, first + len(done) - 1)
+            receipt_copies.check_places(self.folder, first, (each.line for each in done))
         if self.is_appended(fitted, done, sources):
             answered = self.append(fitted, done)
         else:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,8 +18,8 @@ from sklearn.base import clone
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
-from maxrr.errors import WorkspaceError
-from maxrr.evidence import SigningKey
+from maxrr.errors import Refused, WorkspaceError
+from maxrr.evidence import PublicKey, SigningKey
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
@@ -27,7 +28,6 @@ from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.facts import named_in, network_facts
-from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
@@ -39,12 +39,15 @@ from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.carried_out import CarriedOut
+from maxrr.workspace.catching_up import later_receipts, said_so
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
+from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.signed_receipts import KeptReceipt, Signer
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
+from maxrr.workspace.together import Together
 
 
 class Workspace:
@@ -579,6 +582,127 @@ class Workspace:
         with self._asked(), self._at_hand(records) as fitted:
             plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
             return self._execute(fitted, plan, progress)
+
+    def unlearn_each(
+        self, ids: Sequence[Ids] | None = None, *, subjects: Sequence[Ids] | None = None,
+        core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
+        progress: Progress | None = None,
+    ) -> list[Receipt | Refused]:  # fmt: skip
+        """Carry out several requests by one commit, which costs little more than that of one.
+
+        They are carried out one after the other, each with a receipt of its own. Those that are refused change nothing,
+        and do not keep the others. If anything else is raised, none was carried out.
+
+        Parameters
+        ----------
+        ids, subjects : sequence, optional
+            The requests: for each one the ids, or the people, that `unlearn` would be given. One of the two.
+        core_policy, refit, records, progress
+            As in `unlearn`, for all of them.
+
+        Returns
+        -------
+        list of Receipt or maxrr.errors.Refused
+            What became of each request: its receipt, or why it was refused.
+
+        Raises
+        ------
+        maxrr.errors.DataError
+            As in `unlearn`, but for requests that are refused.
+        """
+        if (ids is None) == (subjects is None):
+            raise ValueError("requests name records by ids, or people by subjects: one of the two")
+        named = ids if subjects is None else subjects
+        requests = [
+            partial(look_up, ids=each if subjects is None else None, subjects=None if subjects is None else each,
+                    core_policy=core_policy, refit=refit)
+            for each in named or ()
+        ]  # fmt: skip
+        with self._asked(), self._at_hand(records) as fitted:
+            together = Together(fitted)
+            try:
+                together.answer(requests, self._signer, progress)
+            except BaseException:
+                if together.done:  # of which nothing is committed, and what they forgot is overwritten here
+                    self._go_back()
+                raise
+            if together.done:
+                self._take_over(together.now, together.done)
+            return together.answers
+
+    def catch_up(
+        self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,
+        refit: str = RETAINED, records: Dataset | None = None, progress: Progress | None = None,
+    ) -> Receipt:  # fmt: skip
+        """Forget what a newer copy of this workspace has forgotten: for one that was restored from a backup.
+
+        The receipts of the newer copy are checked (each names the one before; they are signed, and in its log, where
+        the workspace signs) and become the workspace's own, in its log, too. Every record here that they name is
+        forgotten, and of others they name it is kept that they must not come back. One more receipt says so. Records
+        that were added meanwhile are not here: add them again. One that was replaced is forgotten, and its id with it.
+
+        Parameters
+        ----------
+        newer : str or Path
+            The folder of the newer copy, as far as it is left: the file of receipts is enough, and is checked against
+            the log where there is one. Or that file.
+        keys : sequence of maxrr.evidence.PublicKey
+            Keys that receipts may be signed with beside those that this copy knows: the ones that came later.
+        core_policy, refit, records, progress
+            As in `unlearn`.
+
+        Returns
+        -------
+        Receipt
+            What was done.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            It is not a newer copy of this workspace, or its receipts do not hold. Nothing was changed.
+        maxrr.errors.Refused
+            As in `unlearn`.
+        """
+        with self._asked(), self._at_hand(records) as fitted:
+            later = later_receipts(self._store, Path(newer), keys)
+            adopted, before = later.adopted(fitted)
+            request = look_up(adopted, later.ids_here(fitted), None, core_policy, refit)
+            plan = said_so(adopted, make_plan(adopted, request), later)
+            together = Together(adopted, before)
+            receipt = together.carry_out(plan, self._signer, progress, self._take_over)
+            return receipt
+
+    def dossier(
+        self, number: int, *, subject: int | str | None = None, ids: Sequence[int | str] | None = None
+    ) -> dict[str, Any]:  # fmt: skip
+        """What a person gets about a request, who can then check it alone. See `maxrr.evidence`.
+
+        Parameters
+        ----------
+        number : int
+            The number of the receipt.
+        subject : int or str, optional
+            Whom it is about: all records about them that the request forgot or replaced.
+        ids : sequence of int or str, optional
+            Which records it is about. One of the two.
+
+        Returns
+        -------
+        dict
+            The signed receipt, proofs that each record was in the commitment before and is not in that after it, and
+            that the receipt is in the log; as JSON has it.
+
+        Raises
+        ------
+        maxrr.errors.NotHere
+            There is no such receipt, or the request did not forget or replace such a record.
+        maxrr.errors.WorkspaceError
+            The receipt is not signed, or not in the log yet.
+        """
+        if (subject is None) == (ids is None):
+            raise ValueError("a dossier is about a subject or about ids: one of the two")
+        with self._lock:
+            return dossier_of(self._store, self._fitted, number, subject, ids)
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -1145,6 +1269,12 @@ class Workspace:
         if self._process != os.getpid():
             raise WorkspaceError(f"{self._store.folder} was opened in another process: open it again")
 
+    def _go_back(self) -> None:
+        """After what failed: what counts is what the disk says."""
+        self._uncertain = True
+        with suppress(OSError, WorkspaceError):
+            self._resolve()
+
     def _resolve(self) -> None:
         """After a commit that failed: the state is what the disk says."""
         self._store.recover()
@@ -1183,12 +1313,8 @@ class Workspace:
         self, fitted: Fitted, plan: Plan, progress: Progress | None, source: Mapping[str, str] | None = None
     ) -> Receipt:  # fmt: skip
         """Do what a plan says, and commit."""
-
-        def commit(after: Fitted, receipt: Receipt) -> None:
-            done = CarriedOut.of(fitted, after, plan, receipt, self._signer)
-            self._take_over(after, [done], source)
-
-        return execute(fitted, plan, commit, progress)
+        take_over = partial(self._take_over, source=source)
+        return Together(fitted).carry_out(plan, self._signer, progress, take_over)
 
     def _take_over(
         self, after: Fitted, done: Sequence[CarriedOut], source: Mapping[str, str] | None = None
@@ -1216,9 +1342,7 @@ class Workspace:
             self._store.commit(kept, done, network, sources)
             self._take(kept)
         except BaseException:
-            self._uncertain = True
-            with suppress(OSError, WorkspaceError):
-                self._resolve()
+            self._go_back()
             raise
         self._unfinished = ""
         try:

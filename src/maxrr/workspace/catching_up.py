@@ -1,0 +1,160 @@
+"""A restored older copy catches up: it takes the receipts of the newer one, and forgets whom they name.
+
+Receipts name records by HMACs of their ids under the workspace's key, which the copy has, too. So it finds the records
+that were forgotten or replaced after it was made, and of those that it never had it keeps that they must not come back.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.errors import EvidenceError, WorkspaceError
+from maxrr.evidence import Log, PublicKey, check_log
+from maxrr.files import read_regular
+from maxrr.unlearning.plans import Plan, seal
+from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
+from maxrr.workspace.carried_out import CarriedOut
+from maxrr.workspace.commits import Commit, Root
+from maxrr.workspace.entries import person_entry, stone_entry
+from maxrr.workspace.names import LOG, SIGNED, growing_name
+from maxrr.workspace.receipt_log import keys_of, origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt
+from maxrr.workspace.store import Store
+
+UNKNOWN = bytes(32)  # of a record that never was here: nobody can tell its hashes
+
+
+@dataclass(frozen=True, eq=False)
+class Later:
+    """The receipts that a newer copy has and this one lacks, checked."""
+
+    kept: Sequence[KeptReceipt]
+
+    def ids_here(self, fitted: Fitted) -> NDArray[Any]:
+        """The records here that were forgotten or replaced by these requests."""
+        named = {each for kept in self.kept for each in kept.receipt.tombstones}
+        ids = fitted.records.ids[fitted.records.alive]
+        gone = [
+            any(id_hmac(fitted.key, id_, purpose).hex() in named for purpose in (FORGOTTEN, REPLACED))
+            for id_ in ids.tolist()
+        ]
+        return ids[np.array(gone, dtype=bool)]
+
+    def adopted(self, fitted: Fitted) -> tuple[Fitted, list[CarriedOut]]:
+        """The state with these receipts as its own, and what they add to the files."""
+        known = {stone.id for stone in fitted.tombstones.stones}
+        known |= {
+            id_hmac(fitted.key, id_, purpose) for id_ in self.ids_here(fitted).tolist() for purpose in (FORGOTTEN,)
+        }
+        stones, people, done = [], {}, []
+        for kept in self.kept:
+            receipt = kept.receipt
+            mine = [Tombstone(bytes.fromhex(each), UNKNOWN, UNKNOWN) for each in receipt.tombstones]
+            mine = [stone for stone in mine if stone.id not in known]
+            then = Forgotten(receipt.number, receipt.time)
+            gone = dict.fromkeys(receipt.subject_tombstones or (), then)
+            entries = [*map(stone_entry, mine), *(person_entry(*each) for each in gone.items())]
+            none = np.empty(0, dtype=np.int64)
+            done.append(CarriedOut(none, receipt.digest, kept.logged, kept.content + b"\n", b"".join(entries), b""))
+            stones += mine
+            people |= gone
+            known |= {stone.id for stone in mine}
+        return with_adopted(fitted, [each.digest for each in done], stones, people), done
+
+
+def with_adopted(
+    fitted: Fitted, digests: Sequence[str], stones: Iterable[Tombstone], people: dict[str, Forgotten]
+) -> Fitted:  # fmt: skip
+    """The state that has handed out more receipts, and knows of more that was forgotten."""
+    found = replace(
+        fitted, receipts=(*fitted.receipts, *digests), people={**fitted.people, **people},
+        tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones | set(stones)),
+    )  # fmt: skip
+    found.__dict__["model_hash"] = fitted.model_hash  # found already, and the same
+    return found
+
+
+def said_so(fitted: Fitted, plan: Plan, later: Later) -> Plan:
+    """The same plan, with a reason that says why it is made."""
+    first, last = (later.kept[place].receipt.number for place in (0, -1))
+    these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
+    plan = replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
+    return replace(plan, state=seal(fitted, plan))
+
+
+def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Later:
+    """The receipts of a newer copy, if it is one: of this workspace, with the same receipts before, signed and logged.
+
+    `newer` is its folder, or its file of receipts.
+    """
+    assert store.root is not None
+    trusted = [*keys_of(store.root), *keys]
+    lines = lines_in(newer, store.token)
+    own = [store.line(number) for number in range(1, store.root.requests + 1)]
+    for number, (mine, its) in enumerate(zip(own, lines, strict=False), start=1):
+        if mine != its:
+            raise WorkspaceError(
+                f"receipt {number} in {newer} is not the one that is here: it is no newer copy of this workspace, but "
+                "one that went on by itself. Nothing was changed"
+            )
+    if len(lines) <= len(own):
+        raise WorkspaceError(
+            f"{newer} has {len(lines)} receipts, and {len(own)} are here: it is not newer. Nothing was changed"
+        )
+    try:
+        later = checked(own, lines, trusted)
+        if newer.is_dir() and (newer / LOG).exists():
+            check_logged(newer, store.root, own, later, trusted)
+    except EvidenceError as error:
+        raise WorkspaceError(f"{newer} cannot be caught up with: {error}. Nothing was changed") from None
+    return Later(later)
+
+
+def lines_in(newer: Path, token: str) -> list[bytes]:
+    """The lines of the receipts of a newer copy that were committed."""
+    path, count = newer, None
+    if newer.is_dir():
+        path = newer / growing_name(SIGNED, token)
+        if not path.exists():
+            raise WorkspaceError(f"{newer} has no receipts of this workspace, such as {path.name}")
+        last = Commit.last(newer)
+        count = None if last is None else last.requests
+    whole, _, _ = read_regular(path).rpartition(b"\n")
+    return whole.split(b"\n")[:count] if whole else []
+
+
+def checked(own: Sequence[bytes], lines: Sequence[bytes], keys: Sequence[PublicKey]) -> list[KeptReceipt]:
+    """The later receipts, if each names the one before, and is signed where it has to be."""
+    before = KeptReceipt.read(own[-1]) if own else None
+    later = []
+    for number, line in enumerate(lines[len(own) :], start=len(own) + 1):
+        try:
+            kept = KeptReceipt.read(line)
+        except ValueError as error:
+            raise EvidenceError(f"receipt {number} cannot be read ({error})") from None
+        previous = before.receipt.digest if before else ""
+        if (kept.receipt.number, kept.receipt.previous) != (number, previous):
+            raise EvidenceError(f"receipt {number} does not follow the one before it")
+        if kept.signed is not None:
+            kept.verify(keys)
+        elif keys or (before and before.signed):
+            raise EvidenceError(f"receipt {number} is not signed")
+        later.append(kept)
+        before = kept
+    return later
+
+
+def check_logged(
+    newer: Path, root: Root, own: Sequence[bytes], later: Sequence[KeptReceipt], keys: Sequence[PublicKey]
+) -> None:
+    """Refuse a log that has other receipts than these."""
+    checkpoint = check_log(newer / LOG, origin_of(root.token), keys)
+    entries = list(Log(newer / LOG, checkpoint).entries())
+    receipts = [KeptReceipt.read(line).logged for line in own] + [kept.logged for kept in later]
+    if entries != receipts[: len(entries)]:
+        raise EvidenceError("its log does not have its receipts")

@@ -1,0 +1,87 @@
+"""What a person gets about a request: the signed receipt, proofs about their records, and a proof from the log.
+
+`maxrr.evidence` has the format, and checks it.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from maxrr.data.hashes import identifier_bytes, layout
+from maxrr.errors import EvidenceError, NotHere, WorkspaceError
+from maxrr.evidence import Checkpoint, Log, salt_of
+from maxrr.unlearning.state import Fitted
+from maxrr.workspace.errors import damaged
+from maxrr.workspace.names import LOG, PROOFS
+from maxrr.workspace.receipt_log import keys_of, origin_of
+from maxrr.workspace.sealed_proofs import Id, Opened
+from maxrr.workspace.signed_receipts import KeptReceipt
+from maxrr.workspace.store import Store
+
+DOSSIER_TYPE = "https://maxrr.dev/dossier/v1"
+
+
+def dossier_of(
+    store: Store, fitted: Fitted, number: int, subject: Id | None, ids: Sequence[Id] | None
+) -> dict[str, Any]:  # fmt: skip
+    """The dossier about some records, or about those of a person, that a request forgot or replaced."""
+    assert store.root is not None
+    if not 1 <= number <= store.root.requests:
+        raise NotHere(f"there is no receipt {number}: {store.root.requests} requests were carried out")
+    kept = KeptReceipt.read(store.line(number))
+    if kept.signed is None:
+        raise WorkspaceError(
+            f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as in "
+            "Workspace.open(folder, signing_key=…), for later ones"
+        )
+    opened = Opened(fitted.secret, number, proofs_of(store, number))
+    named = opened.records_about(subject) if subject is not None else list(ids or ())
+    proofs = {id_: opened.proof(id_) for id_ in named}
+    without = [id_ for id_, proof in proofs.items() if proof is None]
+    if without or not proofs:
+        whom = f"the record {without[0]!r}" if without else f"a record about {subject!r}"
+        raise NotHere(f"receipt {number} did not forget or replace {whom}")
+    log = log_of(store, number)
+    signed_by = {each.key_id for each in kept.signed.signatures}
+    keys = [key for key in keys_of(store.root) if key.id in signed_by]
+    return {
+        "type": DOSSIER_TYPE, "envelope": json.loads(kept.content), "subject": subject,
+        "records": [record_of(fitted.secret, proof) for proof in proofs.values() if proof is not None],
+        "record_layout": layout(fitted.records.dtype, fitted.records.shape).hex(),
+        "log": {
+            "origin": log.checkpoint.origin, "checkpoint": log.checkpoint.to_bytes().decode(),
+            "inclusion": log.prove_inclusion(number - 1).to_object(),
+        },
+        "keys": [key.pem.decode() for key in keys],
+    }  # fmt: skip
+
+
+def proofs_of(store: Store, number: int) -> bytes:
+    """The sealed proofs of a request."""
+    answered = store.entries.answered
+    start, stop = answered[number - 2].proofs if number > 1 else 0, answered[number - 1].proofs
+    return store.growing[PROOFS].part(start, stop)
+
+
+def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:
+    """A record as a dossier has it."""
+    id_: Id = proof["id"]
+    named = {"int": id_} if isinstance(id_, int) else {"str": id_}
+    return {**proof, "id": named, "salt": salt_of(secret, identifier_bytes(id_)).hex()}
+
+
+def log_of(store: Store, number: int) -> Log:
+    """The log, with this receipt in it."""
+    assert store.root is not None
+    content = store.checkpoint()
+    if content is not None:
+        try:
+            checkpoint = Checkpoint.read(content, origin_of(store.token), keys_of(store.root))
+        except EvidenceError as error:
+            raise damaged(store.folder / LOG, str(error)) from None
+        if checkpoint.size >= number:
+            return Log(store.folder / LOG, checkpoint)
+    raise WorkspaceError(
+        f"receipt {number} is not in the log yet: open the workspace with its key, as in Workspace.open(folder, "
+        "signing_key=…), which puts it there"
+    )
