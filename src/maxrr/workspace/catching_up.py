@@ -43,15 +43,14 @@ class Later:
             any(id_hmac(fitted.key, id_, purpose).hex() in named for purpose in (FORGOTTEN, REPLACED))
             for id_ in ids.tolist()
         ]
-        return ids[np.array(gone, dtype=bool)]
+        found: NDArray[Any] = ids[np.array(gone, dtype=bool)]
+        return found
 
     def adopted(self, fitted: Fitted) -> tuple[Fitted, list[CarriedOut]]:
         """The state with these receipts as its own, and what they add to the files."""
         known = {stone.id for stone in fitted.tombstones.stones}
-        known |= {
-            id_hmac(fitted.key, id_, purpose) for id_ in self.ids_here(fitted).tolist() for purpose in (FORGOTTEN,)
-        }
-        stones, people, done = [], {}, []
+        known |= {id_hmac(fitted.key, id_) for id_ in self.ids_here(fitted).tolist()}  # which are forgotten next
+        stones, people, done = list[Tombstone](), dict[str, Forgotten](), list[CarriedOut]()
         for kept in self.kept:
             receipt = kept.receipt
             mine = [Tombstone(bytes.fromhex(each), UNKNOWN, UNKNOWN) for each in receipt.tombstones]

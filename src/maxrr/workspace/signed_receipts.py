@@ -6,6 +6,7 @@ the hash of the statement, or of the text.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maxrr.errors import EvidenceError
@@ -53,7 +54,7 @@ class KeptReceipt:
         """What the log has of it."""
         return logged(self.signed.payload if self.signed else self.receipt.to_json().encode())
 
-    def verify(self, keys: list[PublicKey]) -> None:
+    def verify(self, keys: Sequence[PublicKey]) -> None:
         """Refuse it if it is not signed by one of these keys."""
         if self.signed is None:
             raise EvidenceError(f"receipt {self.receipt.number} is not signed")

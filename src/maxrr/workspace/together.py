@@ -14,6 +14,7 @@ from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.signed_receipts import Signer
 
 Commit = Callable[[Fitted, Sequence[CarriedOut]], None]
+Asked = Callable[[Fitted], Request]  # looks a request up in a state
 
 
 @dataclass(eq=False)
@@ -48,9 +49,7 @@ class Together:
 
         return execute(before, plan, take, progress)
 
-    def answer(
-        self, requests: Iterable[Callable[[Fitted], Request]], signer: Signer, progress: Progress | None
-    ) -> None:
+    def answer(self, requests: Iterable[Asked], signer: Signer, progress: Progress | None) -> None:
         """Carry out requests, each looked up in the state that the ones before it have left. Some may be refused."""
         for look_up in requests:
             try:
