@@ -74,7 +74,7 @@ def test_after_the_commit_it_says_that_it_is_done(
     shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     def interrupt(store: Store) -> None:
-        if store.root is not None and store.root.staged:
+        if store.unhanded:
             raise KeyboardInterrupt
 
     one = kinds(digits)["free"][0]

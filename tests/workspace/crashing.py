@@ -32,9 +32,12 @@ from tests.workspace.problems import (
 )
 
 from maxrr.core import HashCore
+from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.nets import MLP
-from maxrr.workspace import Workspace, WorkspaceError
+from maxrr.workspace import Commit, Workspace, WorkspaceError
 from maxrr.workspace.ownership import Marker
+from maxrr.workspace.receipt_log import origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt
 
 HEX = "0123456789abcdef"
 IN = " in shards"
@@ -42,6 +45,8 @@ RECORDS = cases()["hash, words"][0]
 MODEL = fresh(HASHED, RECORDS, epochs=2)
 SHARDED = fresh(replace(IN_SHARDS, shards=2), RECORDS, epochs=2)
 ADDED = named(NEWCOMERS)
+KEY = SigningKey.generate()
+UNSIGNED = " unsigned"
 OTHER = fresh(HashCore(0.3, key="other"), RECORDS, MLP(5, 3, hidden=(6,)), epochs=2)
 
 
@@ -55,6 +60,8 @@ def acts(core, influential, free):
         "influential": (lambda w: w.unlearn(influential[:1], refit="influential"), influential[:1]),
         "replace": (lambda w: w.replace(str(free[0]), NEW), free[:1]),
         "add": (lambda w: w.add(ADDED, source={"name": "later"}), []),
+        "each free": (lambda w: w.unlearn_each([free[:1], free[1:3]]), free[:3]),
+        "each": (lambda w: w.unlearn_each([free[:1], influential[:1]]), [free[0], influential[0]]),
         "fit again": (lambda w: w.fit(RECORDS.without(free[:1]), OTHER), free[:1]),
         "finish": (lambda w: None, free[:2]),  # opening does it
     }  # fmt: skip
@@ -67,8 +74,9 @@ class Scenario:
         self.place, self.template = place, place / "template"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
+        self.key, name = None if name.endswith(UNSIGNED) else KEY, name.removesuffix(UNSIGNED)
         model, name = SHARDED if name.endswith(IN) else MODEL, name.removesuffix(IN)
-        with Workspace.create(self.template, model, RECORDS) as workspace:
+        with Workspace.create(self.template, model, RECORDS, signing_key=self.key) as workspace:
             model = workspace.model
             groups = kinds(model)
             self.act, gone = acts(*groups)[name]
@@ -88,7 +96,7 @@ class Scenario:
 
     def followed(self, name, act):
         """What an act leads to, and then the next request."""
-        with Workspace.open(copied(self.template, self.place / name)) as workspace:
+        with Workspace.open(copied(self.template, self.place / name), signing_key=self.key) as workspace:
             act(workspace)
             first = facts(workspace, RECORDS)
             workspace.unlearn(**self.next, core_policy="keep-extractor")
@@ -100,6 +108,7 @@ class Scenario:
             self.template,
             lambda workspace: workspace.unlearn(gone, core_policy="keep-extractor"),
             1,
+            self.key,
             only={"overwrite"},
         )
         token = Marker.read(self.template).token
@@ -108,26 +117,30 @@ class Scenario:
             f".maxrr-{HEX}.tmp",
             f"heads-{token}-{HEX}.safetensors",
             f"receipt-{token}-7.json",
+            f"journal-{token}-9.bin",
             f"ranking-{token}-0/votes-1.npz",
         )
         for name in rubbish:
             (self.template / name).write_bytes(b"left behind")
-        with open(next(self.template.glob("rows-*.bin")), "ab") as rows:
-            rows.write(b"half a row")
+        for name in ("rows-*.bin", "receipts-*.jsonl", "tombstones-*.bin", "proofs-*.bin", f"journal-{token}-1.bin"):
+            with open(next(self.template.glob(name)), "ab") as file:
+                file.write(b"half")
 
     def run(self):
         """Kill it everywhere; how often it was, and how often the act had counted by then."""
         killed = counted = 0
         while True:
             folder = copied(self.template, self.place / "workspace")
-            if not run_killed(folder, self.act, killed + 1):
+            if not run_killed(folder, self.act, killed + 1, self.key):
                 return {"killed": killed, "counted": counted}
             killed += 1
             counted += self.check(folder, killed)
 
     def check(self, folder, point):
         """Returns whether the act counted."""
-        with Workspace.open(folder) as workspace:
+        assert self.key is None or logged(folder) <= Commit.last(folder).requests, f"logged too soon at point {point}"
+        with Workspace.open(folder, signing_key=self.key) as workspace:
+            assert self.key is None or logged(folder) == workspace.status().requests, f"not logged at point {point}"
             seen = facts(workspace, RECORDS)
             assert seen in (self.old, self.new), f"neither the old nor the new state at point {point}"
             counts = seen == self.new
@@ -156,7 +169,8 @@ class Creation:
             folder = self.place / "workspace"
             shutil.rmtree(folder, ignore_errors=True)
             if not forked(
-                lambda folder=folder: Workspace.create(folder, MODEL, RECORDS).close(), Points(killed + 1, die)
+                lambda folder=folder: Workspace.create(folder, MODEL, RECORDS, signing_key=KEY).close(),
+                Points(killed + 1, die),
             ):
                 return {"killed": killed, "counted": counted}
             killed += 1
@@ -164,21 +178,33 @@ class Creation:
 
     def check(self, folder, point):
         try:
-            opened, there = Workspace.open(folder), True
+            opened, there = Workspace.open(folder, signing_key=KEY), True
         except WorkspaceError:
             assert not (folder / "workspace.json").exists(), f"a workspace that cannot be opened at point {point}"
-            opened, there = Workspace.create(folder, OTHER, RECORDS), False
+            opened, there = Workspace.create(folder, OTHER, RECORDS, signing_key=KEY), False
         with opened as workspace:
             assert workspace.status().records == len(RECORDS)
+            assert logged(folder) == 0
         assert set(contents(folder)) == belongs(folder), f"strays at point {point}"
         return there
 
 
-def run_killed(folder, act, at, only=None):
+def logged(folder):
+    """How many receipts are in the log: each once, in their order. All of its hashes are computed again."""
+    if not (folder / "log" / "checkpoint").exists():
+        return 0
+    checkpoint = check_log(folder / "log", origin_of(Marker.read(folder).token), [KEY.public])
+    lines = next(folder.glob("receipts-*.jsonl")).read_bytes().split(b"\n")
+    entries = [KeptReceipt.read(line).logged for line in lines[: checkpoint.size]]
+    assert list(Log(folder / "log", checkpoint).entries()) == entries
+    return checkpoint.size
+
+
+def run_killed(folder, act, at, key, only=None):
     """Whether the process was killed while it did this."""
 
     def work():
-        with Workspace.open(folder) as workspace:
+        with Workspace.open(folder, signing_key=key) as workspace:
             act(workspace)
 
     return forked(work, Points(at, die, only))

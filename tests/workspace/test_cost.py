@@ -11,7 +11,7 @@ from maxrr.core import Frozen
 from maxrr.data import Dataset
 from maxrr.workspace import Workspace
 
-FSYNCS = 7  # forgotten.bin, the receipt, their names; the root, its name; the receipt's last name; the rows
+FSYNCS = 5  # receipts, tombstones and proofs; the frame of the journal; the rows
 
 
 def apart(count):
@@ -39,10 +39,12 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
         assert workspace.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
         after = contents(workspace.folder)
     assert len(fsyncs) == FSYNCS
-    assert len([to for _, to in written if to.is_relative_to(tmp_path)]) == 3
+    assert len([to for _, to in written if to.is_relative_to(tmp_path)]) == 0
     assert rows.stat().st_ino == inode
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    assert {name.split("-")[0] for name in changed} == {"workspace.json", "tombstones", "receipts/000002.json", "rows"}
+    grown = {"journal", "receipts", "tombstones", "proofs"}
+    assert {name.split("-")[0] for name in changed} == {*grown, "receipts/000002.json", "rows"}
+    assert all(after[name].startswith(before[name]) for name in changed if name.split("-")[0] in grown)
     assert len(before[rows.name]) == len(after[rows.name])
     size = len(after[rows.name]) // count
     differ = np.flatnonzero(np.frombuffer(before[rows.name], np.uint8) != np.frombuffer(after[rows.name], np.uint8))
@@ -56,7 +58,7 @@ def test_a_part_that_did_not_change_is_not_written_again(workspace, records):
     workspace.unlearn(kinds(workspace.model)[1][:1])  # influential: the head changes
     after = contents(workspace.folder)
     gone = {name.split("-")[0] for name in before.keys() - after.keys()}
-    assert gone == {"heads", "tombstones"}
+    assert gone == {"heads", "journal"}
 
 
 def test_replacing_adds_one_row_to_the_file(workspace, records):
@@ -67,11 +69,13 @@ def test_replacing_adds_one_row_to_the_file(workspace, records):
     assert rows.stat().st_size == size + size // len(records)
 
 
-def test_moving_the_heads_costs_three_flushes_more(workspace, monkeypatch):
-    """The new heads, zeros over the old ones, and the folder that they are deleted from."""
+def test_moving_the_heads_costs_six_flushes_more(workspace, monkeypatch):
+    """The new heads, the journal and their names, and the name of the root; zeros over the old heads, and the folder
+    that they are deleted from. The root takes the place of a frame.
+    """
     _, influential, free = kinds(workspace.model)
     workspace.unlearn(free[:1])
     fsyncs, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (fsyncs.append(descriptor), fsync(descriptor)))
     assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
-    assert len(fsyncs) == FSYNCS + 3
+    assert len(fsyncs) == FSYNCS + 6

@@ -8,8 +8,8 @@ from pathlib import Path
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 SCENARIOS = (
-    "create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "add", "finish",
-    "retrain in shards", "keep in shards",
+    "create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "add", "finish", "each",
+    "each free", "retrain in shards", "keep in shards", "untouched unsigned", "refit unsigned",
 )  # fmt: skip
 
 
@@ -23,9 +23,9 @@ def killed_everywhere(place, scenarios):
     return {line["scenario"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
-def test_every_point_of_a_refit_leaves_the_old_state_or_the_new(tmp_path):
-    """The one with all kinds of files; the others are in `tests/long`."""
-    check_killed(killed_everywhere(tmp_path / "place", ("refit",)))
+def test_every_point_of_a_request_leaves_the_old_state_or_the_new(tmp_path):
+    """One with all kinds of files, and several that only erase, by one commit; the others are in `tests/long`."""
+    check_killed(killed_everywhere(tmp_path / "place", ("refit", "each free")))
 
 
 def check_killed(found):

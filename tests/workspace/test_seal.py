@@ -19,7 +19,7 @@ SAYS = {
     "the core depended on less": lambda facts: facts["choice"].update(
         unconditional=not facts["choice"]["unconditional"]
     ),
-    "nobody was forgotten": lambda facts: facts.update(people={}),
+    "other records": lambda facts: facts.update(commitment="0" * 64),
     "copies were let in": lambda facts: facts.update(overrides=[{"time": "", "records": 1, "reason": ""}]),
 }
 

@@ -12,6 +12,7 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, tombstones_of
 from maxrr.workspace.entries import Answered, person_entry, request_entry, stone_entry
 from maxrr.workspace.names import PROOFS, SIGNED, TOMBSTONES
+from maxrr.workspace.sealed_proofs import seal_proofs
 from maxrr.workspace.signed_receipts import Signer
 
 
@@ -49,9 +50,9 @@ class CarriedOut:
         then = Forgotten(receipt.number, receipt.time)
         people = [person_entry(person, then) for person in receipt.subject_tombstones or ()]
         line, logged = signer.line(receipt)
-        return cls(
-            rows, receipt.digest, logged, line, b"".join([*map(stone_entry, stones), *people]), b"",
-        )  # fmt: skip
+        proofs = seal_proofs(before.secret, receipt.number, after.departures())
+        entries = b"".join([*map(stone_entry, stones), *people])
+        return cls(rows, after.receipts[-1], logged, line, entries, proofs)
 
 
 def appended(done: Sequence[CarriedOut], line: int, proofs: int) -> tuple[dict[str, bytes], list[Answered]]:

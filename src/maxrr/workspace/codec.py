@@ -60,7 +60,8 @@ Ints = NDArray[np.int64]
 
 TOGETHER = 1 << 14  # rows
 CHANGED = {  # of a state, by a request that only erases
-    "heads", "records", "choice", "tombstones", "receipts", "late", "waiting", "people", "derived", "codes", "committed",
+    "heads", "codes", "records", "choice", "tombstones", "receipts", "late", "waiting", "people", "derived",
+    "committed",
 }  # fmt: skip
 ALIKE = [field.name for field in fields(Fitted) if field.name not in CHANGED]
 PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations)  # what is compared by its value

@@ -5,14 +5,15 @@ receipt is in it once, and never without the state that it speaks of.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
 from maxrr.evidence.append_tree import Frontier, perfect_root
 from maxrr.evidence.log import CHECKPOINT
-from maxrr.evidence.tiles import WIDTH, Tiles, levels, tile_path
+from maxrr.evidence.tiles import WIDTH, Kind, Tiles, tile_path
 from maxrr.workspace.commits import Root
 from maxrr.workspace.errors import check_folder, damaged
 from maxrr.workspace.names import LOG, TEMPORARY
@@ -58,19 +59,24 @@ def check_entries(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]
         frontier.push(leaf)
     if frontier.root != checkpoint.root:
         raise damaged(folder / LOG / CHECKPOINT, "the log does not have the receipts of this workspace")
-    tiles = Tiles(folder / LOG, checkpoint.size)
+    tiles, level, hashes = Tiles(folder / LOG, checkpoint.size), 0, leaves
+    for index, part in parts(checkpoint.size):
+        check_tile(folder, "entries", index, partial(tiles.entries, index), entries[part])
+    while hashes:
+        for index, part in parts(len(hashes)):
+            check_tile(folder, level, index, partial(tiles.hashes, level, index), hashes[part])
+        whole = [part for _, part in parts(len(hashes)) if part.stop - part.start == WIDTH]
+        level, hashes = level + 1, [perfect_root(hashes[part]) for part in whole]
+
+
+def check_tile(folder: Path, kind: Kind, index: int, read: Callable[[], list[bytes]], known: Sequence[bytes]) -> None:
+    """Refuse a tile in which something else lies."""
     try:
-        for index, part in parts(checkpoint.size):
-            if tiles.entries(index) != list(entries[part]):
-                raise EvidenceError(f"entries {part.start} to {part.stop - 1} are not those of the receipts")
-        hashes = leaves
-        for level in range(levels(checkpoint.size)):
-            for index, part in parts(len(hashes)):
-                if tiles.hashes(level, index) != hashes[part]:
-                    raise EvidenceError(f"{tile_path(level, index)} does not have the hashes of the receipts")
-            hashes = [perfect_root(hashes[part]) for _, part in parts(len(hashes)) if part.stop - part.start == WIDTH]
+        same = read() == list(known)
     except EvidenceError as error:
-        raise damaged(folder / LOG, str(error)) from None
+        raise damaged(folder / LOG / tile_path(kind, index, len(known)), str(error)) from None
+    if not same:
+        raise damaged(folder / LOG / tile_path(kind, index, len(known)), "it is not that of the receipts")
 
 
 def parts(size: int) -> Iterator[tuple[int, slice]]:

@@ -10,49 +10,22 @@ import hmac
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from maxrr.evidence import Absence, Presence
+from maxrr.unlearning.commitment import Departure
 
 TAG, LENGTH, NONCE = 32, 4, 12  # bytes
 RECORD, PERSON = b"record", b"subject"
 Id = int | str
 
 
-class Proved(NamedTuple):
-    """What is proved of a record that a request forgot or replaced.
-
-    Attributes
-    ----------
-    id : int or str
-        The record's id.
-    value : bytes
-        Its value in the commitment before.
-    before : Presence
-        That it was there.
-    after : Absence or Presence
-        That it is not there, or, for a record that was replaced, that another value is.
-    after_value : bytes or None
-        That other value.
-    subject : int, str or None
-        Whom it is about.
-    """
-
-    id: Id
-    value: bytes
-    before: Presence
-    after: Absence | Presence
-    after_value: bytes | None
-    subject: Id | None
-
-
-def seal_proofs(secret: bytes, number: int, proved: Iterable[Proved]) -> bytes:
-    """The entries for the proofs of one request."""
+def seal_proofs(secret: bytes, number: int, departures: Iterable[Departure]) -> bytes:
+    """The entries for the records that left by one request."""
     found, records_of = [], dict[str, list[Any]]()
-    for each in proved:
+    for each in departures:
         said: dict[str, Any] = {
             "id": each.id, "value": each.value.hex(), "before": each.before.to_object(),
             "after": each.after.to_object(),

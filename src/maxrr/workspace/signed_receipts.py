@@ -5,7 +5,6 @@ the hash of the statement, or of the text.
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,9 +79,13 @@ class Signer:
 
 
 def statement_bytes(receipt: Receipt) -> bytes:
-    """The statement that a receipt is: about the model after the request, what the receipt says."""
-    predicate = json.loads(receipt.to_json())
-    return Statement((Subject("model", receipt.model_after),), RECEIPT_TYPE, predicate).to_bytes()
+    """The statement that a receipt is: about the model after the request, what the receipt says.
+
+    The receipt's text, which is canonical JSON, is put where the statement says it: it is not read again.
+    """
+    said = Statement((Subject("model", receipt.model_after),), RECEIPT_TYPE, {}).to_bytes()
+    before, after = said.split(b'"predicate":{}')
+    return before + b'"predicate":' + receipt.to_json().encode() + after
 
 
 def receipt_in(statement: Statement) -> Receipt:
