@@ -20,6 +20,7 @@ from maxrr.data import Dataset
 from maxrr.files.hashes import json_digest
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, seen
+from maxrr.workspace.journal import Frame, Journal, split
 
 KEY = "house"
 HASHED = HashCore(0.5, key=KEY)
@@ -33,7 +34,10 @@ NEWCOMERS = Dataset(  # records that are added, one of a new class
 
 
 def write_root(folder, body, key=None):
-    """Put this into `workspace.json` with its hash; and with a seal, as one could who has read the key."""
+    """Put this into `workspace.json` with its hash; and with a seal, as one could who has read the key.
+
+    The journal then goes on from this seal.
+    """
     body = {name: value for name, value in body.items() if name not in ("hmac", "sha256")}
     if key is None:
         (secrets,) = folder.glob("secrets-*.json")
@@ -41,7 +45,18 @@ def write_root(folder, body, key=None):
     if key:
         said = f"workspace.json {json_digest(body)}"
         body["hmac"] = hmac.new(key, said.encode(), "sha256").hexdigest()
+        for path in folder.glob("journal-*.bin"):
+            resealed(path, key, body["hmac"])
     (folder / "workspace.json").write_text(json.dumps({**body, "sha256": json_digest(body)}))
+
+
+def resealed(path, key, seal):
+    """The same frames in a journal that goes on from another seal."""
+    frames = [Frame.from_bytes(payload) for payload, _ in split(path, path.read_bytes())]
+    journal = Journal(path, key, seal)
+    journal.create()
+    for frame in frames:
+        journal.append(frame)
 
 
 def wide():

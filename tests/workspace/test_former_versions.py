@@ -9,24 +9,38 @@ and forgot another under `head`; and the bundle of its model.
 tests/fixtures/before_adding was written by commit bc20925, before records could be added: a workspace of version 4 with
 receipts of version 5 and the bundle of its model, of version 2. It forgot a free and an influential record, replaced
 one, retrained without one, and forgot one under `keep-extractor`.
+
+tests/fixtures/before_growing was written by commit b9cb329, before there were files that only grow: a workspace of
+version 6 with receipts of that version. It forgot a free and an influential record, replaced one, forgot a person, and
+was killed after it had committed to forget another free record: its receipt is not handed out, its row not erased.
 """
 
+import contextlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.cli.shell import Shell
-from tests.workspace.problems import NEW, copied, kinds, with_replaced
+from tests.workspace.faults import Points
+from tests.workspace.problems import NEW, belongs, contents, copied, facts, found, kinds, with_replaced
+from tests.workspace.test_recovery import Killed, killed
 
 from maxrr.data import Dataset
+from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.unlearning import Bundle, Receipt
 from maxrr.unlearning.consistency import contradictions, is_latest, lies, not_among
-from maxrr.workspace import Workspace
+from maxrr.workspace import Workspace, overview
+from maxrr.workspace.ownership import Marker
+from maxrr.workspace.receipt_log import origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "policy_head"
 REPLACED = 700_000_066
 BEFORE_ADDING = FIXTURE.parent / "before_adding"
+BEFORE_GROWING = FIXTURE.parent / "before_growing"
+FIXTURES = {"3": FIXTURE, "4": BEFORE_ADDING, "6": BEFORE_GROWING}
+ERASED = 700_000_165  # by the last request of that
 
 
 @pytest.fixture
@@ -88,17 +102,66 @@ def test_versions_are_not_mixed(old, new):
             Receipt.from_json(json.dumps(mixed))
 
 
-def test_an_old_workspace_is_written_in_new_words_by_its_next_request(folder):
-    token = json.loads((folder / "workspace.json").read_text())["token"]
+@pytest.mark.parametrize("version", FIXTURES)
+def test_an_old_workspace_is_read_as_it_is_and_written_anew_when_it_is_opened_to_work_in_it(tmp_path, version):
+    folder, records = private_copy(FIXTURES[version], tmp_path), records_of(FIXTURES[version])
+    said = json.loads((folder / "workspace.json").read_text())
+    assert said["version"] == int(version)
+    texts = [path.read_text(encoding="utf-8") for path in sorted((folder / "receipts").iterdir())]
+    texts += [(folder / said["staged"]).read_text()] if (folder / (said["staged"] or "none")).exists() else []
+    with Workspace.open(folder, read_only=True) as workspace:
+        before, status = facts(workspace, records), workspace.status()
+        assert [receipt.to_json() for receipt in workspace.receipts()] == texts
+        assert overview(folder).receipts == tuple(workspace.receipts())
+    assert json.loads((folder / "workspace.json").read_text()) == said
     with Workspace.open(folder) as workspace:
-        before = workspace.model_hash_, workspace.content_hash_
-    assert (folder / "workspace.json").read_bytes() == (FIXTURE / "workspace" / "workspace.json").read_bytes()
+        assert facts(workspace, records) == before
     with Workspace.open(folder) as workspace:
-        assert (workspace.model_hash_, workspace.content_hash_) == before
+        assert facts(workspace, records) == before
+        assert [receipt.to_json() for receipt in workspace.receipts()] == texts
+        assert workspace.status().held_about_forgotten == status.held_about_forgotten
+        assert (workspace.state, workspace.status().requests) == (said["state"] + 1, len(said["receipts"]))
         workspace.unlearn(kinds(workspace.model)[2][:1])
-    assert json.loads((folder / "workspace.json").read_text())["version"] == 7
-    parts = {path.name.split("-")[0] for path in folder.iterdir() if token in path.name}
-    assert parts == {"extractor", "heads", "rows", "secrets", "tombstones"}  # what they were called is gone
+    now = json.loads((folder / "workspace.json").read_text())
+    assert (now["version"], now["state"]) == (7, said["state"] + 1)
+    assert set(contents(folder)) == belongs(folder)  # what they were called is gone
+    assert [path.read_text(encoding="utf-8") for path in sorted((folder / "receipts").iterdir())][:-1] == texts
+    assert version != "6" or not found({"the last that was forgotten": ERASED.to_bytes(8, "little")}, folder)
+
+
+@pytest.mark.parametrize("version", FIXTURES)
+def test_a_migration_that_is_killed_anywhere_is_done_by_the_next_opening(tmp_path, version):
+    """With a key, so that there is a log of the earlier receipts, too."""
+    records, at = records_of(FIXTURES[version]), 0
+    key, old = SigningKey.generate(), None
+    while True:
+        at += 1
+        folder = private_copy(FIXTURES[version], tmp_path)
+        points = Points(at, killed, lasting=True)
+        with points.patched(), contextlib.suppress(Killed):
+            Workspace.open(folder, signing_key=key).close()
+        if points.count < at:
+            break
+        with Workspace.open(folder, read_only=True) as workspace:
+            seen = facts(workspace, records)
+            old = old or seen
+            assert seen == old, at
+        with Workspace.open(folder, signing_key=key) as workspace:
+            assert facts(workspace, records) == old, at
+            assert check_receipt_log(folder, key) == workspace.status().requests
+            workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert check_receipt_log(folder, key) == workspace._store.root.requests
+        assert set(contents(folder)) == belongs(folder), at
+    assert at > 20
+
+
+def check_receipt_log(folder, key):
+    """How many entries the log has: those of the receipts."""
+    token = Marker.read(folder).token
+    checkpoint = check_log(folder / "log", origin_of(token), [key.public])
+    lines = (folder / f"receipts-{token}.jsonl").read_bytes().splitlines()
+    assert list(Log(folder / "log", checkpoint).entries()) == [KeptReceipt.read(line).logged for line in lines]
+    return checkpoint.size
 
 
 def test_an_old_workspace_goes_on_forgetting(folder, records):
@@ -135,4 +198,4 @@ def test_a_workspace_from_before_adding_goes_on(tmp_path):
         receipt = workspace.unlearn(core[:1], core_policy="retrain", records=records)
         assert (receipt.guarantee, receipt.number, receipt.version) == ("exact-retrain", 8, 7)
     said = json.loads((folder / "workspace.json").read_text())
-    assert (said["version"], len(said["receipts"])) == (7, 8)
+    assert (said["version"], said["requests"]) == (7, 8)

@@ -1,10 +1,10 @@
 """The seal of `workspace.json`: whoever changes it without the key is found out, whatever hash is put beside it."""
 
-import hashlib
 import json
 
 import pytest
 from tests.workspace.problems import contents, copied, kinds, write_root
+from tests.workspace.test_former_versions import BEFORE_ADDING, BEFORE_GROWING, private_copy
 
 from maxrr.workspace import Workspace, WorkspaceError, commits, overview
 
@@ -45,7 +45,8 @@ def refused(folder):
             WorkspaceError, match=r"workspace\.json is damaged: it (was not written under the key|is not s)"
         ):
             way(folder)
-    assert contents(folder) == before
+    locks = {".lock": b"", ".turnstile": b""}
+    assert contents(folder) | locks == before | locks
 
 
 @pytest.mark.parametrize("change", SAYS)
@@ -72,46 +73,29 @@ def test_the_old_seal_does_not_go_with_other_words(used, tmp_path):
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_a_sealed_workspace_is_not_taken_for_one_of_a_former_version(used, tmp_path, version):
-    folder = copied(used, tmp_path / "workspace")
+def test_a_sealed_workspace_is_not_taken_for_one_of_a_former_version(tmp_path, version):
+    folder = private_copy(BEFORE_GROWING, tmp_path)
+    assert body_of(folder)["version"] == 6
     write_root(folder, {**body_of(folder), "version": version}, UNDER_NO_KEY)
     refused(folder)
 
 
-def test_one_of_a_former_version_is_sealed_by_its_next_request(used, tmp_path):
-    """Until then it is read as it always was."""
-    folder = copied(used, tmp_path / "workspace")
-    unsealed(folder)
+def test_one_of_a_former_version_is_sealed_when_it_is_opened(tmp_path):
+    """Who only reads it reads it as it always was."""
+    folder = private_copy(BEFORE_ADDING, tmp_path)
     before = contents(folder)
-    with Workspace.open(folder) as workspace:
-        assert contents(folder).keys() >= before.keys()
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+    Workspace.open(folder, read_only=True).close()
+    assert contents(folder) == before
+    Workspace.open(folder).close()
     assert len(list(folder.glob("secrets-*.json"))) == 1
-    assert body_of(folder)["version"] == 7
     body = body_of(folder)
-    SAYS["another shard keeps it"](body["facts"])
+    assert body["version"] == 7
+    SAYS["no technique was used"](body["facts"])
     write_root(folder, body, UNDER_NO_KEY)
     refused(folder)
 
 
-def unsealed(folder):
-    """As a former version would have written it."""
-    (path,) = folder.glob("secrets-*.json")
-    secrets = json.loads(path.read_text())
-    del secrets["sealed"]
-    content = json.dumps(secrets).encode()
-    digest = hashlib.sha256(content).hexdigest()
-    body, name = body_of(folder), f"{path.name.rsplit('-', 1)[0]}-{digest[:16]}.json"
-    del body["files"][path.name]
-    body["files"][name] = digest
-    path.unlink()
-    (folder / name).write_bytes(content)
-    (folder / name).chmod(0o600)
-    write_root(folder, {**body, "version": 5}, UNDER_NO_KEY)
-
-
-def test_secrets_that_do_not_ask_for_a_seal_do_not_go_with_one(used, tmp_path):
-    folder = copied(used, tmp_path / "workspace")
-    unsealed(folder)
+def test_secrets_that_do_not_ask_for_a_seal_do_not_go_with_one(tmp_path):
+    folder = private_copy(BEFORE_ADDING, tmp_path)
     write_root(folder, {**body_of(folder), "version": 6}, ANOTHER)
     refused(folder)
