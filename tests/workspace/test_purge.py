@@ -133,7 +133,7 @@ def test_a_purge_that_failed_is_finished_by_the_next_request(workspace, records,
     _, _, free = kinds(workspace.model)
     wanted = needles(workspace.model, records, free[0].item())
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", broken)
+        patch.setattr(os, "pwrite", broken_in_place)
         with pytest.warns(UserWarning, match=r"clearing up in .* failed"):
             workspace.unlearn(free[:1])
     assert found(wanted, workspace.folder)
@@ -144,8 +144,11 @@ def test_a_purge_that_failed_is_finished_by_the_next_request(workspace, records,
         assert again.status().records == len(records) - 2
 
 
-def broken(*_):
-    raise OSError(errno.EIO, os.strerror(errno.EIO))
+def broken_in_place(descriptor, content, offset, pwrite=os.pwrite):
+    """Files can grow, and nothing in them can be overwritten."""
+    if offset < os.fstat(descriptor).st_size:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    return pwrite(descriptor, content, offset)
 
 
 def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(workspace, records):
@@ -182,7 +185,7 @@ def test_a_purge_that_failed_is_told_after_the_memory_was_cleared(workspace, rec
     """Also to callers for whom a warning is an error: by then everything that can be done is done."""
     free = kinds(workspace.model)[2]
     wanted = needles(workspace.model, records, free[0].item())
-    monkeypatch.setattr(os, "pwrite", broken)
+    monkeypatch.setattr(os, "pwrite", broken_in_place)
     with pytest.raises(UserWarning, match=r"the request was carried out, but clearing up in .* failed"):
         workspace.unlearn(free[:1])
     monkeypatch.undo()

@@ -225,7 +225,7 @@ def test_readers_open_and_reload_at_any_moment_of_a_writer(folder, records):
 
     def look(reader):
         found = reader.status()
-        return found.requests, found.records, found.model_hash, found.content_hash
+        return found.requests, found.records, found.model_hash, found.commitment
 
     def open_anew():
         with Workspace.open(folder, read_only=True) as reader:

@@ -439,11 +439,11 @@ def test_status_says_what_is_held_and_why(workspace, records):
     status = workspace.status()
     assert (status.records, status.core, status.influential, status.free) == (80, *map(len, (core, influential, free)))
     assert status.held_about_forgotten == "nothing was forgotten yet"
-    workspace.unlearn([core[0], influential[0], free[0]], core_policy="keep-extractor")
+    receipt = workspace.unlearn([core[0], influential[0], free[0]], core_policy="keep-extractor")
     status = workspace.status()
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
     assert "a tombstone for each of 3 forgotten or replaced records: three HMACs" in status.held_about_forgotten
-    assert (status.model_hash, status.content_hash) == (workspace.model.model_hash_, workspace.model.content_hash_)
+    assert (status.model_hash, status.commitment) == (workspace.model.model_hash_, receipt.commitment_after)
     assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
 
 

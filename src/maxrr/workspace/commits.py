@@ -96,12 +96,14 @@ class Root:
         if not frames:
             return self
         last = frames[-1]
+        facts = {name: fact for name, fact in self.facts.items() if name != "content_hash"}
+        facts["commitment"] = last.commitment
         for frame in frames:
             for block, digest in frame.blocks.items():
                 self.rows.blocks[block] = digest
         return replace(
-            self, state=self.state + len(frames), rows=replace(self.rows, erased=last.erased), grown=last.grown,
-            requests=last.requests, logged=last.logged, facts={**self.facts, "commitment": last.commitment},
+            self, state=self.state + last.requests - self.requests, rows=replace(self.rows, erased=last.erased), grown=last.grown,
+            requests=last.requests, logged=last.logged, facts=facts,
         )  # fmt: skip
 
     @property
@@ -182,7 +184,7 @@ class Commit:
     Attributes
     ----------
     state : int
-        How often something was committed: it grows with every fit and every request.
+        How many fits and requests there were.
     requests : int
         How many requests were carried out.
     shape : tuple of int, or dict of str to tuple of int
@@ -244,8 +246,9 @@ def how_far(folder: Path, found: Root) -> tuple[int, int]:
     if found.former is not None:
         return found.state, found.requests
     try:
-        frames, last = last_frame(folder / found.journal)
-        return found.state + frames, found.requests if last is None else int(last["requests"])
+        last = last_frame(folder / found.journal)
+        requests = found.requests if last is None else int(last["requests"])
+        return found.state + requests - found.requests, requests
     except WorkspaceError:
         again = Root.read(folder)
         if again.state == found.state:

@@ -146,7 +146,7 @@ def split(path: Path, content: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = stop + MAC
 
 
-def last_frame(path: Path) -> tuple[int, dict[str, Any] | None]:
-    """How many frames a journal has, and what the last one says, for those who do not have the key."""
+def last_frame(path: Path) -> dict[str, Any] | None:
+    """What the last frame of a journal says, for those who do not have the key; None if there is none."""
     frames = [payload for payload, _ in split(path, content_of(path))]
-    return len(frames), json.loads(frames[-1]) if frames else None
+    return json.loads(frames[-1]) if frames else None

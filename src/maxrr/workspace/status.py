@@ -16,7 +16,7 @@ from maxrr.unlearning.receipt_text import depending, left_in_extractor
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of
 from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.exports import Export, judged, notes_in, state_under
+from maxrr.workspace.exports import Export, judged, notes_in, states_under
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
 
@@ -66,8 +66,8 @@ class Status:
         `reason`.
     model_hash : str
         The hash of extractor and heads, as `MaxRR.model_hash_`.
-    content_hash : str
-        The hash of the retained records, as `MaxRR.content_hash_`.
+    commitment : str
+        The commitment to the retained records, as on receipts; empty where a former version wrote the folder.
     source : dict of str to str
         Where the records of the last fit come from, as `Workspace.create` was told.
     added_sources : list of dict
@@ -111,7 +111,7 @@ class Status:
     unconditional: bool
     overrides: list[dict[str, Any]]
     model_hash: str
-    content_hash: str
+    commitment: str
     source: dict[str, str]
     added_sources: list[dict[str, str]]
     exports: list[Export]
@@ -286,9 +286,9 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         files.look_back()
         try:
             counts = counted(found, files)
-            of = state_under(bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), *hashes_in(found.facts))
+            now = states_under(bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), found.facts)
             receipts = tuple(KeptReceipt.read(line).receipt for line in files.lines.splitlines())
-            status = status_of(found, files.folder, counts, judged(notes_in(files.folder), of, receipts))
+            status = status_of(found, files.folder, counts, judged(notes_in(files.folder), now, receipts))
         except WorkspaceError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
@@ -296,11 +296,6 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         return Overview(status, receipts)
     finally:
         files.close()
-
-
-def hashes_in(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """The hashes of the model and of its records."""
-    return facts["model_hash"], facts.get("commitment") or facts["content_hash"]
 
 
 def counted(found: Root, files: Folder) -> Counts:
@@ -374,7 +369,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         heads=len(heads), decided=sum(head.decided for head in heads),
         bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
-        model_hash=facts["model_hash"], content_hash=hashes_in(facts)[1], source=dict(facts["source"]),
+        model_hash=facts["model_hash"], commitment=facts.get("commitment", ""), source=dict(facts["source"]),
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
         class_weight=dict(facts["blueprint"].get("class_weight", {})),
         weighted_records=found.rows.layout.weights is not None,

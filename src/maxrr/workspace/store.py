@@ -128,7 +128,7 @@ class Store(Folder):
     ) -> list[Answered]:  # fmt: skip
         """Commit by another root, with a journal of its own."""
         before, self.tidy = self.root, False
-        state = 1 if before is None else before.state + 1
+        state = max(1, len(done)) + (0 if before is None else before.state)
         files = self.write_parts(fitted)
         rows, table = self.write_rows(fitted, state)
         if before is None:
@@ -139,6 +139,8 @@ class Store(Folder):
         contents, answered = appended(done, lengths[SIGNED], lengths[PROOFS])
         growing = {part: self.grow(part, content) for part, content in contents.items()}
         facts = {**network, **codec.facts_of(fitted), **sources}
+        if not done:  # a fit, or a migration: exports may name the records in this way
+            facts["content_hash"] = fitted.records.content_hash
         requests = len(done) + (0 if before is None else before.requests)
         grown = {part: file.extent for part, file in growing.items()}
         after = Root(self.token, state, files, rows, grown, requests, self.logged, self.keys(), facts)

@@ -41,7 +41,7 @@ from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.catching_up import later_receipts, said_so
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
-from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
+from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under, states_under
 from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.signed_receipts import KeptReceipt, Signer
@@ -616,7 +616,7 @@ class Workspace:
         requests = [
             partial(look_up, ids=each if subjects is None else None, subjects=None if subjects is None else each,
                     core_policy=core_policy, refit=refit)
-            for each in named or ()
+            for each in (() if named is None else named)
         ]  # fmt: skip
         with self._asked(), self._at_hand(records) as fitted:
             together = Together(fitted)
@@ -868,7 +868,7 @@ class Workspace:
 
     @property
     def state(self) -> int:
-        """How often something was committed, as `Commit.state`: it grows with every fit and every request."""
+        """How many fits and requests there were, as `Commit.state`."""
         with self._lock:
             assert self._store.root is not None
             return self._store.root.state
@@ -1155,7 +1155,8 @@ class Workspace:
         """
         with self._lock:
             notes, fitted = notes_in(self.folder), self._fitted
-            now = state_under(fitted.key, fitted.model_hash, fitted.commitment)
+            assert self._store.root is not None
+            now = states_under(fitted.key, self._store.root.facts)
             return judged(notes, now, self.receipts() if notes else ())
 
     def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:

@@ -1,0 +1,135 @@
+"""A copy from a backup catches up with the newer one: what was forgotten meanwhile is forgotten there, too."""
+
+import json
+import shutil
+import warnings
+
+import pytest
+from tests.workspace.problems import NEW, NEWCOMERS, belongs, contents, copied, facts, found, kinds, needles, reopened
+
+from maxrr.evidence import Log, SigningKey, check_log
+from maxrr.unlearning.consistency import contradictions
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError
+from maxrr.workspace.receipt_log import origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt
+
+KEY, LATER = SigningKey.generate(), SigningKey.generate()
+
+
+@pytest.fixture(params=["signed", "unsigned"])
+def key(request):
+    return KEY if request.param == "signed" else None
+
+
+@pytest.fixture
+def copies(template, tmp_path, records, key):
+    """A copy from after the first request, the newer workspace, and what is known of those forgotten since."""
+    newer = copied(template("hash"), tmp_path / "newer")
+    with Workspace.open(newer, signing_key=key) as workspace:
+        _core, influential, free = kinds(workspace.model)
+        workspace.unlearn(free[:1])
+        older = copied(newer, tmp_path / "older")
+        gone = [free[1].item(), influential[0].item(), free[2].item()]
+        known = {
+            f"{id_}: {what}": needle
+            for id_ in [*gone, free[3].item()]
+            for what, needle in needles(workspace.model, records, id_).items()
+        }
+        workspace.unlearn(free[1:2])
+        workspace.unlearn_each([influential[:1], free[2:3]])
+        workspace.replace(free[3].item(), NEW)
+        workspace.add(NEWCOMERS)
+        workspace.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")
+    return older, newer, known
+
+
+def quietly(folder, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OlderCopyWarning)
+        return Workspace.open(folder, **options)
+
+
+@pytest.mark.parametrize("given", ["folder", "file"])
+def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
+    older, newer, known = copies
+    lines = next(newer.glob("receipts-*.jsonl")).read_bytes().splitlines()
+    source = newer if given == "folder" else next(newer.glob("receipts-*.jsonl"))
+    with quietly(older, signing_key=key) as workspace:
+        before, token = workspace.status().records, workspace.token
+        receipt = workspace.catch_up(source)
+        assert (receipt.number, receipt.requested, receipt.guarantee) == (8, 4, "exact-refit")
+        assert receipt.reason.startswith("an older copy was restored, and catches up with receipts 2 to 7")
+        assert list(contradictions(receipt)) == []
+        assert workspace.status().records == before - 4
+        assert found(known, older) == set()
+        assert [each.number for each in workspace.receipts()] == list(range(1, 9))
+        assert workspace.forgotten([NEWCOMERS.ids[0], NEWCOMERS.ids[1]]).tolist() == [True, False]
+        assert (workspace.older_than_seen, workspace.forgotten_but_here()) == (0, 0)
+        after = facts(workspace, records)
+    assert next(older.glob("receipts-*.jsonl")).read_bytes().splitlines()[:7] == lines
+    assert reopened(older, records) == after
+    assert set(contents(older)) == belongs(older)
+    if key is not None:
+        checkpoint, former = (check_log(folder / "log", origin_of(token), [key.public]) for folder in (older, newer))
+        logs = [list(Log(folder / "log", each).entries()) for folder, each in ((older, checkpoint), (newer, former))]
+        assert logs[0][:7] == logs[1]
+        checkpoint.require_extends(former, Log(older / "log", checkpoint).prove_consistency(7))
+
+
+def test_what_is_not_newer_or_not_of_this_workspace_is_refused(copies, template, tmp_path, key):
+    older, newer, _ = copies
+    other = copied(template("hash, words"), tmp_path / "other")
+    aside = copied(older, tmp_path / "aside")
+    with quietly(aside, signing_key=key) as workspace:
+        for _ in range(3):
+            workspace.unlearn(kinds(workspace.model)[2][-1:])
+    with quietly(newer, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="it is not newer"):
+        workspace.catch_up(older)
+    with (
+        quietly(newer, signing_key=key) as workspace,
+        pytest.raises(WorkspaceError, match="one that went on by itself"),
+    ):
+        workspace.catch_up(aside)
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="no receipts of this"):
+        workspace.catch_up(other)
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="it is not newer"):
+        workspace.catch_up(older)
+
+
+def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
+    older, newer, _ = copies
+    path = next(newer.glob("receipts-*.jsonl"))
+    lines = path.read_bytes().splitlines()
+    before = contents(older)
+    forged = KeptReceipt.read(lines[2]).receipt.to_json().encode()
+    unsigned = b'{"unsigned":' + json.dumps(forged.decode()).encode() + b"}"
+    wrong = {
+        "left out": [*lines[:2], *lines[3:]], "moved": [*lines[:2], lines[3], lines[2], *lines[4:]],
+        "twice": [*lines[:3], *lines[2:]], "no receipt": [*lines[:2], b"{}", *lines[3:]],
+        "a bit": [*lines[:2], lines[2].replace(b"A", b"B", 1), *lines[3:]],
+    }  # fmt: skip
+    if key is not None:
+        wrong["not signed"] = [*lines[:2], unsigned, *lines[3:]]
+    for what, others in wrong.items():
+        if key is None and what == "a bit":
+            continue
+        (tmp_path / "file.jsonl").write_bytes(b"".join(line + b"\n" for line in others))
+        with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="Nothing was changed"):
+            workspace.catch_up(tmp_path / "file.jsonl")
+    assert contents(older) == before
+    if key is not None:
+        shutil.rmtree(newer / "log" / "tile" / "0")
+        with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="cannot be caught up"):
+            workspace.catch_up(newer)
+
+
+def test_a_key_that_came_later_has_to_be_named(copies, key):
+    if key is None:
+        return
+    older, newer, _ = copies
+    with quietly(newer, signing_key=LATER) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][-1:])
+    with quietly(older, signing_key=LATER) as workspace:
+        with pytest.raises(WorkspaceError, match="not signed by a key that is trusted"):
+            workspace.catch_up(newer)
+        assert workspace.catch_up(newer, keys=[LATER.public]).number == 9

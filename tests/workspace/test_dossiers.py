@@ -1,0 +1,142 @@
+"""What a person gets: proofs that hold against the signed receipt and the log, for whoever knows whom to ask for."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from tests.workspace.problems import NEW, cases, contents, copied, kinds, with_replaced
+
+from maxrr.data.hashes import identifier_bytes, layout
+from maxrr.errors import NotHere
+from maxrr.evidence import (
+    Absence,
+    Checkpoint,
+    Envelope,
+    Inclusion,
+    Presence,
+    SigningKey,
+    key_of,
+    leaf_hash,
+    value_of,
+)
+from maxrr.workspace import Workspace, WorkspaceError
+
+KEY = SigningKey.generate()
+
+
+@pytest.fixture(params=["hash", "hash, words"])
+def case(request):
+    return request.param
+
+
+@pytest.fixture
+def used(template, tmp_path, case):
+    """A workspace that forgot a record, a person and three records, and replaced one; who they were."""
+    records = cases()[case][0]
+    folder = copied(template(case), tmp_path / "workspace")
+    with Workspace.open(folder, signing_key=KEY) as workspace:
+        free = kinds(workspace.model)[2].tolist()
+        person = records.subjects[records.ids == free[1]][0].item()
+        about = records.ids[records.subjects == person].tolist()
+        free = [free[0], *(id_ for id_ in free[1:] if id_ not in about)]
+        workspace.unlearn([free[0]])
+        workspace.unlearn(subjects=[person], core_policy="keep-extractor")
+        workspace.replace(free[-1], NEW)
+        rest = kinds(workspace.model)[2].tolist()[:3]
+        workspace.unlearn_each([rest[:2], rest[2:]])
+    return folder, records, free, person, rest
+
+
+def holds(dossier, records, replaced=None):
+    """Whether everything in it does, computed from the raw records; gives the receipt's number."""
+    envelope = Envelope.from_bytes(json.dumps(dossier["envelope"]).encode())
+    said = envelope.verify([KEY.public]).predicate
+    hashes = {id_: digest.tobytes() for id_, digest in zip(records.ids.tolist(), records.record_hashes(), strict=True)}
+    for record in dossier["records"]:
+        ((kind, id_),) = record["id"].items()
+        assert type(id_).__name__ == kind
+        salt, name = bytes.fromhex(record["salt"]), identifier_bytes(id_)
+        key, value = key_of(salt, name), value_of(salt, hashes[id_])
+        assert value.hex() == record["value"]
+        assert Presence.from_object(record["before"]).verify(bytes.fromhex(said["commitment_before"]), key, value)
+        after = bytes.fromhex(said["commitment_after"])
+        if replaced is None:
+            assert Absence.from_object(record["after"]).verify(after, key)
+            assert "after_value" not in record
+        else:
+            new = value_of(salt, replaced)
+            assert record["after_value"] == new.hex()
+            assert Presence.from_object(record["after"]).verify(after, key, new)
+    log = dossier["log"]
+    checkpoint = Checkpoint.read(log["checkpoint"].encode(), log["origin"], [KEY.public])
+    inclusion = Inclusion.from_object(log["inclusion"])
+    entry = hashlib.sha256(envelope.payload).digest()
+    assert inclusion.index == said["number"] - 1
+    assert inclusion.verify(leaf_hash(entry), checkpoint.size, checkpoint.root)
+    assert dossier["keys"] == [KEY.public.pem.decode()]
+    assert bytes.fromhex(dossier["record_layout"]) == layout(records.inputs.dtype, records.shape)
+    return said["number"]
+
+
+def test_everything_in_it_holds(used):
+    folder, records, free, person, rest = used
+    about = records.ids[records.subjects == person].tolist()
+    changed = with_replaced(records, free[-1], NEW)
+    new = changed.record_hashes()[changed.ids == free[-1]][0].tobytes()
+    for options in ({}, {"read_only": True}, {"signing_key": KEY}):
+        with Workspace.open(folder, **options) as workspace:
+            assert holds(workspace.dossier(1, ids=[free[0]]), records) == 1
+            hers = workspace.dossier(2, subject=person)
+            assert holds(hers, records) == 2
+            assert sorted(str(next(iter(each["id"].values()))) for each in hers["records"]) == sorted(map(str, about))
+            assert hers["subject"] == person
+            assert holds(workspace.dossier(2, ids=about[:1]), records) == 2
+            assert holds(workspace.dossier(3, ids=[free[-1]]), records, new) == 3
+            assert holds(workspace.dossier(4, ids=rest[:2]), records) == 4
+            assert holds(workspace.dossier(5, ids=rest[2:]), records) == 5
+
+
+def test_about_others_there_is_none(used):
+    folder, _records, free, _person, rest = used
+    with Workspace.open(folder) as workspace:
+        for number, asked in (
+            (1, {"ids": [free[1]]}), (1, {"subject": "nobody"}), (2, {"ids": [free[0]]}), (4, {"ids": rest}),
+            (6, {"ids": [free[0]]}), (0, {"ids": [free[0]]}), (1, {"ids": []}),
+        ):  # fmt: skip
+            with pytest.raises(NotHere, match="receipt"):
+                workspace.dossier(number, **asked)
+        with pytest.raises(ValueError, match="one of the two"):
+            workspace.dossier(1)
+
+
+def test_what_is_not_signed_has_none(folder):
+    with Workspace.open(folder) as workspace:
+        free = kinds(workspace.model)[2].tolist()
+        workspace.unlearn(free[:1])
+        with pytest.raises(WorkspaceError, match="receipt 1 is not signed"):
+            workspace.dossier(1, ids=free[:1])
+
+
+def test_the_proofs_on_the_disk_show_nothing(used):
+    """Neither ids nor values, salts or hashes of the tree: only who knows the id can ask for them."""
+    folder, _records, free, _, _ = used
+    with Workspace.open(folder) as workspace:
+        (record,) = workspace.dossier(1, ids=[free[0]])["records"]
+    (path,) = folder.glob("proofs-*.bin")
+    content = path.read_bytes()
+    known = [record["value"], record["salt"], *record["before"]["siblings"], *record["after"]["siblings"]]
+    assert all(bytes.fromhex(each) not in content and each.encode() not in content for each in known)
+    assert str(free[0]).encode() not in content
+    others = [content for name, content in contents(folder).items() if not name.startswith("receipts")]
+    assert all(bytes.fromhex(record["value"]) not in each for each in others)
+
+
+def test_a_flipped_bit_of_a_proof_is_damage(used):
+    folder = used[0]
+    (path,) = folder.glob("proofs-*.bin")
+    content = bytearray(path.read_bytes())
+    content[int(np.random.default_rng(0).integers(len(content)))] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(WorkspaceError, match=path.name):
+        Workspace.open(folder)
