@@ -102,8 +102,8 @@ class Root:
             for block, digest in frame.blocks.items():
                 self.rows.blocks[block] = digest
         return replace(
-            self, state=self.state + last.requests - self.requests, rows=replace(self.rows, erased=last.erased), grown=last.grown,
-            requests=last.requests, logged=last.logged, facts=facts,
+            self, state=self.state + last.requests - self.requests, rows=replace(self.rows, erased=last.erased),
+            grown=last.grown, requests=last.requests, logged=last.logged, facts=facts,
         )  # fmt: skip
 
     @property
