@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import Log, PublicKey, check_log
 from maxrr.files import read_regular
+from maxrr.unlearning.layers import Row
 from maxrr.unlearning.plans import Plan, seal
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
@@ -70,12 +71,11 @@ def with_adopted(
     fitted: Fitted, digests: Sequence[str], stones: Iterable[Tombstone], people: dict[str, Forgotten]
 ) -> Fitted:  # fmt: skip
     """The state that has handed out more receipts, and knows of more that was forgotten."""
-    found = replace(
-        fitted, receipts=(*fitted.receipts, *digests), people={**fitted.people, **people},
-        tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones | set(stones)),
+    tombstones = fitted.tombstones
+    return replace(
+        fitted, receipts=Row([*fitted.receipts, *digests]), people=fitted.people.with_more(people),
+        tombstones=replace(tombstones, stones=tombstones.stones.with_more(stones)),
     )  # fmt: skip
-    found.__dict__["model_hash"] = fitted.model_hash  # found already, and the same
-    return found
 
 
 def said_so(fitted: Fitted, plan: Plan, later: Later) -> Plan:

@@ -43,7 +43,7 @@ def write(folder: Path, first: int, lines: Iterable[bytes]) -> None:
     """Write the copies of receipts, from this number on."""
     (folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
     for number, line in enumerate(lines, start=first):
-        with open(path_of(folder, number), "wb") as file:
+        with open(path_of(folder, number), "wb", buffering=0) as file:
             file.write(copy_of(line))
 
 

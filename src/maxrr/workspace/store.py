@@ -167,7 +167,7 @@ class Store(Folder):
         made: dict[str, Callable[[Fitted], bytes]] = {SECRETS: codec.secret_bytes}
         if before is None or before.extractor is not fitted.extractor or not self.is_named(EXTRACTOR):
             made[EXTRACTOR] = codec.extractor_bytes
-        if before is None or not codec.same_heads(before.heads, fitted.heads) or not self.is_named(HEADS):
+        if before is None or not fitted.heads.has_heads_of(before.heads) or not self.is_named(HEADS):
             made[HEADS] = codec.heads_bytes
         for part in PARTS:
             if part not in made:
