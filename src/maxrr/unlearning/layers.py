@@ -10,6 +10,7 @@ from typing import Generic, TypeVar, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
+D = TypeVar("D")
 
 
 class Layered(Mapping[K, V], Generic[K, V]):
@@ -47,6 +48,17 @@ class Layered(Mapping[K, V], Generic[K, V]):
 
     def __contains__(self, key: object) -> bool:
         return any(key in layer for layer in self._layers)
+
+    @overload
+    def get(self, key: K, /) -> V | None: ...
+    @overload
+    def get(self, key: K, /, default: V | D) -> V | D: ...
+    def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
+        """As that of a dict; without the exception that `Mapping` makes of each key that is not there."""
+        for layer in reversed(self._layers):
+            if key in layer:
+                return layer[key]
+        return default
 
     def __iter__(self) -> Iterator[K]:
         for number, layer in enumerate(self._layers):
