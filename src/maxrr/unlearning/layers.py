@@ -6,11 +6,10 @@ request costs, however many there were before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
-D = TypeVar("D")
 
 
 class Layered(Mapping[K, V], Generic[K, V]):
@@ -49,11 +48,7 @@ class Layered(Mapping[K, V], Generic[K, V]):
     def __contains__(self, key: object) -> bool:
         return any(key in layer for layer in self._layers)
 
-    @overload
-    def get(self, key: K, /) -> V | None: ...
-    @overload
-    def get(self, key: K, /, default: V | D) -> V | D: ...
-    def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
+    def get(self, key: K, default: Any = None) -> Any:
         """As that of a dict; without the exception that `Mapping` makes of each key that is not there."""
         for layer in reversed(self._layers):
             if key in layer:
