@@ -1,15 +1,17 @@
 """What forgetting costs on the disk: a fixed number of fsyncs, and the bytes of the forgotten rows."""
 
+import json
 import os
 
 import numpy as np
 import pytest
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import contents, kinds, wide
+from tests.workspace.problems import belongs, contents, facts, kinds, reopened, wide
 
 from maxrr.core import Frozen
 from maxrr.data import Dataset
 from maxrr.workspace import Workspace
+from maxrr.workspace.journal import Journal
 
 FSYNCS = 5  # receipts, tombstones and proofs; the frame of the journal; the rows
 
@@ -79,3 +81,24 @@ def test_moving_the_heads_costs_six_flushes_more(workspace, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: (fsyncs.append(descriptor), fsync(descriptor)))
     assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
     assert len(fsyncs) == FSYNCS + 6
+
+
+def test_after_many_frames_the_root_is_written_again_and_nothing_else_changes(workspace, records, monkeypatch):
+    """So that opening does not take longer and longer."""
+    monkeypatch.setattr("maxrr.workspace.store.MOST", 3)
+    free, names = kinds(workspace.model)[2], []
+    for each in range(8):
+        workspace.unlearn(free[each : each + 1])
+        names.append(workspace._store.journal.path.name)
+        assert set(contents(workspace.folder)) == belongs(workspace.folder)
+        assert len(Journal(workspace._store.journal.path, *seal_of(workspace)).read()) == each % 3 + 1
+    assert len(set(names)) == 3
+    before = facts(workspace, records)
+    assert workspace.state == 9
+    workspace.close()
+    assert reopened(workspace.folder, records) == before
+
+
+def seal_of(workspace):
+    """The key, and the seal that the journal goes on from."""
+    return workspace._fitted.key, json.loads((workspace.folder / "workspace.json").read_text())["hmac"]

@@ -35,7 +35,8 @@ def test_a_receipt_is_signed_as_a_statement_about_the_model(folder):
     statement = Envelope.from_bytes(line).verify([FIRST.public])
     predicate = json.loads(receipt.to_json())
     assert statement == Statement((Subject("model", receipt.model_after),), RECEIPT_TYPE, predicate)
-    assert statement_bytes(receipt) == statement.to_bytes()
+    assert statement_bytes(receipt.to_json(), receipt.model_after) == statement.to_bytes()
+    assert Envelope.from_bytes(line).to_bytes() == line
     with pytest.raises(EvidenceError, match="not signed by a key that is trusted"):
         KeptReceipt.read(line).verify([SECOND.public])
 

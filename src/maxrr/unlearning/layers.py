@@ -6,7 +6,7 @@ request costs, however many there were before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -47,6 +47,13 @@ class Layered(Mapping[K, V], Generic[K, V]):
 
     def __contains__(self, key: object) -> bool:
         return any(key in layer for layer in self._layers)
+
+    def get(self, key: K, default: Any = None) -> Any:
+        """As that of a dict; without the exception that `Mapping` makes of each key that is not there."""
+        for layer in reversed(self._layers):
+            if key in layer:
+                return layer[key]
+        return default
 
     def __iter__(self) -> Iterator[K]:
         for number, layer in enumerate(self._layers):

@@ -103,7 +103,8 @@ class Stones(Set[Tombstone]):
 
     def of(self, id_hmac: bytes) -> tuple[Tombstone, ...]:
         """Those of one record, by the HMAC of its id."""
-        return self._by_id.get(id_hmac, ())
+        found: tuple[Tombstone, ...] = self._by_id.get(id_hmac, ())
+        return found
 
     def __contains__(self, stone: object) -> bool:
         return isinstance(stone, Tombstone) and stone in self.of(stone.id)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, tombstones_of
+from maxrr.unlearning.tombstones import Forgotten
 from maxrr.workspace.entries import Answered, person_entry, request_entry, stone_entry
 from maxrr.workspace.names import PROOFS, SIGNED, TOMBSTONES
 from maxrr.workspace.sealed_proofs import seal_proofs
@@ -44,15 +44,14 @@ class CarriedOut:
     @classmethod
     def of(cls, before: Fitted, after: Fitted, plan: Plan, receipt: Receipt, signer: Signer) -> "CarriedOut":
         """What a request has done to a state, before its records are overwritten there."""
-        rows, records = plan.request.rows, before.records
-        purpose = FORGOTTEN if plan.request.added is None else REPLACED
-        stones = tombstones_of(before.key, records.ids[rows], records.hashes[rows], records.contents[rows], purpose)
+        known = after.tombstones.stones
+        stones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
         then = Forgotten(receipt.number, receipt.time)
         people = [person_entry(person, then) for person in receipt.subject_tombstones or ()]
-        line, logged = signer.line(receipt)
+        line, logged = signer.line(receipt.to_json(), receipt.model_after)
         proofs = seal_proofs(before.secret, receipt.number, after.departures())
         entries = b"".join([*map(stone_entry, stones), *people])
-        return cls(rows, after.receipts[-1], logged, line, entries, proofs)
+        return cls(plan.request.rows, after.receipts[-1], logged, line, entries, proofs)
 
 
 def appended(done: Sequence[CarriedOut], line: int, proofs: int) -> tuple[dict[str, bytes], list[Answered]]:

@@ -71,12 +71,11 @@ def with_adopted(
     fitted: Fitted, digests: Sequence[str], stones: Iterable[Tombstone], people: dict[str, Forgotten]
 ) -> Fitted:  # fmt: skip
     """The state that has handed out more receipts, and knows of more that was forgotten."""
-    found = replace(
-        fitted, receipts=Row((*fitted.receipts, *digests)), people=fitted.people.with_more(people),
-        tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones.with_more(stones)),
+    tombstones = fitted.tombstones
+    return replace(
+        fitted, receipts=Row([*fitted.receipts, *digests]), people=fitted.people.with_more(people),
+        tombstones=replace(tombstones, stones=tombstones.stones.with_more(stones)),
     )  # fmt: skip
-    found.__dict__["model_hash"] = fitted.model_hash  # found already, and the same
-    return found
 
 
 def said_so(fitted: Fitted, plan: Plan, later: Later) -> Plan:

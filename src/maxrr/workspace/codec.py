@@ -21,7 +21,6 @@ from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
-from maxrr.svm import LinearSVM
 from maxrr.svm.flags import Flags
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint
@@ -190,20 +189,10 @@ def only_erases(before: Fitted, after: Fitted) -> bool:
     """Whether a state differs from the one before by records that are gone, and what is known of them, alone."""
     if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
         return False
-    if choice_facts(after.choice) != choice_facts(before.choice) or not same_heads(before.heads, after.heads):
+    if choice_facts(after.choice) != choice_facts(before.choice) or not after.heads.has_heads_of(before.heads):
         return False
     alike = ((getattr(before, name), getattr(after, name)) for name in ALIKE)
     return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)
-
-
-def same_heads(one: LinearSVM, other: LinearSVM) -> bool:
-    """Whether heads have the same weights, from the same samples, with the same certificates."""
-    heads = taken(one), taken(other)
-    return len(heads[0]) == len(heads[1]) and all(
-        mine.w is its.w and mine.b == its.b and mine.on_margin is its.on_margin and mine.inside is its.inside
-        and mine.multipliers is its.multipliers and (mine.label, mine.certificate) == (its.label, its.certificate)
-        for mine, its in zip(*heads, strict=True)
-    )  # fmt: skip
 
 
 def load(

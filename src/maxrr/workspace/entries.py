@@ -3,6 +3,7 @@
 Entries of 97 bytes each, in the order in which they came: a letter that says what it is, and 96 bytes.
 """
 
+import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -68,21 +69,14 @@ def read_entries(content: bytes) -> Entries:
     if len(content) % SIZE:
         raise ValueError(f"it has {len(content)} bytes, which are no entries")
     found = Entries([], {}, [])
-    for at in range(0, len(content), SIZE):
-        kind, said = content[at : at + 1], content[at + 1 : at + SIZE]
+    for kind, *said in struct.iter_unpack("c32s32s32s", content):
+        one, two, three = said
         if kind == STONE:
-            found.stones.append((said[:32], said[32:64], said[64:]))
-        elif kind == PERSON:
-            number, time = int.from_bytes(said[32:40], "little"), said[40:].rstrip(b"\0").decode()
-            found.people[said[:32].hex()] = number, time
+            found.stones.append((one, two, three))
         elif kind == REQUEST:
-            ends = int.from_bytes(said[64:72], "little"), int.from_bytes(said[72:80], "little")
-            found.answered.append(Answered(said[:32].hex(), said[32:64], *ends))
+            found.answered.append(Answered(one.hex(), two, *struct.unpack_from("<QQ", three)))
+        elif kind == PERSON:
+            found.people[one.hex()] = int.from_bytes(two[:8], "little"), (two[8:] + three).rstrip(b"\0").decode()
         else:
-            raise ValueError(f"what lies at byte {at:,} is no entry")
+            raise ValueError(f"{kind!r} is no kind of entry")
     return found
-
-
-def count(content: bytes, kind: bytes) -> int:
-    """How many entries are of a kind."""
-    return content[::SIZE].count(kind)

@@ -85,6 +85,7 @@ class Folder:
         self.unwritten: dict[str, bytes] = {}  # what they will hold, where they are not there yet
         self.entries = Entries([], {}, [])  # of the forgotten until a model is made of them; of receipts also then
         self.lines = b""  # of the receipts, for those who read only
+        self.copies: dict[int, int] = {}  # the sizes of copies of receipts, as they were read
         self.unhanded: list[bytes] = []  # the lines of the last receipts, of which there are no copies yet
         self.signing: SigningKey | None = None
         self.log: LogWriter | None = None
@@ -123,7 +124,7 @@ class Folder:
             return self.finish_for_others() if self.is_unfinished() else found
         found = self.read()
         self.finish()
-        self.lines = b""
+        self.lines, self.copies = b"", {}
         return found
 
     def read_beside_others(self) -> Root:
@@ -154,7 +155,8 @@ class Folder:
     def read(self) -> Root:
         """What was committed last, if all of it is as it was written. Changes nothing."""
         before = seen.latest(Root.read(self.folder).token)  # first: somebody may go on at any moment
-        self.then = Seen(before.state, max(before.receipts, max(receipt_copies.numbers_in(self.folder), default=0)))
+        self.copies = receipt_copies.sizes_in(self.folder)
+        self.then = Seen(before.state, max(before.receipts, max(self.copies, default=0)))
         logged = self.checkpoint()  # before the receipts are: it has no more than these
         found = Root.read(self.folder)
         marker = Marker.read(self.folder)
@@ -287,7 +289,10 @@ class Folder:
             raise damaged(self.folder / commits.NAME, "it was not written under the key of this workspace")
 
     def receipt_path(self, number: int) -> Path:
-        return receipt_copies.path_of(self.folder, number)
+        """Where the copy of a receipt lies, as it was handed out, or will lie."""
+        if self.read_only or self.root is None or self.root.former or not 0 < number <= self.root.requests:
+            return receipt_copies.path_of(self.folder, number)
+        return receipt_copies.compared(self.folder, number, self.line(number))
 
     def line(self, number: int) -> bytes:
         """The line of a receipt, from the first, without its end."""
@@ -398,7 +403,8 @@ class Folder:
         if self.root.former is not None:
             former.hand_out(self.folder, self.root)
         elif self.lines:
-            receipt_copies.restore(self.folder, self.lines.splitlines())
+            ends = (each.line for each in self.entries.answered)
+            receipt_copies.restore(self.folder, self.copies, self.lines, ends)
         elif self.unhanded:
             receipt_copies.write(self.folder, self.root.requests - len(self.unhanded) + 1, self.unhanded)
             self.unhanded = []

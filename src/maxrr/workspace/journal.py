@@ -20,6 +20,7 @@ from maxrr.workspace.rows import writable, write_at
 
 HEADER = b"maxrr journal 1\n"
 HEAD, MAC = 8, 32  # bytes before and after the text of a frame
+MOST = 1_000  # frames, before another `workspace.json` takes their place: opening should not take longer and longer
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Journal:
         self.path, self.key = path, key
         self.mac, self.length = bytes.fromhex(seal), len(HEADER)
         self.torn = False  # it has the beginning of a frame at its end
+        self.frames = 0
 
     def create(self) -> None:
         """Write the file, without frames. Its name is flushed by whoever commits it."""
@@ -95,7 +97,7 @@ class Journal:
             except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise damaged(self.path, f"its frame {len(found) + 1} does not describe a commit ({error})") from None
             self.mac, self.length = mac, self.length + HEAD + len(payload) + MAC
-        self.torn = len(content) > self.length
+        self.torn, self.frames = len(content) > self.length, len(found)
         return found
 
     def append(self, frame: Frame) -> None:
@@ -106,7 +108,7 @@ class Journal:
         with writable(self.path) as descriptor:
             write_at(descriptor, self.length, content)
             os.fsync(descriptor)
-        self.mac, self.length = mac, self.length + len(content)
+        self.mac, self.length, self.frames = mac, self.length + len(content), self.frames + 1
 
     def cut(self) -> None:
         """Drop a frame that was never finished."""

@@ -1,11 +1,12 @@
 """`receipts/000012.json`: a copy of each receipt, for people and other programs. The file of receipts is what counts.
 
-They are not flushed: whoever opens the workspace to work in it makes missing or damaged ones again.
+They are not flushed: whoever opens the workspace to work in it makes those again that are missing or have another size,
+and whoever asks for one gets what was compared.
 """
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,21 +22,21 @@ def path_of(folder: Path, number: int) -> Path:
     return folder / RECEIPTS / f"{number:06d}.json"
 
 
-def numbers_in(folder: Path) -> set[int]:
-    """The numbers of the receipts of which something lies there, also of some that the present state does not know.
+def sizes_in(folder: Path) -> dict[int, int]:
+    """The sizes of what lies there, by the numbers of receipts, also of some that the present state does not know.
 
     Links and folders in their place are damage.
     """
     place = folder / RECEIPTS
     check_folder(place)
-    found = set()
+    found = {}
     with suppress(FileNotFoundError), os.scandir(place) as entries:
         for entry in entries:
             stem, _, suffix = entry.name.partition(".")
             if suffix == "json" and is_number(stem):
                 if not entry.is_file(follow_symlinks=False):
                     raise damaged(place / entry.name, "it is not a file")
-                found.add(int(stem))
+                found[int(stem)] = entry.stat(follow_symlinks=False).st_size
     return found
 
 
@@ -43,18 +44,27 @@ def write(folder: Path, first: int, lines: Iterable[bytes]) -> None:
     """Write the copies of receipts, from this number on."""
     (folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
     for number, line in enumerate(lines, start=first):
-        with open(path_of(folder, number), "wb") as file:
+        with open(path_of(folder, number), "wb", buffering=0) as file:
             file.write(copy_of(line))
 
 
-def restore(folder: Path, lines: Iterable[bytes]) -> None:
-    """Write those copies again that are missing or are not what they were."""
-    for number, line in enumerate(lines, start=1):
-        content = None
-        with suppress(FileNotFoundError), open(path_of(folder, number), "rb", buffering=0) as file:
-            content = file.read()
-        if content != copy_of(line):
-            write(folder, number, [line])
+def restore(folder: Path, sizes: Mapping[int, int], lines: bytes, ends: Iterable[int]) -> None:
+    """Write those copies again that are missing or not as long as they were, going by the sizes of those there."""
+    start = 0
+    for number, stop in enumerate(ends, start=1):
+        signed = not lines.startswith(UNSIGNED, start)
+        size = stop - start - 1 if signed else len(copy_of(lines[start:stop]))
+        if sizes.get(number) != size:
+            write(folder, number, [lines[start:stop]])
+        start = stop
+
+
+def compared(folder: Path, number: int, line: bytes) -> Path:
+    """Where the copy of a receipt lies, which is written again if it is not what it was."""
+    path = path_of(folder, number)
+    if not os.path.lexists(path) or content_of(path) != copy_of(line):
+        write(folder, number, [line])
+    return path
 
 
 def check_places(folder: Path, first: int, lines: Iterable[bytes]) -> None:

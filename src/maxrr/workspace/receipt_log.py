@@ -11,8 +11,9 @@ from pathlib import Path
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
-from maxrr.evidence.append_tree import Frontier, perfect_root
+from maxrr.evidence.append_tree import perfect_root
 from maxrr.evidence.log import CHECKPOINT
+from maxrr.evidence.log_proofs import root_of
 from maxrr.evidence.tiles import WIDTH, Kind, Tiles, tile_path
 from maxrr.workspace.commits import Root
 from maxrr.workspace.errors import check_folder, damaged
@@ -54,12 +55,7 @@ def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, ent
 
 def check_entries(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
     """Refuse a log with other entries, or other hashes of them."""
-    leaves, frontier = [leaf_hash(entry) for entry in entries], Frontier()
-    for leaf in leaves:
-        frontier.push(leaf)
-    if frontier.root != checkpoint.root:
-        raise damaged(folder / LOG / CHECKPOINT, "the log does not have the receipts of this workspace")
-    tiles, level, hashes = Tiles(folder / LOG, checkpoint.size), 0, leaves
+    tiles, level, hashes = Tiles(folder / LOG, checkpoint.size), 0, [leaf_hash(entry) for entry in entries]
     for index, part in parts(checkpoint.size):
         check_tile(folder, "entries", index, partial(tiles.entries, index), entries[part])
     while hashes:
@@ -67,6 +63,8 @@ def check_entries(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]
             check_tile(folder, level, index, partial(tiles.hashes, level, index), hashes[part])
         whole = [part for _, part in parts(len(hashes)) if part.stop - part.start == WIDTH]
         level, hashes = level + 1, [perfect_root(hashes[part]) for part in whole]
+    if root_of(0, checkpoint.size, tiles.subtree) != checkpoint.root:
+        raise damaged(folder / LOG / CHECKPOINT, "the log does not have the receipts of this workspace")
 
 
 def check_tile(folder: Path, kind: Kind, index: int, read: Callable[[], list[bytes]], known: Sequence[bytes]) -> None:

@@ -1,9 +1,9 @@
 """`proofs-<token>.bin`: that a record was in the commitment before a request, and is not after it.
 
 Only who has the workspace and knows whom it is about can read them. An entry is a tag, the length of what follows (four
-bytes, little-endian), and content under AES-256-GCM after its nonce of 12 bytes. Tag and key are HMACs under the
-workspace's secret of the number of the receipt and a record id, or a subject id. What lies under a record id is its
-proofs; under a subject id, which records they are.
+bytes, little-endian), and content under AES-256-GCM after its nonce of 12 bytes. Tag and key are the halves of an HMAC
+(SHA-512) under the workspace's secret, of the number of the receipt and a record id, or a subject id. What lies under a
+record id is its proofs; under a subject id, which records they are.
 """
 
 import hmac
@@ -20,6 +20,7 @@ from maxrr.unlearning.commitment import Departure
 TAG, LENGTH, NONCE = 32, 4, 12  # bytes
 RECORD, PERSON = b"record", b"subject"
 Id = int | str
+ENCODED = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def seal_proofs(secret: bytes, number: int, departures: Iterable[Departure]) -> bytes:
@@ -41,16 +42,17 @@ def seal_proofs(secret: bytes, number: int, departures: Iterable[Departure]) -> 
 
 def sealed(secret: bytes, number: int, kind: bytes, who: Id, said: object) -> bytes:
     """One entry."""
-    plain = json.dumps(said, separators=(",", ":")).encode()
+    tag, key = tag_and_key(secret, number, kind, who)
     nonce = os.urandom(NONCE)
-    content = nonce + AESGCM(derived(secret, b"key", number, kind, who)).encrypt(nonce, plain, None)
-    return derived(secret, b"tag", number, kind, who) + len(content).to_bytes(LENGTH, "little") + content
+    content = nonce + AESGCM(key).encrypt(nonce, ENCODED(said).encode(), None)
+    return tag + len(content).to_bytes(LENGTH, "little") + content
 
 
-def derived(secret: bytes, what: bytes, number: int, kind: bytes, who: Id) -> bytes:
-    """Tag or key of an entry. An integer and its text are the same id, as on tombstones."""
-    said = b"maxrr proof %b\0%d\0%b\0" % (what, number, kind) + str(who).encode("utf-8", "surrogatepass")
-    return hmac.digest(secret, said, "sha256")
+def tag_and_key(secret: bytes, number: int, kind: bytes, who: Id) -> tuple[bytes, bytes]:
+    """Those of an entry. An integer and its text are the same id, as on tombstones."""
+    said = b"maxrr proof\0%d\0%b\0" % (number, kind) + str(who).encode("utf-8", "surrogatepass")
+    derived = hmac.digest(secret, said, "sha512")
+    return derived[:TAG], derived[TAG:]
 
 
 def entries_in(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -91,10 +93,10 @@ class Opened:
         return found
 
     def look_up(self, kind: bytes, who: Id) -> Any:
-        entry = self.entries.get(derived(self.secret, b"tag", self.number, kind, who))
+        tag, key = tag_and_key(self.secret, self.number, kind, who)
+        entry = self.entries.get(tag)
         if entry is None:
             return None
-        key = derived(self.secret, b"key", self.number, kind, who)
         try:
             return json.loads(AESGCM(key).decrypt(entry[:NONCE], entry[NONCE:], None))
         except InvalidTag:

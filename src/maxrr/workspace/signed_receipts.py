@@ -5,6 +5,7 @@ the hash of the statement, or of the text.
 """
 
 import hashlib
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from maxrr.evidence import Envelope, EnvelopeSignature, PublicKey, SigningKey, S
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.statements import MODEL, RECEIPT_TYPE, receipt_in
+from maxrr.unlearning.statements import RECEIPT_TYPE, receipt_in
 from maxrr.workspace.receipt_copies import UNSIGNED
 
 
@@ -64,27 +65,29 @@ class Signer:
 
     def __init__(self, key: SigningKey | None) -> None:
         self.key = key
-        self.key_id = "" if key is None else key.public.id
+        if key is not None:
+            empty = Envelope(b"", IN_TOTO, (EnvelopeSignature(key.public.id, b""),)).to_bytes()
+            self.envelope = empty.replace(b'""', b'"%b"')  # where payload and signature stand
 
-    def line(self, receipt: Receipt) -> tuple[bytes, bytes]:
-        """The line of a receipt, with its end, and what the log has of it."""
+    def line(self, text: str, model_after: str) -> tuple[bytes, bytes]:
+        """The line of a receipt, from its text and the model that it is about; and what the log has of it."""
         if self.key is None:
-            said = receipt.to_json()
-            return canonical_json({"unsigned": said}) + b"\n", logged(said.encode())
-        payload = statement_bytes(receipt)
+            return canonical_json({"unsigned": text}) + b"\n", logged(text.encode())
+        payload = statement_bytes(text, model_after)
         signature = self.key.sign(pre_authentication_encoding(IN_TOTO, payload))
-        envelope = Envelope(payload, IN_TOTO, (EnvelopeSignature(self.key_id, signature),))
-        return envelope.to_bytes() + b"\n", logged(payload)
+        return self.envelope % (b64encode(payload), b64encode(signature)) + b"\n", logged(payload)
 
 
-def statement_bytes(receipt: Receipt) -> bytes:
+NOBODY = "0" * 64
+BEFORE, AFTER = Statement((Subject("model", NOBODY),), RECEIPT_TYPE, {}).to_bytes().split(b"{}")
+
+
+def statement_bytes(text: str, model_after: str) -> bytes:
     """The statement that a receipt is: about the model after the request, what the receipt says.
 
     The receipt's text, which is canonical JSON, is put where the statement says it: it is not read again.
     """
-    said = Statement((Subject(MODEL, receipt.model_after),), RECEIPT_TYPE, {}).to_bytes()
-    before, after = said.split(b'"predicate":{}')
-    return before + b'"predicate":' + receipt.to_json().encode() + after
+    return BEFORE + text.encode() + AFTER.replace(NOBODY.encode(), model_after.encode())
 
 
 def logged(said: bytes) -> bytes:

@@ -25,7 +25,7 @@ from maxrr.workspace.commits import EXTRACTOR, HEADS, PARTS, SECRETS, Root
 from maxrr.workspace.entries import Answered, Entries, entries_of
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
-from maxrr.workspace.journal import Frame, Journal
+from maxrr.workspace.journal import MOST, Frame, Journal
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import PROOFS, ROWS, SIGNED, TOMBSTONES, growing_name, name_of
 from maxrr.workspace.rows import HELD, Rows
@@ -103,8 +103,21 @@ class Store(Folder):
         own = [] if self.signing is None else [self.signing.public.raw.hex()]
         return known + [key for key in own if key not in known[-1:]]
 
+    def fold(self, key: bytes) -> None:
+        """Write the present state as a root, with an empty journal: nothing else changes."""
+        assert self.root is not None
+        folded = self.root.sealed(key)
+        assert folded.seal is not None
+        journal, self.tidy = Journal(self.folder / folded.journal, key, folded.seal[0]), False
+        journal.create()
+        flush_folder(self.folder)
+        folded.write(self.folder)
+        self.root, self.journal = folded, journal
+
     def append(self, fitted: Fitted, done: Sequence[CarriedOut]) -> list[Answered]:
         """Commit by the journal."""
+        if self.journal is not None and self.journal.frames >= MOST:
+            self.fold(fitted.key)
         before, journal = self.root, self.journal
         assert before is not None
         assert journal is not None
@@ -167,7 +180,7 @@ class Store(Folder):
         made: dict[str, Callable[[Fitted], bytes]] = {SECRETS: codec.secret_bytes}
         if before is None or before.extractor is not fitted.extractor or not self.is_named(EXTRACTOR):
             made[EXTRACTOR] = codec.extractor_bytes
-        if before is None or not codec.same_heads(before.heads, fitted.heads) or not self.is_named(HEADS):
+        if before is None or not fitted.heads.has_heads_of(before.heads) or not self.is_named(HEADS):
             made[HEADS] = codec.heads_bytes
         for part in PARTS:
             if part not in made:

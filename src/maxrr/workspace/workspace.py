@@ -34,7 +34,7 @@ from maxrr.unlearning.model import to_add
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import returning
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership, seen
@@ -1337,8 +1337,7 @@ class Workspace:
         self, after: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
-        kept = replace(after, records=after.records.without_records())
-        kept.__dict__["model_hash"] = after.model_hash  # found already, and the same
+        kept = after if after.records.inputs is None else without_raw_records(after)
         try:
             self._store.commit(kept, done, network, sources)
             self._take(kept)
@@ -1363,6 +1362,11 @@ class Workspace:
             return
         network = {name: root.facts[name] for name in ("network", "layers")}
         self._commit(self._fitted, [], network, commits.sources_in(root.facts))
+
+
+def without_raw_records(fitted: Fitted) -> Fitted:
+    """A state as a workspace keeps it."""
+    return knowing(replace(fitted, records=fitted.records.without_records()), fitted, "core", "core_hash", *OF_MODEL)
 
 
 def check_layers(before: Fitted, after: Fitted) -> None:
