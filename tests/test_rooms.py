@@ -8,6 +8,7 @@ import pytest
 
 ROOMS = (
     "lazily",  # one file
+    "once",  # one file
     "errors",  # one file
     "notebook",  # one file
     "plain_text",  # one file
@@ -33,6 +34,7 @@ ALONE = {
     "errors.py": "errors",
     "lazily.py": "lazily",
     "notebook.py": "notebook",
+    "once.py": "once",
     "plain_text.py": "plain_text",
 }  # rooms of one file
 UNSAFE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve"}  # a file could run code on load

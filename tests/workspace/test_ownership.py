@@ -131,7 +131,7 @@ def test_a_receipt_that_was_not_handed_out_is_when_the_folder_is_next_opened(fol
             receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
         assert workspace.unfinished
         assert [each.to_json() for each in workspace.receipts()] == [receipt.to_json()]
-        path = workspace.receipt_path(1)
+        path = folder / "receipts" / "000001.json"
         assert not path.exists()
     with Workspace.open(folder, read_only=True) as workspace:
         assert [each.to_json() for each in workspace.receipts()] == [receipt.to_json()]

@@ -208,4 +208,4 @@ def test_what_can_be_erased_is_though_something_else_cannot(folder, records):
         ):
             workspace.unlearn(ids, core_policy="keep-extractor")
         assert found(wanted, folder) == set()
-        assert not workspace.receipt_path(1).exists()
+        assert not (folder / "receipts" / "000001.json").exists()

@@ -81,7 +81,7 @@ def test_if_one_fails_none_was_carried_out(workspace, records, monkeypatch):
             workspace.unlearn_each(free[:4])
     assert (facts(workspace, records), contents(workspace.folder)) == (before, files)
     with pytest.raises(DataError):
-        workspace.unlearn_each([free[:1], "no number"])
+        workspace.unlearn_each([free[:1], [0.5]])
     assert (facts(workspace, records), contents(workspace.folder)) == (before, files)
     assert [each.number for each in workspace.unlearn_each(free[:4])] == [1, 2, 3, 4]
 

@@ -130,6 +130,11 @@ def audit(
             signed = receipt_of(found, receipt)
             handed = signed.receipt
             page = out or Path(f"audit-{handed.number}.html")
+            if statement is not None and statement.absolute() in (
+                page.absolute(),
+                page.with_suffix(".json").absolute(),
+            ):
+                raise Stop(USAGE, f"{statement} is the report itself: name another file with --statement")
             training, held_out = sides(found, source, progress)
             gone = forgotten_records(found, handed, training, forgotten, progress)
             unseen = test_records(found, held_out, test, progress)

@@ -32,7 +32,7 @@ def catch_up(
         Path,
         Option(
             "--from",
-            help="The newer copy, as far as it is left: its folder, or its file of receipts (receipts-….jsonl).",
+            help="The newer copy, as far as it is left: a folder with its receipts (receipts-….jsonl) and its log.",
         ),
     ],
     operator: Annotated[
@@ -55,9 +55,12 @@ def catch_up(
     Examples:
 
         maxrr workspace catch-up restored/ --from broken/
-        maxrr workspace catch-up restored/ --from receipts-0123456789abcdef.jsonl --policy retrain
+        maxrr workspace catch-up restored/ --from published/ --policy retrain
     """
-    keys = [] if operator is None else trusted(operator)
+    from maxrr.evidence import find_public_keys
+
+    mine = find_public_keys(key)
+    keys = [*(trusted(operator) if operator is not None else ()), *(mine.keys if mine is not None else ())]
     with told() as outcome:
         with opened(workspace, wait, network=network, train=train, key=key) as found:
             before = found.model_hash_

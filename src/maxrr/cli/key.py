@@ -69,8 +69,8 @@ def present(
     if keys is None:
         raise Stop(FAILED, "there is no key any more")
     if out is not None:
-        if out.exists():
-            PublicKeys.load(out)  # refuses to replace anything else
+        if out.exists() and not set(PublicKeys.load(out).keys) <= set(keys.keys):  # nor is anything else replaced
+            raise Stop(FAILED, f"{out} has keys that are not known here, and would lose them: name another file")
         keys.save(out)
     former = [each.id for each in keys.keys[keys.keys.index(found.public) + 1 :]]
     if json:

@@ -164,9 +164,19 @@ def log_in(place: Path) -> Path:
     for folder in (place / LOG, place):
         if (folder / CHECKPOINT).is_file():
             return folder
-    unsigned = (place / "workspace.json").is_file()
-    why = "is a workspace that does not sign its receipts, and has no log" if unsigned else "has no log in it"
-    raise Stop(FAILED, f"{place} {why}")
+    if not (place / "workspace.json").is_file():
+        raise Stop(FAILED, f"{place} has no log in it")
+    if any(has_signed_lines(path) for path in place.glob("receipts-*.jsonl")):
+        raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing")
+    raise Stop(FAILED, f"{place} is a workspace that does not sign its receipts, and has no log")
+
+
+def has_signed_lines(path: Path) -> bool:
+    """Whether a file of receipts has some that are signed."""
+    from maxrr.files import open_regular
+
+    with open_regular(path) as file:
+        return any(not line.startswith(b'{"unsigned":') for line in file)
 
 
 def state_in(place: Path, keys: tuple[PublicKey, ...]) -> Log | Checkpoint:

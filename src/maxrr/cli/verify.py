@@ -57,9 +57,10 @@ def verify(
     if page is not None:
         checks[PAGE], undecided = compared(page, dossier)
     if log is not None:
+        from maxrr.cli.log import log_in
         from maxrr.evidence.dossier_checks import difference_to_log
 
-        checks[SAME_LOG] = difference_to_log(dossier, keys, log)
+        checks[SAME_LOG] = difference_to_log(dossier, keys, log_in(log))
     wrong = [why for claim, why in checks.items() if why and not (undecided and claim == PAGE)]
     if json:
         answer = [{"claim": claim, "wrong": why} for claim, why in checks.items()]

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from maxrr import notebook
 from maxrr.data import checks, hashes
 from maxrr.data.fields import described
-from maxrr.data.once import once
 from maxrr.data.scratch import scratch, take
 from maxrr.errors import DataError
+from maxrr.once import once
 
 CLASSES_SHOWN = 10
 Ids = NDArray[Any]

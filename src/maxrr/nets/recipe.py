@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maxrr.data.once import once
 from maxrr.files import fits
 from maxrr.nets.augmenting import Augmentation, several
+from maxrr.once import once
 
 OPTIMISERS = "adam", "adamw", "sgd"
 SCHEDULES = "constant", "cosine", "linear"

@@ -254,7 +254,7 @@ class Bundle:
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
         for name in ("weights", "intercepts", "features", *(("salts",) if self.commitment else ())):
-            tensors[name] = torch.from_numpy(np.ascontiguousarray(getattr(self, name)))
+            tensors[name] = torch.tensor(getattr(self, name))
         content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self._said())})
         write_atomically(path, content, private=True)
 

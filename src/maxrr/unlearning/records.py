@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hashes
-from maxrr.data.once import once
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
+from maxrr.once import once
 from maxrr.svm.changed import changed
 from maxrr.svm.flags import Flags
 from maxrr.unlearning.classes import Classes, without_name

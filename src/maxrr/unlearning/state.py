@@ -17,13 +17,13 @@ from torch import nn
 
 from maxrr.core import Choice
 from maxrr.data import Dataset
-from maxrr.data.once import once
 from maxrr.errors import DataError
 from maxrr.evidence import Tree
 from maxrr.nets import Environment
 from maxrr.nets.embedding import type_read
 from maxrr.nets.records import chosen_device
 from maxrr.nets.side_by_side import joined, parts_of
+from maxrr.once import once
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.carrying import ENOUGH, Weights, carried_over

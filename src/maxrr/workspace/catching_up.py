@@ -92,7 +92,8 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
     `newer` is its folder, or its file of receipts.
     """
     assert store.root is not None
-    trusted = [*keys_of(store.root), *keys]
+    own_key = [] if store.signing is None else [store.signing.public]
+    trusted = [*keys_of(store.root), *own_key, *keys]
     lines = lines_in(newer, store.token)
     own = [store.line(number) for number in range(1, store.root.requests + 1)]
     for number, (mine, its) in enumerate(zip(own, lines, strict=False), start=1):
@@ -106,11 +107,19 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
             f"{newer} has {len(lines)} receipts, and {len(own)} are here: it is not newer. Nothing was changed"
         )
     try:
-        later = checked(own, lines, trusted)
+        later = checked(own, lines, trusted, signs=bool(store.root.keys))
         if newer.is_dir() and (newer / LOG).exists():
             check_logged(newer, store.root, own, later, trusted)
+        elif store.root.keys or any(kept.signed for kept in later):  # some may be missing at the end
+            raise EvidenceError(
+                f"its log is missing, which says how many receipts there are: bring a folder with {SIGNED} and {LOG}/, as "
+                "they were published last"
+            )
     except EvidenceError as error:
-        raise WorkspaceError(f"{newer} cannot be caught up with: {error}. Nothing was changed") from None
+        hint = ""
+        if "trusted" in str(error):
+            hint = " (name the operator's public keys, of which some came later than this copy: keys=…, or --operator)"
+        raise WorkspaceError(f"{newer} cannot be caught up with: {error}{hint}. Nothing was changed") from None
     return Later(later)
 
 
@@ -127,7 +136,9 @@ def lines_in(newer: Path, token: str) -> list[bytes]:
     return whole.split(b"\n")[:count] if whole else []
 
 
-def checked(own: Sequence[bytes], lines: Sequence[bytes], keys: Sequence[PublicKey]) -> list[KeptReceipt]:
+def checked(
+    own: Sequence[bytes], lines: Sequence[bytes], keys: Sequence[PublicKey], *, signs: bool
+) -> list[KeptReceipt]:  # fmt: skip
     """The later receipts, if each names the one before, and is signed where it has to be."""
     before = KeptReceipt.read(own[-1]) if own else None
     later = []
@@ -141,7 +152,7 @@ def checked(own: Sequence[bytes], lines: Sequence[bytes], keys: Sequence[PublicK
             raise EvidenceError(f"receipt {number} does not follow the one before it")
         if kept.signed is not None:
             kept.verify(keys)
-        elif keys or (before and before.signed):
+        elif signs or (before and before.signed):
             raise EvidenceError(f"receipt {number} is not signed")
         later.append(kept)
         before = kept

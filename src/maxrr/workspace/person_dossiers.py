@@ -31,8 +31,8 @@ def dossier_of(
     kept = KeptReceipt.read(store.line(number))
     if kept.signed is None:
         raise WorkspaceError(
-            f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as in "
-            "Workspace.open(folder, signing_key=…), for later ones"
+            f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as "
+            "signing_key=… to Workspace.open, or in the shell with --key, for later ones"
         )
     opened = Opened(fitted.secret, number, proofs_of(store, number))
     named = opened.records_about(subject) if subject is not None else list(ids or ())
@@ -40,7 +40,10 @@ def dossier_of(
     without = [id_ for id_, proof in proofs.items() if proof is None]
     if without or not proofs:
         whom = f"the record {without[0]!r}" if without else f"a record about {subject!r}"
-        raise NotHere(f"receipt {number} did not forget or replace {whom}")
+        raise NotHere(
+            f"receipt {number} did not forget or replace {whom}; or it is of a newer copy that this one has caught up "
+            "with, and so are its proofs: the receipt of catching up has some of its own"
+        )
     log = log_of(store, number)
     signed_by = {each.key_id for each in kept.signed.signatures}
     keys = [key for key in keys_of(store.root) if key.id in signed_by or has_signed(key, log.checkpoint)]

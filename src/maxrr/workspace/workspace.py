@@ -644,8 +644,8 @@ class Workspace:
         Parameters
         ----------
         newer : str or Path
-            The folder of the newer copy, as far as it is left: the file of receipts is enough, and is checked against
-            the log where there is one. Or that file.
+            The folder of the newer copy, as far as it is left: its receipts and, where it signs, its log. Of one that
+            does not sign, the file of receipts is enough.
         keys : sequence of maxrr.evidence.PublicKey
             Keys that receipts may be signed with beside those that this copy knows: the ones that came later.
         core_policy, refit, records, progress
@@ -1261,8 +1261,8 @@ class Workspace:
         with self._writing():
             if self._store.signing is None and self._store.root is not None and self._store.root.keys:
                 raise WorkspaceError(
-                    "this workspace signs its receipts: give the key, as in Workspace.open(folder, signing_key=…). "
-                    "Nothing was changed"
+                    "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
+                    "shell with --key. Nothing was changed"
                 )
             yield
 

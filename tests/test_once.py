@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from maxrr.data.once import once
+from maxrr.once import once
 
 
 class Slow:
