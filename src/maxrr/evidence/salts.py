@@ -7,10 +7,20 @@ by trying out ids and records. All salts come from one secret, which stays with 
 import hashlib
 import hmac
 
-from maxrr.evidence.hashing import check_size
+from maxrr.evidence.hashing import SIZE, check_size
 
 LEAST = 32  # bytes of a secret
-_DOMAIN = b"maxrr/commitment/v1/"
+
+
+def _framed(*parts: bytes) -> bytes:
+    """The parts in a row, each after its length, so that no two lists of parts are the same bytes."""
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+_LENGTH = SIZE.to_bytes(8, "little")  # before a salt and before a hash
+_SALT = _framed(b"maxrr/commitment/v1/salt")  # how what is hashed begins
+_KEY = _framed(b"maxrr/commitment/v1/key") + _LENGTH
+_VALUE = _framed(b"maxrr/commitment/v1/value") + _LENGTH
 
 
 def salt_of(secret: bytes, identifier: bytes) -> bytes:
@@ -35,7 +45,7 @@ def salt_of(secret: bytes, identifier: bytes) -> bytes:
     """
     if len(secret) < LEAST:
         raise ValueError(f"a secret of {len(secret)} bytes can be guessed: it needs {LEAST}")
-    return hmac.digest(secret, _framed(_DOMAIN + b"salt", identifier), "sha256")
+    return hmac.digest(secret, _SALT + len(identifier).to_bytes(8, "little") + identifier, "sha256")
 
 
 def key_of(salt: bytes, identifier: bytes) -> bytes:
@@ -64,7 +74,7 @@ def key_of(salt: bytes, identifier: bytes) -> bytes:
     '2b57686743db6d93'
     """
     check_size("a salt", salt)
-    return hashlib.sha256(_framed(_DOMAIN + b"key", salt, identifier)).digest()
+    return hashlib.sha256(_KEY + salt + len(identifier).to_bytes(8, "little") + identifier).digest()
 
 
 def value_of(salt: bytes, record_hash: bytes) -> bytes:
@@ -92,9 +102,4 @@ def value_of(salt: bytes, record_hash: bytes) -> bytes:
     """
     check_size("a salt", salt)
     check_size("the hash of a record", record_hash)
-    return hashlib.sha256(_framed(_DOMAIN + b"value", salt, record_hash)).digest()
-
-
-def _framed(*parts: bytes) -> bytes:
-    """The parts in a row, each after its length, so that no two lists of parts are the same bytes."""
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return hashlib.sha256(_VALUE + salt + _LENGTH + record_hash).digest()

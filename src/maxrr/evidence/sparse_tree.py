@@ -1,11 +1,12 @@
 """The commitment to a set of records: a sparse Merkle tree, kept so that a change costs a few dozen hashes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from hashlib import sha256
 from itertools import groupby
 
 from maxrr.evidence.buckets import packed, records_of, rows_of, subtree_hash
 from maxrr.evidence.changes import Change
-from maxrr.evidence.hashing import SIZE, check_size
+from maxrr.evidence.hashing import EMPTY, NODE, SIZE, check_size
 from maxrr.evidence.views import View
 
 FULL = 8  # records a bucket on average, from which on there are more buckets
@@ -175,8 +176,14 @@ class Tree(View):
             inside = list(group)
             self._buckets[number] = b"".join(inside)
             self._keep((1 << bits) + number, subtree_hash(inside, bits))
+        hashes = self._hashes
         for place in reversed(range(1, 1 << bits)):
-            self._keep(place, self._joined(place, self._hash_at(2 * place), self._hash_at(2 * place + 1)))
+            pair = hashes[2 * SIZE * place : 2 * SIZE * (place + 1)]
+            left, right = bytes(pair[:SIZE]), bytes(pair[SIZE:])
+            if left == EMPTY or right == EMPTY:
+                self._keep(place, self._joined(place, left, right))
+            else:  # as `_joined` would, without the call
+                hashes[SIZE * place : SIZE * (place + 1)] = sha256(NODE + pair).digest()
 
     def _keep(self, place: int, found: bytes) -> None:
         self._hashes[SIZE * place : SIZE * (place + 1)] = found

@@ -61,10 +61,14 @@ class HeadCertificate:
     decided: bool
     error: float
 
-    @once
+    @property
     def text(self) -> str:
-        """As receipts have it, in one line."""
-        return text_of({name: getattr(self, name) for name in IN_HEAD})
+        """As receipts have it, in one line. It is made once: of most requests the heads are those of the one before."""
+        kept = vars(self)
+        if "text" not in kept:
+            kept["text"] = text_of({name: kept[name] for name in IN_HEAD})
+        found: str = kept["text"]
+        return found
 
     @classmethod
     def of(cls, class_hmac: str, certificate: Certificate) -> "HeadCertificate":
