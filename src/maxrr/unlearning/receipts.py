@@ -17,7 +17,6 @@ from typing import Any
 from maxrr import notebook, plain_text
 from maxrr.evidence.exact_text import text_of
 from maxrr.files import fits, parse_json, renamed
-from maxrr.once import once
 from maxrr.svm import Certificate
 from maxrr.unlearning import receipt_text
 
