@@ -112,8 +112,8 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
             check_logged(newer, store.root, own, later, trusted)
         elif store.root.keys or any(kept.signed for kept in later):  # some may be missing at the end
             raise EvidenceError(
-                f"its log is missing, which says how many receipts there are: bring a folder with {SIGNED} and {LOG}/, as "
-                "they were published last"
+                "its log is missing, which says how many receipts there are: bring a folder with the receipts and "
+                f"{LOG}/, as they were published last"
             )
     except EvidenceError as error:
         hint = ""
