@@ -130,12 +130,27 @@ def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
             workspace.catch_up(newer)
 
 
+def test_where_nobody_here_was_forgotten_only_the_receipts_are_taken(template, tmp_path, key):
+    newer = copied(template("hash"), tmp_path / "newer")
+    older = copied(newer, tmp_path / "older")
+    with Workspace.open(newer, signing_key=key) as workspace:
+        workspace.add(NEWCOMERS)
+        workspace.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")
+    with quietly(older, signing_key=key) as workspace:
+        before = workspace.status().records
+        assert workspace.catch_up(newer) is None
+        assert (workspace.status().records, workspace.status().requests) == (before, 2)
+        assert workspace.unlearn(kinds(workspace.model)[2][:1]).number == 3
+        assert workspace.forgotten(NEWCOMERS.ids[:2]).tolist() == [True, False]
+
+
 def test_a_key_that_came_later_has_to_be_named(copies, key):
     if key is None:
         return
     older, newer, _ = copies
     with quietly(newer, signing_key=LATER) as workspace:
         workspace.unlearn(kinds(workspace.model)[2][-1:])
+    another = copied(older, older.with_name("another"))
     with (
         quietly(older, signing_key=key) as workspace,
         pytest.raises(WorkspaceError, match=r"not signed by a key that is trusted \(name the operator's public keys"),
@@ -143,3 +158,5 @@ def test_a_key_that_came_later_has_to_be_named(copies, key):
         workspace.catch_up(newer)
     with quietly(older, signing_key=key) as workspace:
         assert workspace.catch_up(newer, keys=[LATER.public]).number == 9
+    with quietly(another, signing_key=LATER) as workspace:  # whose owner it is
+        assert workspace.catch_up(newer).number == 9

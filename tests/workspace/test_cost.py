@@ -102,3 +102,20 @@ def test_after_many_frames_the_root_is_written_again_and_nothing_else_changes(wo
 def seal_of(workspace):
     """The key, and the seal that the journal goes on from."""
     return workspace._fitted.key, json.loads((workspace.folder / "workspace.json").read_text())["hmac"]
+
+
+@pytest.mark.parametrize(("kind", "act"), [(2, "unlearn"), (2, "unlearn_each"), (1, "unlearn"), (1, "unlearn_each")])
+def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch, kind, act):
+    """Its weights are not even asked for, neither to be hashed nor to be written; nor are those of heads that stay."""
+
+    def never(*_, **__):
+        raise AssertionError("asked for the weights")
+
+    _, _, free = groups = kinds(workspace.model)
+    workspace.unlearn(free[-1:])
+    monkeypatch.setattr(type(workspace._fitted.extractor), "state_dict", never)
+    if kind == 2:
+        monkeypatch.setattr("maxrr.workspace.codec.heads_bytes", never)
+        monkeypatch.setattr("maxrr.workspace.codec.facts_of", never)
+    getattr(workspace, act)(groups[kind][:1])
+    assert workspace.status().requests == 2

@@ -151,7 +151,8 @@ def broken_in_place(descriptor, content, offset, pwrite=os.pwrite):
     return pwrite(descriptor, content, offset)
 
 
-def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(workspace, records):
+@pytest.mark.parametrize("again", [False, True])
+def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(workspace, records, again):
     """Its votes say something about every record."""
 
     def stop(*_, solved=0, **__):
@@ -161,8 +162,13 @@ def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(wo
     with pytest.raises(KeyboardInterrupt):
         workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1), progress=stop)
     assert any("votes" in name for name in contents(workspace.folder))
-    workspace.unlearn(kinds(workspace.model)[2][:1])
-    assert set(contents(workspace.folder)) == belongs_to(workspace)
+    if again:
+        workspace.close()
+        workspace = Workspace.open(workspace.folder)
+        assert any("votes" in name for name in contents(workspace.folder))
+    with workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert set(contents(workspace.folder)) == belongs_to(workspace)
 
 
 def belongs_to(workspace):

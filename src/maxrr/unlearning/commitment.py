@@ -117,8 +117,9 @@ class Commitment:
 
 def departure(tree: Tree, change: Change, secret: bytes, one: Moved) -> Departure:
     """One record, with proofs of the state before and of that after."""
-    salt = salt_of(secret, identifier_bytes(one.id))
-    key, value = placed(secret, one)
+    name = identifier_bytes(one.id)
+    salt = salt_of(secret, name)
+    key, value = key_of(salt, name), value_of(salt, one.record_hash)
     then = change.get(key)
     after = change.absence(key) if then is None else change.presence(key)
     return Departure(one.id, one.subject, salt, value, tree.presence(key), after, then)

@@ -223,7 +223,9 @@ def carry_out(now: Fitted, action: Action, request: Request, progress: Progress 
     if action is Action.erase:
         return with_the_same_model(now, request)
     then = acted(now, action, request, progress)
-    return then if action is Action.nothing else replace(then, committed=committed_then(now, request))
+    if action is not Action.nothing:
+        then = replace(then, committed=committed_then(now, request))
+    return knowing(then, now, "extractor_hash") if then.extractor is now.extractor else then
 
 
 def with_the_same_model(now: Fitted, request: Request) -> Fitted:

@@ -16,7 +16,7 @@ from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import Log, PublicKey, check_log
 from maxrr.files import read_regular
 from maxrr.unlearning.layers import Row
-from maxrr.unlearning.plans import Plan, seal
+from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
 from maxrr.workspace.carried_out import CarriedOut
@@ -78,12 +78,11 @@ def with_adopted(
     )  # fmt: skip
 
 
-def said_so(fitted: Fitted, plan: Plan, later: Later) -> Plan:
+def said_so(plan: Plan, later: Later) -> Plan:
     """The same plan, with a reason that says why it is made."""
     first, last = (later.kept[place].receipt.number for place in (0, -1))
     these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
-    plan = replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
-    return replace(plan, state=seal(fitted, plan))
+    return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
 
 
 def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Later:

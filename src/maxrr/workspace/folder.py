@@ -91,7 +91,7 @@ class Folder:
         self.log: LogWriter | None = None
         self.then = Seen()  # how far the workspace had come once, as far as is known here
         self.finished = True  # nothing of an earlier state is left
-        self.tidy = False  # no file is left of an earlier state, and none was written that may have to go
+        self.tidy = False  # no file is left of an earlier state, and none is there that the next commit has to remove
 
     def enter(self, *, shared: bool, wait: float) -> None:
         """Keep others out."""
@@ -349,7 +349,7 @@ class Folder:
                 failed = failed or error
         if failed is not None:
             raise failed
-        self.finished = self.tidy = True
+        self.finished, self.tidy = True, self.tidy or not os.path.lexists(self.folder / self.ranking_name)
 
     def erase_rows(self) -> None:
         """Overwrite the rows of the records that the last request forgot."""

@@ -42,9 +42,10 @@ def sizes_in(folder: Path) -> dict[int, int]:
 
 def write(folder: Path, first: int, lines: Iterable[bytes]) -> None:
     """Write the copies of receipts, from this number on."""
-    (folder / RECEIPTS).mkdir(mode=0o700, exist_ok=True)
+    place = folder / RECEIPTS
+    place.mkdir(mode=0o700, exist_ok=True)
     for number, line in enumerate(lines, start=first):
-        with open(path_of(folder, number), "wb", buffering=0) as file:
+        with open(f"{place}/{number:06d}.json", "wb", buffering=0) as file:
             file.write(copy_of(line))
 
 
@@ -71,8 +72,8 @@ def check_places(folder: Path, first: int, lines: Iterable[bytes]) -> None:
     """Refuse to write over other receipts, of a later state: they would be lost."""
     check_folder(folder / RECEIPTS)
     for number, line in enumerate(lines, start=first):
-        path = path_of(folder, number)
-        if os.path.lexists(path) and content_of(path) != copy_of(line):
+        path = f"{folder}/{RECEIPTS}/{number:06d}.json"
+        if os.path.lexists(path) and content_of(Path(path)) != copy_of(line):
             raise WorkspaceError(
                 f"{path} is there already, of a later state than this, and would be lost: keep it somewhere else, and "
                 "try again. Nothing was changed"

@@ -539,7 +539,7 @@ class Workspace:
             It is the plan of a request that is refused.
         """
         with self._asked(), self._at_hand(records) as fitted:
-            return self._execute(fitted, plan, progress, source)
+            return self._execute(fitted, plan, progress, source, made_here=False)
 
     def unlearn(
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
@@ -580,7 +580,7 @@ class Workspace:
             The network is needed, and is the caller's own code: give it to `open`.
         """
         with self._asked(), self._at_hand(records) as fitted:
-            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit))
+            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit), sealed=False)
             return self._execute(fitted, plan, progress)
 
     def unlearn_each(
@@ -633,7 +633,7 @@ class Workspace:
     def catch_up(
         self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,
         refit: str = RETAINED, records: Dataset | None = None, progress: Progress | None = None,
-    ) -> Receipt:  # fmt: skip
+    ) -> Receipt | None:  # fmt: skip
         """Forget what a newer copy of this workspace has forgotten: for one that was restored from a backup.
 
         The receipts of the newer copy are checked (each names the one before; they are signed, and in its log, where
@@ -647,14 +647,15 @@ class Workspace:
             The folder of the newer copy, as far as it is left: its receipts and, where it signs, its log. Of one that
             does not sign, the file of receipts is enough.
         keys : sequence of maxrr.evidence.PublicKey
-            Keys that receipts may be signed with beside those that this copy knows: the ones that came later.
+            Keys that receipts may be signed with beside those that this copy knows and the one that it was opened with:
+            others that came later.
         core_policy, refit, records, progress
             As in `unlearn`.
 
         Returns
         -------
-        Receipt
-            What was done.
+        Receipt or None
+            What was done; None where no record here had to be forgotten, so that only the receipts were taken.
 
         Raises
         ------
@@ -666,11 +667,13 @@ class Workspace:
         with self._asked(), self._at_hand(records) as fitted:
             later = later_receipts(self._store, Path(newer), keys)
             adopted, before = later.adopted(fitted)
-            request = look_up(adopted, later.ids_here(fitted), None, core_policy, refit)
-            plan = said_so(adopted, make_plan(adopted, request), later)
-            together = Together(adopted, before)
-            receipt = together.carry_out(plan, self._signer, progress, self._take_over)
-            return receipt
+            ids = later.ids_here(fitted)
+            if not len(ids):
+                self._take_over(adopted, before)
+                return None
+            plan = make_plan(adopted, look_up(adopted, ids, None, core_policy, refit), sealed=False)
+            plan = said_so(plan, later)
+            return Together(adopted, before).carry_out(plan, self._signer, progress, self._take_over)
 
     def dossier(
         self, number: int, *, subject: int | str | None = None, ids: Sequence[int | str] | None = None
@@ -735,7 +738,7 @@ class Workspace:
         """
         with self._asked(), self._at_hand(records) as fitted:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
-            return self._execute(fitted, make_plan(fitted, request), progress)
+            return self._execute(fitted, make_plan(fitted, request, sealed=False), progress)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -776,7 +779,7 @@ class Workspace:
         """
         with self._asked(), self._at_hand(records) as fitted:
             request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects, sample_weight), allow_copies)
-            return self._execute(fitted, make_plan(fitted, request), progress, source)
+            return self._execute(fitted, make_plan(fitted, request, sealed=False), progress, source)
 
     def replay(self, receipt: Receipt, records: Dataset) -> Replay:
         """Train again on the retained records in a fresh process, and compare. See `maxrr.unlearning.replay`.
@@ -1311,11 +1314,12 @@ class Workspace:
         yield fitted
 
     def _execute(
-        self, fitted: Fitted, plan: Plan, progress: Progress | None, source: Mapping[str, str] | None = None
+        self, fitted: Fitted, plan: Plan, progress: Progress | None, source: Mapping[str, str] | None = None, *,
+        made_here: bool = True,
     ) -> Receipt:  # fmt: skip
         """Do what a plan says, and commit."""
         take_over = partial(self._take_over, source=source)
-        return Together(fitted).carry_out(plan, self._signer, progress, take_over)
+        return Together(fitted).carry_out(plan, self._signer, progress, take_over, made_here=made_here)
 
     def _take_over(
         self, after: Fitted, done: Sequence[CarriedOut], source: Mapping[str, str] | None = None
