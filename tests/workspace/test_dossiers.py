@@ -97,6 +97,18 @@ def test_everything_in_it_holds(used):
             assert holds(workspace.dossier(5, ids=rest[2:]), records) == 5
 
 
+def test_it_names_the_keys_that_it_is_signed_with(used):
+    """That of the receipt, and that of the log's checkpoint, which may have come later."""
+    folder, _, free, _, _ = used
+    later = SigningKey.generate()
+    with Workspace.open(folder, signing_key=later) as workspace:
+        last = kinds(workspace.model)[2][-1].item()
+        workspace.unlearn([last])
+        keys = [workspace.dossier(number, ids=[id_])["keys"] for number, id_ in ((1, free[0]), (6, last))]
+    pems = [key.public.pem.decode() for key in (KEY, later)]
+    assert keys == [pems, pems[1:]]
+
+
 def test_about_others_there_is_none(used):
     folder, _records, free, _person, rest = used
     with Workspace.open(folder) as workspace:

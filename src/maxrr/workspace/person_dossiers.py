@@ -46,7 +46,8 @@ def dossier_of(
         )
     log = log_of(store, number)
     signed_by = {each.key_id for each in kept.signed.signatures}
-    keys = [key for key in keys_of(store.root) if key.id in signed_by or has_signed(key, log.checkpoint)]
+    known = dict.fromkeys(keys_of(store.root))  # a key may have been used, and later again
+    keys = [key for key in known if key.id in signed_by or has_signed(key, log.checkpoint)]
     return {
         "type": DOSSIER_TYPE, "envelope": json.loads(kept.content), "subject": subject,
         "records": [record_of(fitted.secret, proof) for proof in proofs.values() if proof is not None],
