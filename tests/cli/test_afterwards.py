@@ -12,6 +12,7 @@ from tests.cases import some
 from tests.cli.shell import Shell, kinds
 
 from maxrr.workspace import Workspace
+from maxrr.workspace.journal import Frame, Journal
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
@@ -129,17 +130,25 @@ def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: 
     assert requests(digits) == 1
 
 
-def test_a_flush_that_fails_after_the_commit(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state counts, though the call that made it raised."""
-    one, replace = kinds(digits)["influential"][0], os.replace
+@pytest.mark.parametrize("kind", ["free", "influential"])
+def test_a_flush_that_fails_after_the_commit(
+    shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:  # fmt: skip
+    """The state counts, though the call that made it raised: a frame of the journal, or another `workspace.json`."""
+    one, replace, append = kinds(digits)[kind][0], os.replace, Journal.append
 
     def flush_fails(source: str, to: str) -> None:
         replace(source, to)
         if str(to).endswith("workspace.json"):
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(to))
 
+    def append_fails(journal: Journal, frame: Frame) -> None:
+        append(journal, frame)
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(journal.path))
+
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", flush_fails)
+        patch.setattr(Journal, "append", append_fails)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "the request was carried out" in ended.err
     assert "something after it failed" in ended.err
