@@ -67,6 +67,11 @@ def catch_up(
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 records = raw_records(found, source, progress) if policy is Policy.RETRAIN else None
                 receipt = found.catch_up(newer, keys=keys, core_policy=str(policy), records=records, progress=progress)
-            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
-            models = before, found.model_hash_
-        answer(receipt, path, models, json=json)
+            number, outcome.unfinished = found.status().requests, found.unfinished
+            path, models = found.receipt_path(number), (before, found.model_hash_)
+        if receipt is not None:
+            answer(receipt, path, models, json=json)
+        elif json:
+            show.json({"requests": number})
+        else:
+            show.say(f"no record here had to be forgotten; the receipts up to number {number} are here now")
