@@ -128,6 +128,11 @@ def rows(X: AnyArray, positions: Ints) -> AnyArray:
     return namespace(X).take(X, like(positions, X), axis=0)
 
 
+def written(places: Ints) -> Ints | slice:
+    """The same places, to be written to: a single one as a slice, which takes a third of the time."""
+    return slice(places[0], places[0] + 1) if len(places) == 1 and places[0] >= 0 else places
+
+
 def marked(places: Ints, count: int) -> Bools:
     """Which of so many samples are at these places."""
     found = np.zeros(count, dtype=bool)
@@ -141,6 +146,16 @@ def any_among(places: Ints, among: Ints) -> bool:
         return bool(located(places, among)[1].any())
     at = among.searchsorted(places[0])
     return bool(at < len(among) and among[at] == places[0])
+
+
+def without(places: Ints, among: Ints, *alongside: Floats) -> tuple[AnyArray, ...]:
+    """Samples, which are sorted, without those at some places; and what is known of each, without theirs."""
+    at, here = located(places, among)
+    gone = at[here]
+    if len(gone) != 1:
+        return tuple(np.delete(array, gone) for array in (among, *alongside))
+    first = int(gone[0])  # joined in a third of the time
+    return tuple(np.concatenate([array[:first], array[first + 1 :]]) for array in (among, *alongside))
 
 
 def located(places: Ints, among: Ints) -> tuple[Ints, Bools]:

@@ -25,6 +25,7 @@ from maxrr.svm.arrays import (
     on_accelerator,
     times,
     to_numpy,
+    written,
 )
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
@@ -313,11 +314,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         samples = self._fitted.solution.samples
         gone = np.flatnonzero(~samples.held & (samples.codes >= 0)) if rows is None else validation.row_numbers(rows)
-        samples.X[like(gone, samples.X)] = 0.0
-        samples.lengths[gone] = 0.0
-        samples.exponents[gone] = 0
-        samples.penalties.erase(gone)
-        samples.codes[gone] = -1  # last: it says that the rest is erased
+        places = written(gone)
+        samples.X[places if isinstance(places, slice) else like(places, samples.X)] = 0.0
+        samples.lengths[places] = 0.0
+        samples.exponents[places] = 0
+        samples.penalties.erase(places)
+        samples.codes[places] = -1  # last: it says that the rest is erased
 
     def insert(
         self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None

@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
+from maxrr.once import once
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
-from maxrr.svm.arrays import Bools, Floats, Ints, any_among, is_numpy, located, on_accelerator
+from maxrr.svm.arrays import Bools, Floats, Ints, any_among, is_numpy, located, on_accelerator, without
 from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
@@ -70,20 +70,25 @@ class Solution:
     heads: tuple[Head, ...]
     work: Work
 
-    @cached_property
+    @once
+    def shaping(self) -> Ints:
+        """The samples that shape a head, sorted."""
+        return np.unique(np.concatenate([head.influential for head in self.heads]))
+
+    @once
     def noticed(self) -> Ints:
-        """The samples that shape a head, or that one knows to be near its margin, sorted."""
+        """These, and samples that a head knows to be near its margin, sorted."""
         screens = [head.screen.places for head in self.heads if head.screen is not None]
-        return np.unique(np.concatenate([*(head.influential for head in self.heads), *screens]))
+        return np.unique(np.concatenate([self.shaping, *screens]))
 
     def influential(self, places: Ints) -> tuple[Bools, int]:
         """Which of these samples shape a head, and how many heads they shape."""
         found, shaped = np.zeros(len(places), dtype=bool), 0
-        if any_among(places, self.noticed):
+        if any_among(places, self.shaping):
             for head in self.heads:
-                shaping = located(places, head.influential)[1]
-                found |= shaping
-                shaped += bool(shaping.any())
+                if any_among(places, head.influential):
+                    found |= located(places, head.influential)[1]
+                    shaped += 1
         return found, shaped
 
 
@@ -228,12 +233,12 @@ def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | N
         return None
     heads, noticed = solution.heads, solution.noticed
     if any_among(changed, noticed):
-        if any(any_among(changed, head.influential) for head in heads):
+        if any_among(changed, solution.shaping):
             return None
         heads = tuple(head.unseen(changed) for head in heads)
-        noticed = np.setdiff1d(noticed, changed, assume_unique=True)
+        (noticed,) = without(changed, noticed)
     same = Solution(samples, heads, Work())
-    same.__dict__["noticed"] = noticed
+    same.__dict__.update(shaping=solution.shaping, noticed=noticed)
     return same
 
 

@@ -42,7 +42,7 @@ class Penalties:
         """Cᵢ, rounded."""
         return self.C * self.bounds
 
-    def erase(self, rows: Ints) -> None:
+    def erase(self, rows: Ints | slice) -> None:
         """Overwrite what is known of some samples."""
         self.weights[rows] = self.bounds[rows] = 1.0  # not zero: nothing divides by it, or takes it for absent
 

@@ -1,10 +1,10 @@
 """What the solver works on: samples with their classes, and one head among them, solved or not yet."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
+from maxrr.once import once
 from maxrr.svm.arrays import (
     AnyArray,
     Bools,
@@ -84,24 +84,24 @@ class Samples:
     chosen: Ints | None = None
     device: Device | None = None
 
-    @cached_property
+    @once
     def alive(self) -> Bools:
         """Which samples the problem is about."""
         part: Bools = self.held & (self.penalties.weights > 0.0)
         return part
 
-    @cached_property
+    @once
     def counts(self) -> Ints:
         """How many samples of each class take part."""
         return np.bincount(self.codes[self.alive])
 
-    @cached_property
+    @once
     def present(self) -> list[int]:
         """The classes that have samples which take part."""
         found: list[int] = np.flatnonzero(self.counts).tolist()
         return found
 
-    @cached_property
+    @once
     def longest(self) -> float:
         """The length of the longest sample."""
         return float(np.max(self.lengths[self.alive], initial=0.0))
@@ -139,7 +139,7 @@ class Samples:
             return streaming.scores(self.features, weights, self.device)
         return to_numpy(times(self.features, like(weights, self.X)))
 
-    @cached_property
+    @once
     def features(self) -> AnyArray:
         """The rows of X that are these samples'; copied if they are not all, when somebody wants all at once."""
         return self.X if self.chosen is None else rows(self.X, self.chosen)
@@ -248,11 +248,11 @@ class Head:
         """The same head when samples have gone that do not shape it: of how near they were nothing stays."""
         if self.screen is None or not any_among(places, self.screen.places):
             return self
-        other = replace(self, screen=self.screen.without(places))
+        other = changed(self, screen=self.screen.without(places))
         other.__dict__["influential"] = self.influential
         return other
 
-    @cached_property
+    @once
     def influential(self) -> Ints:
         """The samples that shape the head, sorted."""
         return np.sort(np.concatenate([self.on_margin, self.inside]))

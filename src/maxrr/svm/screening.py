@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import Floats, Ints, located
+from maxrr.svm.arrays import Floats, Ints, without
 
 UP, DOWN = 1.0 + 2.0**-30, 1.0 - 2.0**-30  # cover the rounding of a bound itself
 
@@ -62,10 +62,8 @@ class Screen:
 
     def without(self, places: Ints) -> "Screen":
         """The same when these samples have gone."""
-        at, here = located(places, self.places)
-        if not here.any():
-            return self
-        return replace(self, places=np.delete(self.places, at[here]), distance=np.delete(self.distance, at[here]))
+        there, distance = without(places, self.places, self.distance)
+        return Screen(there, distance, self.rest, self.typical)
 
     def nearest(self, count: int) -> Ints:
         """About so many samples that may be nearest to the margin, sorted."""

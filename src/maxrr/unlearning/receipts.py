@@ -287,8 +287,8 @@ class Receipt:
 
     def _said(self, names: Sequence[str]) -> dict[str, Any]:
         """Those of some fields that are said."""
-        values = ((name, getattr(self, name)) for name in names)
-        return {name: value for name, value in values if value is not None or name not in OPTIONAL}
+        known = vars(self)
+        return {name: known[name] for name in names if known[name] is not None or name not in OPTIONAL}
 
     @property
     def sentences(self) -> list[str]:

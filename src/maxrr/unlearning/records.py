@@ -17,6 +17,7 @@ from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hash
 from maxrr.data.scratch import take
 from maxrr.errors import DataError
 from maxrr.once import once
+from maxrr.svm.arrays import written
 from maxrr.svm.changed import changed
 from maxrr.svm.flags import Flags
 from maxrr.unlearning.classes import Classes, without_name
@@ -308,12 +309,13 @@ class HeldRecords:
             self.indexes.erase_few(gone.tolist(), self._print)
         else:
             self.indexes.erase(gone, self._prints)
+        rows = written(gone)
         for array in (self.inputs, self.labels, self.hashes, self.contents, self.weights):
             if array is not None:
-                array[gone] = 0
+                array[rows] = 0
         for ids in (self.ids, self.subjects):
             if ids is not None:
-                ids[gone] = np.zeros(1, ids.dtype)[0]
+                ids[rows] = "" if ids.dtype.kind == "U" else 0
         self.indexes.owed.clear()  # those that are there still were of a request that failed
 
 

@@ -232,13 +232,15 @@ def with_the_same_model(now: Fitted, request: Request) -> Fitted:
     """The model without records that shape nothing. What such a request costs does not grow with the records."""
     heads = now.heads.without(request.rows)
     then = less(now, request, heads, committed_then(now, request))
-    then = without_names(then, gone_between(now, then))
+    then = without_names(then, gone_between(now, then, request.rows))
     return knowing(then, now, *OF_MODEL) if heads.has_heads_of(now.heads) else then
 
 
-def gone_between(now: Fitted, then: Fitted) -> Ints:
-    """The classes that have lost their last record."""
-    return np.flatnonzero((now.records.counts > 0) & (then.records.counts == 0))
+def gone_between(now: Fitted, then: Fitted, rows: Ints) -> Ints:
+    """The classes that have lost their last record, by that the records in these rows have left."""
+    left = now.records.labels[rows]
+    gone = left[then.records.counts[left] == 0]
+    return np.unique(gone) if len(gone) else gone
 
 
 def committed_then(now: Fitted, request: Request) -> Commitment:
@@ -270,7 +272,7 @@ def acted(now: Fitted, action: Action, request: Request, progress: Progress | No
         return then
     if request.added is not None:
         then = with_added(then, request)
-    then = without_names(then, gone_between(now, then))
+    then = without_names(then, gone_between(now, then, request.rows))
     match action:
         case Action.retrain:
             made, then = then.to_train, with_extractor(then, progress)
