@@ -125,3 +125,9 @@ def test_an_array_for_each_input_in_a_file(tmp_path):
     np.savez(path, **{"X.tokens": TOKENS, "X.mask": MASK[:2]}, y=[0, 1, 0])
     with pytest.raises(DataError, match=r"texts\.npz: X: every input has one row per record"):
         load_by_rows(path)
+
+
+@pytest.mark.parametrize("facts", ["<U9", "O", "<M8[s]", "<c16", [["a", "<f4", [2]], ["b", "<U9", [1]]]])
+def test_what_is_stored_is_a_type_of_numbers(facts):
+    with pytest.raises(ValueError, match="no numbers"):
+        from_facts(facts)

@@ -155,3 +155,10 @@ def test_what_is_not_a_file_neither_hangs_nor_traces_back(used, tmp_path, kind, 
         with pytest.raises(WorkspaceError, match=r"is damaged"):
             Workspace.open(folder, read_only=read_only)
         shutil.rmtree(folder)
+
+
+def test_records_that_are_no_numbers(used, tmp_path):
+    folder = copied(used, tmp_path / "workspace")
+    body = json.loads((folder / commits.NAME).read_text())
+    del body["sha256"], body["hmac"]
+    assert not tried(folder, changed(body, ("facts", "records", "dtype"), "<U9"))

@@ -113,11 +113,13 @@ def as_facts(dtype: np.dtype[Any]) -> Any:
 
 
 def from_facts(facts: Any) -> np.dtype[Any]:
-    """The type that was stored."""
-    if not isinstance(facts, list):
-        return np.dtype(str(facts))
-    fields: np.dtype[Any] = np.dtype([(name, base, tuple(shape)) for name, base, shape in facts])
-    return fields
+    """The type that was stored: of numbers, or of fields of numbers."""
+    fields = [(name, base, tuple(shape)) for name, base, shape in facts] if isinstance(facts, list) else str(facts)
+    found: np.dtype[Any] = np.dtype(fields)
+    kinds = {base.kind for base, _ in fields_of(found).values()} or {found.kind}
+    if not kinds <= set("biuf"):
+        raise ValueError(f"records of type {facts!r:.40} are no numbers")
+    return found
 
 
 def _array(name: str, given: ArrayLike) -> NDArray[Any]:
