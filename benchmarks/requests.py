@@ -18,8 +18,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from circumstances import circumstances
+from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.evidence import SigningKey
 from maxrr.unlearning import MaxRR
@@ -29,6 +31,7 @@ HEDGECUT = 100e-6  # seconds, by the paper of Schelter, Grafberger and Dunning (
 SIZES = 1_000, 10_000, 60_000, 200_000, 1_000_000
 DURABLE = 1_000, 60_000, 1_000_000
 FEATURES, CLASSES, TOGETHER = 64, 10, 1_000
+WIDTHS = 64, 9_300  # of the layers of an extractor; the second makes it 350 MB
 SOME = 100  # requests that are measured one by one
 
 
@@ -42,14 +45,16 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         flush = flush_seconds(Path(folder))
+        print(f"one flush of this disk: {1e6 * flush:.0f} µs; HedgeCut by its paper: {1e6 * HEDGECUT:.0f} µs")
+        extractors = [with_extractor(width, Path(folder) / f"extractor-{width}") for width in WIDTHS]
         for size in asked.sizes:
             rows.append(measured(size, min(asked.earlier, size // 5), Path(folder), size in asked.durable))
             show(rows[-1])
     result = {
         "command": "python benchmarks/requests.py", "circumstances": circumstances(), "features": FEATURES,
         "classes": CLASSES, "flush_seconds": flush, "hedgecut_seconds": HEDGECUT, "rows": rows,
+        "extractors": extractors,
     }  # fmt: skip
-    print(f"one flush of this disk: {1e6 * flush:.0f} µs; HedgeCut by its paper: {1e6 * HEDGECUT:.0f} µs")
     if asked.out:
         asked.out.write_text(json.dumps(result, indent=1) + "\n")
 
@@ -85,6 +90,25 @@ def in_workspace(size: int, earlier: int, folder: Path) -> dict[str, Any]:
         found["later"] = asking(workspace, next_ids)
         found["requests"] = workspace.status().requests
     found["open_later"] = seconds(lambda: Workspace.open(folder, signing_key=key).close())
+    return found
+
+
+def with_extractor(width: int, folder: Path) -> dict[str, Any]:
+    """Durable requests of a model whose extractor is small, or as large as a ViT-B/16."""
+    network = nn.Sequential(
+        nn.Linear(FEATURES, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 16), nn.ReLU(),
+        nn.Linear(16, CLASSES),
+    )  # fmt: skip
+    model = MaxRR(network, core=HashCore(0.2, "a key of the benchmark"), epochs=1)
+    size = 4 * sum(weights.numel() for weights in network.parameters())
+    with Workspace.create(folder, model, records_of(2_000), signing_key=SigningKey.generate()) as workspace:
+        state = workspace.model._fitted
+        free = np.ones(2_000, dtype=bool)
+        free[state.records.ids[state.heads.support_]] = free[state.choice.ids] = False
+        ids = iter(np.flatnonzero(free).tolist())
+        workspace.unlearn([next(ids)])
+        found = {"extractor_bytes": size, "durable": asking(workspace, ids)}
+    print(f"{size / 1e6:9,.0f} MB of extractor: durable {1 / found['durable']:.0f} a second", flush=True)
     return found
 
 
