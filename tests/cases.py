@@ -25,6 +25,11 @@ def some(few: int, cases: Sequence[T]) -> Sequence[T]:
     return cases if THOROUGH else cases[:few]
 
 
+def stride(few: int) -> int:
+    """From one point to the next, where there are many and something is tried at each: so many, or one."""
+    return 1 if THOROUGH else few
+
+
 def every(few: int, count: int) -> range:
     """The numbers below a count, of which only each so-manieth is tried."""
     return range(0, count, 1 if THOROUGH else few)

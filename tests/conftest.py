@@ -1,7 +1,10 @@
 """What all tests share."""
 
+import itertools
 import os
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +23,17 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="maxrr-config-")  # nobo
 os.environ.pop("MAXRR_SIGNING_KEY", None)
 
 
+@pytest.fixture(scope="session")
+def state_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet: to make one for every test took as long as many of them do."""
+    place = tmp_path_factory.mktemp("state")
+    return (place / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def state_home(state_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen of workspaces in one test is not known in another, which may have an older copy."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(next(state_homes)))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
