@@ -11,8 +11,13 @@ THOROUGH = "MAXRR_THOROUGH" in os.environ  # as in `make long`
 
 
 def examples(count: int) -> settings:
-    """An eighth of this number. What is rare or was once wrong is an `@example`, and tried always."""
-    return settings(max_examples=count if THOROUGH else max(count // 8, 8))
+    """A sixteenth of this number. What is rare or was once wrong is an `@example`, and tried always."""
+    return settings(max_examples=fewer(count))
+
+
+def fewer(count: int) -> int:
+    """A sixteenth of so many examples."""
+    return count if THOROUGH else max(count // 16, 6)
 
 
 def seeds(first: int, count: int) -> range:

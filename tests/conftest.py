@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import itertools
 import os
 import tempfile
@@ -12,7 +13,7 @@ from hypothesis import settings
 from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=10)
 settings.register_profile("others", deadline=None)
 settings.load_profile("others" if THOROUGH else "same")
 
@@ -34,6 +35,12 @@ def state_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def state_home(state_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen of workspaces in one test is not known in another, which may have an older copy."""
     monkeypatch.setenv("XDG_STATE_HOME", str(next(state_homes)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: Python need not look through it again each time it looks for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,12 +13,13 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
+from tests.cases import examples
 from tests.paper.samples import results
 
 from maxrr.paper.comparison import spread
@@ -268,7 +269,7 @@ def test_a_name_in_the_frontier_is_nearest_to_its_own_mark_and_covers_nothing(dr
     assert sorted(names) == sorted(point["selector"] for point in RESULTS["frontier"]["points"])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.floats(20, 60), st.floats(0, 2 * math.pi))
 def test_names_of_two_marks_are_not_mistaken_for_each_other(distance: float, angle: float) -> None:
     figure = Figure(figsize=(4, 4))

@@ -16,8 +16,8 @@ SCENARIOS = (
 def killed_everywhere(place, scenarios, stride=1):
     """How often a process was killed in each scenario; whatever is wrong afterwards ends it with an error."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.workspace.crashing", str(place), str(stride), *scenarios], cwd=Path(__file__).parents[2],
-        env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, timeout=600,
+        [sys.executable, "-m", "tests.workspace.crashing", str(place), str(stride), *scenarios],
+        cwd=Path(__file__).parents[2], env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return {line["scenario"]: line for line in map(json.loads, done.stdout.splitlines())}
