@@ -1,7 +1,7 @@
 """How many cases are tried: some in `make test`, always the same; all in `make long`, and others each time."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from hypothesis import settings
@@ -28,6 +28,11 @@ def seeds(first: int, count: int) -> range:
 def some(few: int, cases: Sequence[T]) -> Sequence[T]:
     """The first few of them."""
     return cases if THOROUGH else cases[:few]
+
+
+def thinned(few: int, cases: Iterable[T]) -> Sequence[T]:
+    """Each so-manieth of them."""
+    return list(cases)[:: stride(few)]
 
 
 def stride(few: int) -> int:
