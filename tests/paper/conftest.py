@@ -19,7 +19,7 @@ def lab(tmp_path_factory):
     return with_ranking(lab, ranked_by_hand(lab))
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def few_readings():
     """Of the readings of what the paper leaves open the usual one, one with other heads, and the last."""
     with pytest.MonkeyPatch.context() as patch:
