@@ -208,7 +208,7 @@ def test_the_workspace_of_an_earlier_demo_makes_room(
     ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     shutil.copytree(ran.folder / "ws", tmp_path / "ws")
-    monkeypatch.setattr(demo, "EPOCHS", 2)
+    monkeypatch.setattr(demo, "EPOCHS", 4)
     monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: ran.story.replay)
     demo.check_free(tmp_path)
     demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)

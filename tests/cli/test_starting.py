@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cases import some
+from tests.cases import some, thinned
 from tests.cli.shell import Shell, kinds
 from tests.plain_receipts import receipt
 
@@ -35,7 +35,9 @@ def test_the_library_resolves_its_names_when_they_are_asked_for() -> None:
     assert {name.partition(".")[0] for name in shown.split()} & (SLOW | ARRAYS) == set()
 
 
-@pytest.mark.parametrize("command", [("--help",), ("--version",), ("unlearn", "--help"), ("receipt", "show", "--help")])
+@pytest.mark.parametrize(
+    "command", thinned(2, [("--help",), ("--version",), ("unlearn", "--help"), ("receipt", "show", "--help")])
+)
 def test_help_and_version(command: tuple[str, ...]) -> None:
     assert imported(*command) & (SLOW | ARRAYS) == set()
 
