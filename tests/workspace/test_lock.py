@@ -56,8 +56,11 @@ class Other:
         return self.answer()
 
     def end(self):
+        """Kill it; more than once does no harm."""
         self.process.kill()
         self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 @pytest.fixture(scope="module")
