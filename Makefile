@@ -30,17 +30,9 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr --version
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr demo --out demo/
 
-# What tries more cases in `make long`, see tests/cases.py.
-THOROUGHLY := tests/svm tests/audit/test_ranks.py tests/unlearning/test_actions.py tests/unlearning/test_machine.py \
-	tests/cli/test_afterwards.py tests/parallel/test_engines.py tests/workspace/test_disk.py tests/workspace/test_machine.py \
-	tests/workspace/test_recovery.py tests/evidence/test_sparse_tree.py tests/evidence/test_keyring.py \
-	tests/evidence/test_histories.py tests/evidence/test_dossiers.py tests/report/test_dossier_scripts.py \
-	tests/unlearning/test_statements.py tests/workspace/test_log_check.py
-
 long: .venv/dev.stamp fashion-mnist browser ## statistical claims and large oracles: minutes, not seconds
 	$(BIN)/python -m pytest tests/long
-	MAXRR_THOROUGH=1 $(BIN)/python -m pytest $(THOROUGHLY)
-	MAXRR_THOROUGH=1 $(BIN)/python -m pytest -m long tests
+	MAXRR_THOROUGH=1 $(BIN)/python -m pytest tests # all cases, see tests/cases.py, and what is marked as long
 
 cuda: .venv/dev.stamp ## what can only be seen on a GPU
 	$(BIN)/python -m pytest tests/cuda

@@ -1,7 +1,7 @@
 """How many cases are tried: some in `make test`, always the same; all in `make long`, and others each time."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from hypothesis import settings
@@ -11,8 +11,13 @@ THOROUGH = "MAXRR_THOROUGH" in os.environ  # as in `make long`
 
 
 def examples(count: int) -> settings:
-    """An eighth of this number. What is rare or was once wrong is an `@example`, and tried always."""
-    return settings(max_examples=count if THOROUGH else max(count // 8, 8))
+    """A sixteenth of this number. What is rare or was once wrong is an `@example`, and tried always."""
+    return settings(max_examples=fewer(count))
+
+
+def fewer(count: int) -> int:
+    """A sixteenth of so many examples."""
+    return count if THOROUGH else max(count // 16, 6)
 
 
 def seeds(first: int, count: int) -> range:
@@ -23,6 +28,16 @@ def seeds(first: int, count: int) -> range:
 def some(few: int, cases: Sequence[T]) -> Sequence[T]:
     """The first few of them."""
     return cases if THOROUGH else cases[:few]
+
+
+def thinned(few: int, cases: Iterable[T]) -> Sequence[T]:
+    """Each so-manieth of them."""
+    return list(cases)[:: stride(few)]
+
+
+def stride(few: int) -> int:
+    """From one point to the next, where there are many and something is tried at each: so many, or one."""
+    return 1 if THOROUGH else few
 
 
 def every(few: int, count: int) -> range:

@@ -1,7 +1,11 @@
 """What all tests share."""
 
+import gc
+import itertools
 import os
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +13,7 @@ from hypothesis import settings
 from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=10)
 settings.register_profile("others", deadline=None)
 settings.load_profile("others" if THOROUGH else "same")
 
@@ -20,10 +24,23 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="maxrr-config-")  # nobo
 os.environ.pop("MAXRR_SIGNING_KEY", None)
 
 
+@pytest.fixture(scope="session")
+def state_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet: to make one for every test took as long as many of them do."""
+    place = tmp_path_factory.mktemp("state")
+    return (place / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def state_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def state_home(state_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen of workspaces in one test is not known in another, which may have an older copy."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(next(state_homes)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: Python need not look through it again each time it looks for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

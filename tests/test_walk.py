@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import Shell
+from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,10 +33,11 @@ def in_a_shell(line: str) -> str:
 
 
 def in_this_process(line: str) -> str:
-    """The same words, without waiting six times for PyTorch."""
-    return Shell()(*shlex.split(line, comments=True)[1:]).out
+    """The same words but for a shorter training, without waiting six times for PyTorch."""
+    return Shell()(*shlex.split(line.replace("--epochs 60", "--epochs 6"), comments=True)[1:]).out
 
 
+@pytest.mark.usefixtures("here")  # replays, too: `test_readme.py` has one in a fresh process
 @pytest.mark.parametrize("run", [in_this_process, pytest.param(in_a_shell, marks=pytest.mark.long)])
 def test_every_command_of_the_readme_runs(
     run: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

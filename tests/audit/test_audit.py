@@ -20,6 +20,7 @@ from tests.audit.problems import (
     fitted,
     shadows_of,
 )  # fmt: skip
+from tests.cases import some
 from tests.several_inputs import Text, texts
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows, work_of_audit
@@ -327,7 +328,7 @@ def test_progress_counts_all_shadow_models():
     assert len(seen) > FEW + 3  # and training is heard of in between
 
 
-@pytest.mark.parametrize("stop", [3, 6])
+@pytest.mark.parametrize("stop", some(1, [3, 6]))
 def test_an_interrupted_audit_goes_on_to_the_same_report(tmp_path, plain, stop):
     now, found = plain
 

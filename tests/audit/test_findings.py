@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.cases import THOROUGH
 
 from maxrr.audit.findings import (
     ALPHA,
@@ -24,7 +25,7 @@ from maxrr.audit.lira import lira_leave_one_out
 from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.roc import interval
 
-cases = settings(deadline=None, derandomize=True, max_examples=60)
+cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from tests.cases import THOROUGH
 
 from maxrr.audit.lira import VARIANCE_FLOOR, lira_leave_one_out, lira_offline, lira_online
 from maxrr.audit.roc import auc, roc
 
-cases = settings(deadline=None, derandomize=True, max_examples=60)
+cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)
 SPREADS = ["record", "pooled"]
 
 

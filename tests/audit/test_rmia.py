@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import THOROUGH
 
 from maxrr.audit.rmia import expected_offline, expected_online, rmia, rmia_leave_one_out
 from maxrr.audit.roc import auc, roc
 
-cases = settings(deadline=None, derandomize=True, max_examples=60)
+cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)
 probabilities = st.floats(0.01, 1.0)
 pairs = st.lists(st.tuples(probabilities, probabilities), min_size=1, max_size=12).map(np.array)
 

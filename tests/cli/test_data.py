@@ -1,9 +1,9 @@
 """`maxrr data`: what it says is what the library found, for people and for programs."""
 
-import json
 from pathlib import Path
 
 import pytest
+from tests.cli.shell import Shell
 from tests.cli.terminal import maxrr
 
 from maxrr.cli import data
@@ -19,20 +19,20 @@ def twins(tmp_path: Path) -> Path:
     return path
 
 
-def test_list_names_every_data_set_and_where_it_is() -> None:
-    shown = maxrr("data", "list").stdout
+def test_list_names_every_data_set_and_where_it_is(shell: Shell) -> None:
+    shown = shell("data", "list").out
     for name, place in available():
         assert [line for line in shown.splitlines() if line.split()[0] == name and (place or f"get {name}") in line]
     assert {name for name, _ in available()} == set(data.ABOUT)
 
 
-def test_list_for_programs() -> None:
-    rows = json.loads(maxrr("data", "list", "--json").stdout)
+def test_list_for_programs(shell: Shell) -> None:
+    rows = shell("data", "list", "--json").json
     assert [(row["name"], row["place"]) for row in rows] == available()
 
 
-def test_get_says_where_it_lies() -> None:
-    assert maxrr("data", "get", "digits").stdout == "digits is in scikit-learn.\n"
+def test_get_says_where_it_lies(shell: Shell) -> None:
+    assert shell("data", "get", "digits").out == "digits is in scikit-learn.\n"
 
 
 def test_describe_digits() -> None:
@@ -45,12 +45,12 @@ def test_describe_digits() -> None:
     assert last == "No two records have the same inputs."
 
 
-def test_describe_a_table_with_its_own_names(twins: Path) -> None:
+def test_describe_a_table_with_its_own_names(twins: Path, shell: Shell) -> None:
     names = ("--label", "ill", "--id", "record", "--subject", "person")
-    done = maxrr("data", "describe", str(twins), *names)
-    assert "about 20 subjects" in done.stdout
-    assert "40 records share their inputs with another, in 2 groups: 2 with more than one label, 2 both" in done.stdout
-    found = json.loads(maxrr("data", "describe", str(twins), *names, "--json").stdout)
+    shown = shell("data", "describe", twins, *names).out
+    assert "about 20 subjects" in shown
+    assert "40 records share their inputs with another, in 2 groups: 2 with more than one label, 2 both" in shown
+    found = shell("data", "describe", twins, *names, "--json").json
     assert (sum(found["records"]), found["subjects"], found["duplicate_groups"]) == (40, 20, 2)
     assert {name: sum(counts) for name, counts in found["balance"].items()} == {"no": 14, "yes": 26}
 
@@ -64,12 +64,11 @@ def test_describe_a_table_with_its_own_names(twins: Path) -> None:
         (("get",), 2, "NAME"),
     ],
 )
-def test_errors_are_short(arguments: tuple[str, ...], code: int, named: str) -> None:
-    done = maxrr("data", *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert named in done.stderr
-    assert "Traceback" not in done.stderr
-    assert code == 2 or len(done.stderr.splitlines()) == 1
+def test_errors_are_short(arguments: tuple[str, ...], code: int, named: str, shell: Shell) -> None:
+    done = shell("data", *arguments, code=code)
+    assert done.out == ""
+    assert named in done.err
+    assert code == 2 or len(done.err.splitlines()) == 1
 
 
 def test_debug_shows_where() -> None:

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.cases import THOROUGH
 from tests.core.problems import RECIPE, SEEDS, C, network, records
 from tests.small_networks import one_thread  # noqa: F401
 
@@ -13,7 +14,7 @@ from maxrr.core import rank
 
 settings.register_profile(
     "core",
-    deadline=None, derandomize=True, print_blob=True, max_examples=50,
+    deadline=None, derandomize=True, print_blob=True, max_examples=50 if THOROUGH else 10,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 settings.load_profile("core")

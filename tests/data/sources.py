@@ -9,18 +9,19 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.cases import THOROUGH
 
 from maxrr.data import Dataset, load
 from maxrr.data.checks import MissingIdsError
 from maxrr.data.known import Known
 
 drawn = settings(
-    max_examples=40,
+    max_examples=40 if THOROUGH else 10,
     deadline=None,  # the machine may be shared
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-"""How Hypothesis runs here: the same cases every time."""
+"""How Hypothesis runs here: the same cases every time, a quarter of them in `make test`."""
 
 
 def load_by_rows(path, **columns):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from unittest import mock
 
 import pytest
+from tests.cases import stride
 from tests.evidence.logs import KEY, ORIGIN, contents, log_of, numbers
 from tests.workspace.faults import Points
 
@@ -40,17 +41,19 @@ def killed(_path):
 @pytest.mark.parametrize("lasting", [True, False], ids=["killed", "interrupted"])
 @pytest.mark.parametrize(("before", "after"), STEPS)
 def test_the_old_log_or_the_new_one(tmp_path, before, after, lasting):
-    at, outcomes = 0, []
-    while True:
-        at += 1
-        folder = tmp_path / f"{at}"
+    def append(folder, at):
+        """The log of before, who was to make it longer, and how many points were reached."""
         writer = log_of(folder, *([before - 1] if before > 1 else []), before)
-        old = writer.checkpoint
-        points = Points(at, killed, lasting=lasting)
+        old, points = writer.checkpoint, Points(at, killed, lasting=lasting)
         with points.patched(), suppress(Killed):
             writer.append(numbers(before, after))
-        if points.count < at:
-            break
+        return old, writer, points.count
+
+    *_, count = append(tmp_path / "whole", 0)
+    outcomes = []
+    for at in reversed(range(count, 0, -stride(3))):  # the last among them
+        folder = tmp_path / f"{at}"
+        old, writer, _ = append(folder, at)
         now = check_log(folder, ORIGIN, [KEY.public])
         outcomes.append(now.size)
         assert now.size in (before, after)

@@ -100,7 +100,7 @@ def check(view: Tree | Change, records: dict[bytes, bytes], key: bytes) -> None:
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=100 if THOROUGH else 20, stateful_step_count=50 if THOROUGH else 20)
+TestMachine.settings = settings(max_examples=100 if THOROUGH else 12, stateful_step_count=50 if THOROUGH else 15)
 
 
 def test_buckets_become_more_as_records_do() -> None:

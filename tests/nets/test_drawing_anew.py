@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.cases import seeds
 from tests.nets.problems import ResNet, digits, dropping, normalised, table
 from torch import nn
 
@@ -19,7 +20,7 @@ MADE = {
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_one_that_was_only_made_is_not_suspected(make):
     with torch.random.fork_rng(devices=[]):
-        for seed in range(40):
+        for seed in seeds(0, 40):
             torch.manual_seed(seed)
             assert not lost_by_drawing_anew(make())
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import THOROUGH
 from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table
 from torch import nn
 
@@ -86,7 +87,7 @@ def test_whatever_pytorchs_threads(threads):
     assert features.tobytes() == whole().tobytes()
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 if THOROUGH else 8)
 @given(
     inputs=st.integers(1, 200), hidden=st.integers(1, 150), outputs=st.integers(1, 90), double=st.booleans(),
     count=st.integers(257, 300),

@@ -303,18 +303,21 @@ def test_progress_counts_what_was_there(tmp_path):
 
 
 def test_another_process_is_kept_out(tmp_path: Path) -> None:
+    """The lock is what both have in common; whoever has it alone need not import PyTorch."""
     code = (
-        "import sys; from maxrr.nets.run_store import RunStore\n"
-        "runs = RunStore(sys.argv[1], {}); print('in', flush=True); input()"
+        "import sys; from maxrr.files import Lock\n"
+        "held = Lock(sys.argv[1], of_process=True); print('in', flush=True); input()"
     )
-    other = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", code, str(tmp_path / ".lock")]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with other:
         assert other.stdout is not None
         assert other.stdout.readline() == "in\n"
         with pytest.raises(ValueError, match="another process is training into"):
             stored.RunStore(tmp_path, {})
         other.communicate("\n")
-    stored.RunStore(tmp_path, {})
+    ours = stored.RunStore(tmp_path, {})
+    refused = subprocess.run(command, input="\n", capture_output=True, text=True)
+    assert (refused.stdout, "BlockingIOError" in refused.stderr) == ("", True)
     stored.RunStore(tmp_path, {})  # the same process may, say after an interrupted loop in a notebook
+    del ours

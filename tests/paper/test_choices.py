@@ -11,6 +11,7 @@ from maxrr.nets import LeNet5, Recipe, stacked
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin, shuffle
 from maxrr.nets.training import train_by
+from maxrr.paper import choices
 from maxrr.paper.choices import Momentum, Reading, Standardised, measure_reading, readings
 from maxrr.paper.lab import Lab
 
@@ -29,7 +30,7 @@ def test_readings_have_names_of_their_own_and_the_usual_one_is_first(lab):
 
 
 def test_every_reading_is_measured(lab, measured):
-    assert list(measured["choices"]["cells"]) == [reading.name for reading in readings(lab)]
+    assert list(measured["choices"]["cells"]) == [reading.name for reading in choices.readings(lab)]
 
 
 def test_networks_and_heads_are_those_of_the_reading(lab, tmp_path, monkeypatch):

@@ -77,7 +77,10 @@ def test_a_mask_is_a_fit_on_its_records(solve):
     assert not masked.influential[~mask].any()
 
 
-@pytest.mark.parametrize(("kind", "made"), [("one-vs-rest", OneVsRest), ("one-vs-one", OneVsOne)])
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [("one-vs-rest", OneVsRest), pytest.param("one-vs-one", OneVsOne, marks=pytest.mark.long)],  # as further below
+)
 def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     runs, y = [in_float32(seed)[0] for seed in (1, 2, 3)], in_float32(1)[1]
     some = np.random.default_rng(2).random(len(y)) < 0.6
@@ -115,3 +118,7 @@ def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     rest = list(heads)
     assert (len(rest), copied.count(X.shape)) == (6, 7)
     assert all(np.array_equal(head.weights, first.weights) for head in rest)
+    here = solve_one_vs_one(X, y, None)
+    np.testing.assert_allclose(first.weights, here.weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(first.biases, here.biases, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(first.influential, here.influential)

@@ -24,7 +24,9 @@ assert fill_reproduction.fill(page) == page
 """
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "core-choice")) for name in TABLE]
+)
 def test_cells_say_the_kind_that_the_table_declares(measured, name):
     content = measured[name]
     assert part_of(content) is TABLE[name]

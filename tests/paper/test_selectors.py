@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
+from tests.cases import THOROUGH
 from tests.paper.problems import CLASSES, RECORDS, TINY, tiny_lab, with_votes
 
 from maxrr.core.hashing import keyed_hashes
@@ -16,8 +17,9 @@ from maxrr.paper import Lab, scores
 from maxrr.paper.selectors import FEW, SELECTORS, frequency, hashed
 
 rankings = settings(
-    deadline=None, derandomize=True, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+    deadline=None, derandomize=True, max_examples=20 if THOROUGH else 8,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
 NETWORKS = 4  # of which forgetting looks at two
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, RECORDS)

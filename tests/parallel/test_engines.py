@@ -228,8 +228,17 @@ call_in_fresh_process(work.sleep_but_first, 1)
 """
 
 
-@pytest.mark.parametrize("code", [CALLER, CALLER_OF_ONE], ids=["many", "one"])
-@pytest.mark.parametrize("how", ["Ctrl-C", "interrupted alone", "killed"])
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        pytest.param("Ctrl-C", CALLER, id="Ctrl-C-many"),
+        pytest.param("Ctrl-C", CALLER_OF_ONE, id="Ctrl-C-one", marks=pytest.mark.long),
+        pytest.param("interrupted alone", CALLER, id="interrupted-alone-many", marks=pytest.mark.long),
+        pytest.param("interrupted alone", CALLER_OF_ONE, id="interrupted-alone-one"),
+        pytest.param("killed", CALLER, id="killed-many"),
+        pytest.param("killed", CALLER_OF_ONE, id="killed-one", marks=pytest.mark.long),
+    ],
+)
 def test_no_process_outlives_the_caller(how, code):
     """Ctrl-C reaches all of them, another interruption the caller alone; one that is killed cannot tell its workers."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a pytest in the background ignores it

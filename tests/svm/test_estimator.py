@@ -1,5 +1,6 @@
 """scikit-learn's conventions, bad input, interruption: the estimator is always in one state that makes sense."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.cases import thinned
 from tests.svm.problems import assert_equal, make, snapshot
 
 from maxrr.svm import LinearSVM, deciding
@@ -235,9 +237,9 @@ PLACES = [(Path, "follow"), (deciding, "decide"), (Samples, "scores")]
 
 
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of a fit that is not interrupted
-@pytest.mark.parametrize("at", [1, 2, 3])
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place[1])
-@pytest.mark.parametrize("verb", ["fit", "forget", "insert"])
+@pytest.mark.parametrize(
+    ("verb", "place", "at"), thinned(2, itertools.product(["fit", "forget", "insert"], PLACES, [1, 2, 3]))
+)
 def test_interruption_leaves_the_previous_state(verb, place, at, problem, monkeypatch):
     old = np.arange(50)
     model = problem.fit_on(old)

@@ -1,5 +1,6 @@
 """Samples that stay in main memory while a device does the products; here the processor stands for the device."""
 
+import itertools
 import pickle
 import weakref
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from tests.cases import some, thinned
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from maxrr.svm import LinearSVM, estimator, heads, start_streamed, streaming
@@ -70,8 +72,9 @@ def on_processor(X, y, **options):
     return LinearSVM(**options).fit(np.asarray(X, np.float64), y)
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("dtype", "container"), thinned(2, itertools.product([np.float16, np.float32, np.float64], CONTAINERS))
+)
 def test_fit_forget_and_insert_end_in_the_bytes_of_the_processor(dtype, container, tmp_path, budget):
     X, y = problem(dtype)
     model = LinearSVM(device="cuda").fit(contained(X[:2900], container, tmp_path), y[:2900])
@@ -88,7 +91,7 @@ def test_fit_forget_and_insert_end_in_the_bytes_of_the_processor(dtype, containe
     assert_same(model, on_processor(X[left], y[left]))
 
 
-@pytest.mark.parametrize("size", [NO_ROOM, TINY, PLENTY])
+@pytest.mark.parametrize("size", some(2, [TINY, PLENTY, NO_ROOM]))
 def test_many_heads_and_weights(size, budget, monkeypatch):
     budget(size)
     monkeypatch.setattr(heads, "group_size", lambda samples: 4)
@@ -181,7 +184,7 @@ def test_what_is_held_is_counted():
         assert held.now == 4000
 
 
-@pytest.mark.parametrize(("size", "width"), [(NO_ROOM, 6), (TINY, 6), (40 * TINY, 140)])
+@pytest.mark.parametrize(("size", "width"), some(2, [(NO_ROOM, 6), (TINY, 6), (40 * TINY, 140)]))
 def test_no_more_than_the_budget_is_held(size, width, budget):
     """Buffers in main memory count here, too, and so do numbers on their way there and back."""
     budget(size)

@@ -276,4 +276,4 @@ class WithTexts(Bookkeeping):
 TestBookkeeping = Bookkeeping.TestCase
 TestWithTexts = WithTexts.TestCase
 for case in (TestBookkeeping, TestWithTexts):
-    case.settings = settings(max_examples=80 if THOROUGH else 12, stateful_step_count=15, deadline=None)
+    case.settings = settings(max_examples=80 if THOROUGH else 6, stateful_step_count=15, deadline=None)

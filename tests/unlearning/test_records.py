@@ -1,10 +1,12 @@
 """What is held of the records: with their features or without, and how the two are brought together again."""
 
 import copy
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.cases import thinned
 from tests.unlearning.problems import core_of, everything, fit_again, kinds, parts, parts_of, table, table_model
 
 from maxrr.data import DataError, Dataset
@@ -254,8 +256,7 @@ def replaced(records, id_, features, label):
     return replace(records, inputs=all_features, labels=labels)
 
 
-@pytest.mark.parametrize("kind", ["core", "influential", "free"])
-@pytest.mark.parametrize("label", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "label"), thinned(2, itertools.product(["core", "influential", "free"], [0, 1, 2])))
 def test_replacing_is_a_fit_on_the_new_records(kind, label):
     """The head moves to where a fit from scratch ends, and the extractor stays."""
     model = table_model()

@@ -1,9 +1,12 @@
 """Kill a process at every touch of the disk, and look at what is left. Run as a program: it forks, which needs a
 process without threads.
 
-    python -m tests.workspace.crashing FOLDER SCENARIO…
+    python -m tests.workspace.crashing FOLDER STRIDE SCENARIO…
+
+STRIDE is 1 for every touch, 3 for each third.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -126,15 +129,16 @@ class Scenario:
             with open(next(self.template.glob(name)), "ab") as file:
                 file.write(b"half")
 
-    def run(self):
+    def run(self, stride):
         """Kill it everywhere; how often it was, and how often the act had counted by then."""
         killed = counted = 0
-        while True:
+        for point in itertools.count(1, stride):
             folder = copied(self.template, self.place / "workspace")
-            if not run_killed(folder, self.act, killed + 1, self.key):
-                return {"killed": killed, "counted": counted}
+            if not run_killed(folder, self.act, point, self.key):
+                break
             killed += 1
-            counted += self.check(folder, killed)
+            counted += self.check(folder, point)
+        return {"killed": killed, "counted": counted}
 
     def check(self, folder, point):
         """Returns whether the act counted."""
@@ -163,18 +167,19 @@ class Creation:
         self.place = place
         place.mkdir(exist_ok=True)
 
-    def run(self):
+    def run(self, stride):
         killed = counted = 0
-        while True:
+        for point in itertools.count(1, stride):
             folder = self.place / "workspace"
             shutil.rmtree(folder, ignore_errors=True)
             if not forked(
                 lambda folder=folder: Workspace.create(folder, MODEL, RECORDS, signing_key=KEY).close(),
-                Points(killed + 1, die),
+                Points(point, die),
             ):
-                return {"killed": killed, "counted": counted}
+                break
             killed += 1
-            counted += self.check(folder, killed)
+            counted += self.check(folder, point)
+        return {"killed": killed, "counted": counted}
 
     def check(self, folder, point):
         try:
@@ -226,12 +231,12 @@ def forked(work, points):
     return ended != 0
 
 
-def main(place, names):
+def main(place, stride, names):
     torch.set_num_threads(1)
     for name in names:
         scenario = Creation(Path(place)) if name == "create" else Scenario(name, Path(place))
-        print(json.dumps({"scenario": name, **scenario.run()}), flush=True)
+        print(json.dumps({"scenario": name, **scenario.run(stride)}), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

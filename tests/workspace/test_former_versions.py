@@ -16,11 +16,13 @@ was killed after it had committed to forget another free record: its receipt is 
 """
 
 import contextlib
+import itertools
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cases import stride
 from tests.cli.shell import Shell
 from tests.workspace.faults import Points
 from tests.workspace.problems import NEW, belongs, contents, copied, facts, found, kinds, with_replaced
@@ -132,10 +134,9 @@ def test_an_old_workspace_is_read_as_it_is_and_written_anew_when_it_is_opened_to
 @pytest.mark.parametrize("version", FIXTURES)
 def test_a_migration_that_is_killed_anywhere_is_done_by_the_next_opening(tmp_path, version):
     """With a key, so that there is a log of the earlier receipts, too."""
-    records, at = records_of(FIXTURES[version]), 0
+    records = records_of(FIXTURES[version])
     key, old = SigningKey.generate(), None
-    while True:
-        at += 1
+    for at in itertools.count(1, stride(4)):
         folder = private_copy(FIXTURES[version], tmp_path)
         points = Points(at, killed, lasting=True)
         with points.patched(), contextlib.suppress(Killed):

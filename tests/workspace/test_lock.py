@@ -1,6 +1,5 @@
 """One process at a time works in a folder; several may read; whoever dies lets go."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -57,8 +56,11 @@ class Other:
         return self.answer()
 
     def end(self):
+        """Kill it; more than once does no harm."""
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 @pytest.fixture(scope="module")
@@ -165,13 +167,13 @@ def never(*_, **__):
     raise AssertionError("it began to work")
 
 
-def test_who_is_killed_lets_go(folder):
-    holder = Other()
-    assert holder.do("open", folder, "working", 0) == "done"
+def test_who_is_killed_lets_go(folder, other):
+    """The last with another process: there is none after this."""
+    assert other.do("open", folder, "working", 0) == "done"
     with pytest.raises(WorkspaceError, match="another process"):
         Workspace.open(folder)
-    os.kill(holder.process.pid, signal.SIGKILL)
-    holder.process.communicate()
+    other.end()
+    assert other.process.returncode == -signal.SIGKILL
     with Workspace.open(folder) as workspace:
         assert workspace.status().requests == 0
 

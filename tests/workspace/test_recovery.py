@@ -1,12 +1,13 @@
 """What a killed process has promised is done before anybody reads; what is left behind is overwritten first."""
 
 import contextlib
+import itertools
 import os
 import threading
 from unittest import mock
 
 import pytest
-from tests.cases import some
+from tests.cases import some, stride
 from tests.unlearning.problems import fresh
 from tests.workspace.faults import Points
 from tests.workspace.problems import NEW, belongs, cases, contents, copied, facts, found, kinds, needles
@@ -156,10 +157,9 @@ def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
 )
 def test_interrupted_at_any_point_a_reader_finds_one_of_two_states_and_nothing_else(template, tmp_path, act, case):
     """As `test_crash`, with a reader as the first who comes."""
-    records, at, counts = cases()[case][0], 0, []
+    records, counts = cases()[case][0], []
     do, whose = ACTS[act]
-    while True:
-        at += 1
+    for at in itertools.count(1, stride(2)):
         folder = copied(template(case), tmp_path / "workspace")
         workspace = Workspace.open(folder)
         ids = kinds(workspace.model)[whose][:1]

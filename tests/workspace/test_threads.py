@@ -48,7 +48,7 @@ def answer(workspace):
 
 
 def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_state(folder, records):
-    """Twenty requests, by which one class goes and then half of another, with everything asked beside them."""
+    """Ten requests, by which one class goes and then half of another, with everything asked beside them."""
     warnings.simplefilter("ignore", FlatHeadWarning)
     by_class = np.concatenate([records.ids[records.labels == label] for label in (1, 2, 0)])
     assert 20 < (records.labels == 1).sum() < 40
@@ -65,8 +65,8 @@ def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_stat
             lambda: ("receipts", len(list(workspace.receipts()))),
         ]
         with Load(*others) as load:
-            for pair in by_class[:40].reshape(20, 2):
-                workspace.unlearn(pair, core_policy="keep-extractor")
+            for some in by_class[:40].reshape(10, 4):
+                workspace.unlearn(some, core_policy="keep-extractor")
                 states.add(answer(workspace))
                 labels.add(workspace.predict(ASKED).tobytes())
                 probabilities.add(workspace.predict_proba(ASKED).tobytes())
@@ -75,7 +75,7 @@ def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_stat
         known = {"scores": states, "labels": labels, "probabilities": probabilities}
         assert [what for what, *value in load.seen if what in known and value[0] not in known[what]] == []
         assert {what for what, *_ in load.seen} == {"scores", "labels", "probabilities", "plan", "status", "receipts"}
-    assert requests == 20
+    assert requests == 10
     with Workspace.open(folder) as workspace:
         assert (workspace.model_hash_, workspace.status().requests) == (final, requests)
         assert len(list(workspace.receipts())) == requests

@@ -77,7 +77,9 @@ def moved(extractor, core, leaving):
     return extractor
 
 
-VARIANTS = {"hash, words", "hash, ids around zero", "full, no subjects", "frozen, float64"}  # of cases beside them
+VARIANTS = {  # of cases beside them
+    "hash, words", "hash, ids around zero", "hash, two of three classes", "full, no subjects", "frozen, float64",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
