@@ -10,7 +10,7 @@ from tests.workspace.problems import NEW, NEWCOMERS, belongs, contents, copied, 
 from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.unlearning.consistency import contradictions
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError
-from maxrr.workspace.receipt_log import origin_of
+from maxrr.workspace.names import origin_of
 from maxrr.workspace.signed_receipts import KeptReceipt
 
 KEY, LATER = SigningKey.generate(), SigningKey.generate()

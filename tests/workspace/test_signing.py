@@ -7,9 +7,10 @@ from tests.workspace.problems import contents, found, kinds
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
+from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.workspace import Workspace, WorkspaceError, overview
-from maxrr.workspace.receipt_log import origin_of
-from maxrr.workspace.signed_receipts import RECEIPT_TYPE, KeptReceipt, statement_bytes
+from maxrr.workspace.names import origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt, statement_bytes
 
 FIRST, SECOND = SigningKey.generate(), SigningKey.generate()
 

@@ -14,7 +14,6 @@ from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, Stop
 if TYPE_CHECKING:
     from maxrr.evidence import Checkpoint, Log, PublicKey
 
-LOG, CHECKPOINT = "log", "checkpoint"
 Place = Annotated[Path, Argument(metavar="LOG", help="A workspace, or the folder of a log, as it is published.")]
 OperatorKey = Annotated[
     Path,
@@ -161,6 +160,8 @@ def trusted(path: Path) -> tuple[PublicKey, ...]:
 
 def log_in(place: Path) -> Path:
     """The folder of a log: the one that was named, or that of the workspace that was."""
+    from maxrr.evidence.log import CHECKPOINT, LOG
+
     for folder in (place / LOG, place):
         if (folder / CHECKPOINT).is_file():
             return folder

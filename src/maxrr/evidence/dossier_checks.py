@@ -18,14 +18,13 @@ from maxrr.evidence.notes import note_key_id
 from maxrr.evidence.proofs import Absence
 from maxrr.evidence.salts import key_of
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.statements import Statement
+from maxrr.evidence.statements import RECEIPT_TYPE, Statement
 
 if TYPE_CHECKING:
     from maxrr.evidence.dossiers import Dossier, DossierRecord
 
 T = TypeVar("T")
 
-RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"
 CLAIMS = {
     "signed": "The operator's key signed this receipt, and not a letter of it was changed since.",
     "receipt": "What is signed is a receipt for a request to forget, of a model.",

@@ -12,7 +12,7 @@ from maxrr.evidence.signing import PublicKey
 from maxrr.evidence.tiles import WIDTH, Tiles
 from maxrr.files import read_regular
 
-CHECKPOINT = "checkpoint"
+LOG, CHECKPOINT = "log", "checkpoint"  # the folder of a workspace's log, and the file in it that is signed
 
 
 class Log:

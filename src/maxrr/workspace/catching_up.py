@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import Log, PublicKey, check_log
+from maxrr.evidence.log import LOG
 from maxrr.files import read_regular
 from maxrr.unlearning.layers import Row
 from maxrr.unlearning.plans import Plan
@@ -22,8 +23,8 @@ from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombston
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.commits import Commit, Root
 from maxrr.workspace.entries import person_entry, stone_entry
-from maxrr.workspace.names import LOG, SIGNED, growing_name
-from maxrr.workspace.receipt_log import keys_of, origin_of
+from maxrr.workspace.names import SIGNED, growing_name, origin_of
+from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.signed_receipts import KeptReceipt
 from maxrr.workspace.store import Store
 

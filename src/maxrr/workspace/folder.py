@@ -29,7 +29,6 @@ from maxrr.workspace.names import (
     GROWING,
     LEARNED,
     LOCK,
-    LOG,
     MARKER,
     RANKING,
     SIGNED,
@@ -226,7 +225,9 @@ class Folder:
 
     def checkpoint(self) -> bytes | None:
         """The log's newest checkpoint, of whomever it is; None if there is none."""
-        path = self.folder / LOG / "checkpoint"
+        from maxrr.evidence.log import CHECKPOINT, LOG
+
+        path = self.folder / LOG / CHECKPOINT
         check_folder(path.parent)
         return content_of(path) if os.path.lexists(path) else None
 

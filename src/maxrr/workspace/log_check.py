@@ -10,13 +10,12 @@ from pathlib import Path
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, Log, PublicKey, check_log
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
+from maxrr.evidence.log import LOG
 from maxrr.files import open_regular
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.commits import Commit, Root
-
-LOG = "log"
-ORIGIN = "maxrr.dev/workspace/"  # and the token of the workspace
+from maxrr.workspace.names import origin_of
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     folder = Path(folder)
     token, last = Root.read(folder).token, Commit.last(folder)
     requests = 0 if last is None else last.requests
-    checkpoint = check_log(folder / LOG, ORIGIN + token, keys)
+    checkpoint = check_log(folder / LOG, origin_of(token), keys)
     entries = Log(folder / LOG, checkpoint).entries()
     signed, previous = 0, ""
     for number, line in enumerate(_lines(folder / f"receipts-{token}.jsonl", requests), start=1):

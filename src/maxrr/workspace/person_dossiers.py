@@ -10,15 +10,15 @@ from typing import Any
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, WorkspaceError
 from maxrr.evidence import Checkpoint, Log, PublicKey, salt_of
+from maxrr.evidence.dossiers import DOSSIER_TYPE
+from maxrr.evidence.log import LOG
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.names import LOG, PROOFS
-from maxrr.workspace.receipt_log import keys_of, origin_of
+from maxrr.workspace.names import PROOFS, origin_of
+from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.sealed_proofs import Id, Opened
 from maxrr.workspace.signed_receipts import KeptReceipt
 from maxrr.workspace.store import Store
-
-DOSSIER_TYPE = "https://maxrr.dev/dossier/v1"
 
 
 def dossier_of(

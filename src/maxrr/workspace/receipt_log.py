@@ -12,19 +12,12 @@ from pathlib import Path
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
 from maxrr.evidence.append_tree import perfect_root
-from maxrr.evidence.log import CHECKPOINT
+from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.evidence.log_proofs import root_of
 from maxrr.evidence.tiles import WIDTH, Kind, Tiles, tile_path
 from maxrr.workspace.commits import Root
 from maxrr.workspace.errors import check_folder, damaged
-from maxrr.workspace.names import LOG, TEMPORARY
-
-ORIGIN = "maxrr.dev/workspace/"
-
-
-def origin_of(token: str) -> str:
-    """The name of the log of a workspace."""
-    return ORIGIN + token
+from maxrr.workspace.names import TEMPORARY, origin_of
 
 
 def keys_of(root: Root) -> list[PublicKey]:
