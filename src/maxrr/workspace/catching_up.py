@@ -16,6 +16,7 @@ from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import Log, PublicKey, check_log
 from maxrr.evidence.log import LOG
 from maxrr.files import read_regular
+from maxrr.plain_text import count
 from maxrr.unlearning.layers import Row
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.state import Fitted
@@ -104,7 +105,8 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
             )
     if len(lines) <= len(own):
         raise WorkspaceError(
-            f"{newer} has {len(lines)} receipts, and {len(own)} are here: it is not newer. Nothing was changed"
+            f"{newer} has {count(len(lines), 'receipt')}, and there {'is' if len(own) == 1 else 'are'} "
+            f"{len(own)} here: it is not newer. Nothing was changed"
         )
     try:
         later = checked(own, lines, trusted, signs=bool(store.root.keys))
@@ -117,7 +119,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
             )
     except EvidenceError as error:
         hint = ""
-        if "trusted" in str(error):
+        if "that is trusted" in str(error):
             hint = " (name the operator's public keys, of which some came later than this copy: keys=…, or --operator)"
         raise WorkspaceError(f"{newer} cannot be caught up with: {error}{hint}. Nothing was changed") from None
     return Later(later)

@@ -12,6 +12,7 @@ from maxrr.evidence import Checkpoint, Log, PublicKey, check_log
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
 from maxrr.evidence.log import LOG
 from maxrr.files import open_regular
+from maxrr.plain_text import count
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.commits import Commit, Root
@@ -80,7 +81,8 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
         entry = next(entries, None)
         if entry is None:
             raise EvidenceError(
-                f"the log has {checkpoint.size} entries, and there are {requests} receipts: receipt {number} is not "
+                f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace "
+                f"{count(requests, 'receipt')}: receipt {number} is not "
                 "logged. If a request was interrupted, open the workspace with its key, which logs it"
             )
         if entry.hex() != handed.sha256:
@@ -88,7 +90,8 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
         previous = handed.receipt.digest
     if requests < checkpoint.size:
         raise EvidenceError(
-            f"the log has {checkpoint.size} entries, and there are {requests} receipts: the workspace is an older copy "
+            f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace "
+            f"{count(requests, 'receipt')}: the workspace is an older copy "
             "than its log"
         )
     return LoggedReceipts(checkpoint, signed)
