@@ -26,6 +26,8 @@ def test_embeddings_in_the_shell(tmp_path):
     oracle = MaxRR.on_features().fit(training.without(gone))
     assert shell("status", ws, "--json").json["model_hash"] == oracle.model_hash_
     assert shell("replay", ws, 1, "--json").json["outcome"] == "identical"
+    audited = shell("audit", ws, 1, "--source", tmp_path / "x.npy", code=1)
+    assert (audited.out, "a replay compares with that one" in audited.err) == ("", True)  # no training is announced
     assert shell("bundle", ws, tmp_path / "bundle").code == 0
     there = "--receipt", ws / "receipts" / "000001.json", "--bundle", tmp_path / "bundle", "--data"
     assert shell("replay", *there, *source, "--json").json["outcome"] == "identical"

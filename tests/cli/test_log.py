@@ -100,3 +100,11 @@ def test_no_log(shell: Shell, operator: Operator, tmp_path: Path, fitted_digits:
         assert "does not sign its receipts" in shell("log", command, fitted_digits, *operator, code=1).err
         shell("log", command, tmp_path / "nothing", *operator, code=1)
     assert "--key" in shell("log", "verify", tmp_path, code=2).err
+
+
+def test_one_of_them_is_not_many(shell: Shell, key: SigningKey, operator: Operator, tmp_path: Path) -> None:
+    log_of(tmp_path / "one", 1, key=key)
+    assert shell("log", "consistency", tmp_path / "one", tmp_path / "one", *operator).out == "1 entry, as before.\n"
+    log_of(tmp_path / "many", 1, 3, key=key)
+    ended = shell("log", "consistency", tmp_path / "many", tmp_path / "one", *operator, code=4)
+    assert "older: the log has 1 entry, and had 3." in ended.err

@@ -22,10 +22,11 @@ app()
 """
 
 
-def imported(*arguments: object) -> set[str]:
-    """The packages that a command imports."""
+def imported(*arguments: object, code: int = 0) -> set[str]:
+    """The packages that a command imports, which ends with this exit code."""
     command = [sys.executable, "-c", CODE, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
     return set(done.stderr.splitlines()[-1].split())
 
 
@@ -66,3 +67,18 @@ def test_a_signed_receipt(tmp_path: Path) -> None:
 
 def test_status(fitted_digits: Path) -> None:
     assert imported("status", fitted_digits) & (SLOW | ARRAYS) == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("plan", "ws", "--ids", "1"), 1),
+        (("plan", "ws"), 2),
+        (("unlearn", "ws", "--ids", "1", "--yes"), 1),
+        (("receipt", "for", "ws", "1", "--subject", "anna", "--out", "anna.html"), 1),
+        (("receipt", "for", "ws", "1", "--subject", "anna", "--out", "anna.pdf"), 2),
+    ],
+)
+def test_a_wrong_option_or_a_missing_workspace(tmp_path: Path, command: tuple[str, ...], code: int) -> None:
+    there = [str(tmp_path / part) if part == "ws" else part for part in command]
+    assert "torch" not in imported(*there, code=code)

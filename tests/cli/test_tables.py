@@ -217,3 +217,10 @@ def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its
     with Workspace.create(tmp_path / "told", MaxRR.on_features(), records, source=source) as workspace:
         workspace.unlearn(records.ids[0])
     assert shell("replay", tmp_path / "told", 1, "--source", table, "--json").json["outcome"] == "identical"
+
+
+def test_without_a_column_for_the_class_it_is_said_which_option_names_it(shell, visits_csv, tmp_path):
+    said = shell("fit", visits_csv, "--out", tmp_path / "ws", code=1).err
+    assert "has no column 'label': its columns are 'visit', 'person', 'state', 'age', 'weight'" in said
+    assert "Say which of them is the label: label=…, in the shell --label" in said
+    assert not (tmp_path / "ws").exists()

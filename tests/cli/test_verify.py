@@ -11,10 +11,12 @@ from tests.cli.shell import Shell
 from tests.cli.test_starting import ARRAYS, SLOW, imported
 from tests.evidence.forgeries import FORGED, KEY, OTHER, TRUE, UNREADABLE
 from tests.evidence.test_dossiers import published
+from tests.plain_receipts import receipt
 
-from maxrr.evidence import Dossier, PublicKeys
+from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
 from maxrr.evidence.dossier_checks import CLAIMS
 from maxrr.report import dossier_page
+from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import Workspace
 
 
@@ -170,3 +172,46 @@ def test_nothing_is_handed_out_that_does_not_hold(
     monkeypatch.setattr(Workspace, "dossier", lambda *_, **__: forged, raising=False)
     shell("receipt", "for", fitted_visits, 3, "--id", "v1", "--out", tmp_path / "alice.html", code=1)
     assert not (tmp_path / "alice.html").exists()
+
+
+def test_json_names_the_checks_and_what_came_of_them(shell: Shell, tmp_path: Path, page: Path, key: Path) -> None:
+    def held(path: Path, code: int, *options: object) -> dict[str, bool | None]:
+        said = shell("verify", path, "--key", key, "--json", *options, code=code).json
+        assert said["holds"] is (code == 0)
+        return {check["name"]: check["held"] for check in said["checks"]}
+
+    published(tmp_path / "log", 20)
+    assert held(page, 0, "--log", tmp_path / "log") == dict.fromkeys([*CLAIMS, "page", "log"], True)
+    older = re.sub('(name="maxrr-version" content=")[^"]+', r"\g<1>0.0.9", page.read_text(encoding="utf-8"))
+    page.write_text(older, encoding="utf-8")
+    assert held(page, 5) == dict.fromkeys(CLAIMS, True) | {"page": None}
+    OTHER.public.save(tmp_path / "other.pub")
+    said = shell("verify", page, "--key", tmp_path / "other.pub", "--json", code=4).json["checks"]
+    assert {check["name"]: check["held"] for check in said} == {
+        "signed": False, "receipt": None, "before": None, "after": None, "checkpoint": False, "logged": None,
+        "keys": True, "page": None,
+    }  # fmt: skip
+    shown = shell("verify", page, "--key", tmp_path / "other.pub", code=4).out
+    assert "not known: not looked at: it rests on the signature" in " ".join(shown.split())
+    assert "maxrr key succession OLD NEW" in " ".join(shown.split())
+
+
+def test_a_file_for_another_command(shell: Shell, tmp_path: Path, page: Path, plain: Path, key: Path) -> None:
+    signed, text, replayed = tmp_path / "signed.json", tmp_path / "text.json", tmp_path / "replay.json"
+    handed = HandedReceipt.sign(receipt(), KEY)
+    signed.write_bytes(handed.to_bytes())
+    text.write_text(receipt().to_json())
+    about = Statement((Subject("receipt", handed.sha256),), "https://maxrr.dev/replay/v1", {})
+    replayed.write_bytes(Envelope.sign(about, OTHER).to_bytes())
+    for path, command in (
+        (signed, f"a signed receipt: maxrr receipt verify {signed} --key operator.pub"),
+        (text, f"a receipt that is not signed: maxrr receipt show {text}"),
+        (replayed, f"maxrr receipt verify RECEIPT --key operator.pub --key auditor.pub --statement {replayed}"),
+        (key, "a file of public keys: name it with --key"),
+    ):
+        assert command in shell("verify", path, "--key", key, code=1).err
+    for path in (page, plain):
+        assert f"maxrr verify {path} --key operator.pub" in shell("receipt", "show", path, code=1).err
+    assert "a signed replay" in shell("receipt", "show", replayed, code=1).err
+    (tmp_path / "odd.html").write_text("<p>hello</p>")
+    assert "not one that `maxrr receipt for` made" in shell("receipt", "show", tmp_path / "odd.html", code=1).err

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import PublicKey, SigningKey
+from maxrr.evidence import Envelope, LogWriter, Note, PublicKey, SigningKey, Statement, Subject
 
 RFC_8032 = [  # section 7.1, the first two: secret key, public key, message, signature
     (
@@ -133,3 +133,28 @@ def test_a_private_key_shows_only_its_id():
     for copying in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="is not copied"):
             copying(key)
+
+
+def test_what_is_no_key_signs_nothing_and_is_not_shown(tmp_path):
+    statement = Statement((Subject("model", "0" * 64),), "https://example.com/receipt/v1", {})
+    writer = LogWriter.create(tmp_path / "log", "example.com/maxrr", SigningKey.generate())
+    secret = "-----BEGIN PRIVATE KEY-----"
+    for taken in (
+        lambda: Envelope.sign(statement, secret),
+        lambda: Note.sign("text\n", "example.com/maxrr", secret),
+        lambda: LogWriter.create(tmp_path / "new", "example.com/maxrr", secret),
+        lambda: LogWriter.open(writer.folder, "example.com/maxrr", secret),
+    ):
+        with pytest.raises(TypeError, match=r"SigningKey.load\(path\)") as told:
+            taken()
+        assert secret not in str(told.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_who_lacks_a_newer_key_is_told_how_to_get_it():
+    key, newer = SigningKey.generate(), SigningKey.generate()
+    signed = Envelope.sign(Statement((Subject("model", "0" * 64),), "https://example.com/receipt/v1", {}), newer)
+    with pytest.raises(EvidenceError, match="maxrr key succession OLD NEW"):
+        signed.verify([key.public])
+    with pytest.raises(EvidenceError, match="maxrr key succession OLD NEW"):
+        Note.sign("text\n", "example.com/maxrr", newer).verify("example.com/maxrr", [key.public])

@@ -1,11 +1,11 @@
 """What a file says is of the types that stand for it, to the last item, and in the words of one version."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from maxrr.files import fits, renamed
+from maxrr.files import field_types, fits, renamed
 
 
 @dataclass
@@ -53,3 +53,18 @@ def test_names_of_two_versions_are_refused():
     assert list(renamed({"b": 1, "a": 2}, {"b": "c"})) == ["c", "a"]
     with pytest.raises(ValueError, match="c is not a name of this version"):
         renamed({"b": 1, "c": 2}, {"b": "c"})
+
+
+def test_the_types_of_a_class_are_made_out_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr("typing.get_type_hints", lambda kind: asked.append(kind) or get_type_hints(kind))
+
+    @dataclass
+    class Fresh:
+        inner: Inner
+
+    assert field_types(Fresh) == {"inner": Inner}
+    assert all(fits(Fresh(Inner(number, [])), Fresh) for number in range(3))
+    assert [kind for kind in asked if kind is not Inner] == [Fresh]
+    with pytest.raises(TypeError):
+        field_types(Fresh)["inner"] = int

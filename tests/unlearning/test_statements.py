@@ -14,9 +14,10 @@ from tests.plain_receipts import hexadecimal, receipt
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, SigningKey, Statement, Subject
+from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.unlearning import HandedReceipt, Receipt, check_about, contradictions, replay_statement
 from maxrr.unlearning.replaying import Replay
-from maxrr.unlearning.statements import AUDIT_TYPE, RECEIPT_TYPE, REPLAY_TYPE, about_receipt, receipt_statement
+from maxrr.unlearning.statements import AUDIT_TYPE, REPLAY_TYPE, about_receipt, receipt_statement
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()
 REPLAY = Replay("identical", "heads", "identical", "", 0.0, [], "", ["the time"], 0.5)

@@ -38,8 +38,8 @@ from maxrr.core import HashCore
 from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.nets import MLP
 from maxrr.workspace import Commit, Workspace, WorkspaceError
+from maxrr.workspace.names import origin_of
 from maxrr.workspace.ownership import Marker
-from maxrr.workspace.receipt_log import origin_of
 from maxrr.workspace.signed_receipts import KeptReceipt
 
 HEX = "0123456789abcdef"

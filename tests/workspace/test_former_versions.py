@@ -33,8 +33,8 @@ from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.unlearning import Bundle, Receipt
 from maxrr.unlearning.consistency import contradictions, is_latest, lies, not_among
 from maxrr.workspace import Workspace, overview
+from maxrr.workspace.names import origin_of
 from maxrr.workspace.ownership import Marker
-from maxrr.workspace.receipt_log import origin_of
 from maxrr.workspace.signed_receipts import KeptReceipt
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "policy_head"

@@ -14,7 +14,7 @@ from maxrr.evidence import LogWriter, SigningKey
 from maxrr.evidence.exact_text import canonical_json
 from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import check_receipt_log
-from maxrr.workspace.log_check import ORIGIN
+from maxrr.workspace.names import origin_of
 
 KEY, LATER = SigningKey.generate(), SigningKey.generate()
 TOKEN = "0123456789abcdef"
@@ -51,7 +51,7 @@ def logged(folder, handed, key=KEY, entries=None):
     folder.mkdir(exist_ok=True)
     (folder / "workspace.json").write_text(str(len(handed)))
     (folder / f"receipts-{TOKEN}.jsonl").write_bytes(b"".join(map(line_of, handed)))
-    writer = LogWriter.create(folder / "log", ORIGIN + TOKEN, key)
+    writer = LogWriter.create(folder / "log", origin_of(TOKEN), key)
     writer.append([bytes.fromhex(each.sha256) for each in handed] if entries is None else entries)
     return folder
 

@@ -7,9 +7,10 @@ from tests.workspace.problems import contents, found, kinds
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
+from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.workspace import Workspace, WorkspaceError, overview
-from maxrr.workspace.receipt_log import origin_of
-from maxrr.workspace.signed_receipts import RECEIPT_TYPE, KeptReceipt, statement_bytes
+from maxrr.workspace.names import origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt, statement_bytes
 
 FIRST, SECOND = SigningKey.generate(), SigningKey.generate()
 
@@ -146,3 +147,11 @@ def test_a_log_that_was_taken_back_or_belongs_to_others_is_damage(folder, tmp_pa
         for way in (Workspace.open, overview):
             with pytest.raises(WorkspaceError, match=r"log/checkpoint is damaged: it (is missing|speaks of 1)"):
                 way(tmp_path / "copy")
+
+
+def test_the_path_of_a_key_is_no_key(tmp_path):
+    with pytest.raises(TypeError, match=r"of the type str: load it with SigningKey.load\(path\)"):
+        Workspace.open(tmp_path, signing_key="key.pem")
+    with pytest.raises(TypeError, match=r"SigningKey\.load"):
+        Workspace.create(tmp_path / "ws", None, None, signing_key=tmp_path / "key.pem")
+    assert not (tmp_path / "ws").exists()

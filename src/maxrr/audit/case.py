@@ -88,11 +88,7 @@ def make_case(
             "the heads stand on influential records alone, and cannot be fitted without some of the others: use "
             "another platt than 'cross-validated'"
         )
-    if fitted.blueprint.frozen:
-        raise DataError(
-            "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
-            "rank this one among: a replay compares with that one"
-        )
+    check_trains(fitted)
     check_forgotten(fitted, receipt, gone)
     retained = fitted.records.retained()
     check_test(fitted, gone, test)
@@ -113,6 +109,15 @@ def make_case(
     return Case(
         fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn), platt, held_out
     )  # fmt: skip
+
+
+def check_trains(fitted: Fitted) -> None:
+    """Retraining gives many models, of which the audited one may be one."""
+    if fitted.blueprint.frozen:
+        raise DataError(
+            "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
+            "rank this one among: a replay compares with that one"
+        )
 
 
 def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:

@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
 from maxrr import notebook
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import Finding, Power
-from maxrr.files import fits, parse_json, renamed
+from maxrr.files import field_types, fits, parse_json, renamed
 
 VERSION = 4
 FORMER = 3  # can still be read: some names were others
@@ -253,7 +253,7 @@ class AuditReport:
         try:
             facts = in_present_words(facts) if facts["version"] == FORMER else facts
             found = cls(**facts | read_parts(facts))
-            wrong = [name for name, kind in get_type_hints(cls).items() if not fits(getattr(found, name), kind)]
+            wrong = [name for name, kind in field_types(cls).items() if not fits(getattr(found, name), kind)]
             if wrong:
                 raise ValueError(f"{', '.join(wrong)} has the wrong type")
             return found

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from maxrr import notebook
+from maxrr.audit.case import check_trains
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import AT_ONCE
 from maxrr.nets.own_training import OwnTraining
@@ -69,7 +70,13 @@ def work_of_audit(model: MaxRR, receipt: Receipt, *, shadows: int = 64, device: 
     -------
     AuditWork
         How many networks will be trained, and about how long that takes.
+
+    Raises
+    ------
+    DataError
+        The extractor is frozen, so that an audit trains nothing.
     """
+    check_trains(model._fitted)
     counts = ShadowCounts.of(shadows, bool(receipt.core_tombstones))
     again = counts.networks - counts.with_records - counts.retrained
     fitted, place = model._fitted, chosen_device(device)

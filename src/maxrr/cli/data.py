@@ -10,6 +10,7 @@ from typer import Argument
 from maxrr.cli import show
 from maxrr.cli.options import Drop, EncodingFile, FromWhat, Id, Json, Label, Meta, Split, SplitBy, Subject, Weight
 from maxrr.cli.workspaces import reading, tell_columns
+from maxrr.plain_text import count
 
 if TYPE_CHECKING:
     from maxrr.data import Description
@@ -88,8 +89,8 @@ def counts(found: Description) -> str:
     """How many records of what, about how many people."""
     train, test = found.records
     each = f"{' × '.join(map(str, found.shape))} {found.dtype}".strip()
-    people = "no subject ids" if found.subjects is None else f"about {found.subjects:,} subjects"
-    return f"{train:,} records for training and {test:,} for testing, each {each}; {people}."
+    people = "no subject ids" if found.subjects is None else f"about {count(found.subjects, 'subject')}"
+    return f"{count(train, 'record')} for training and {test:,} for testing, each {each}; {people}."
 
 
 def balance(found: Description) -> list[tuple[str, str, str, str]]:
@@ -107,6 +108,7 @@ def duplicates(found: Description) -> str:
     if not found.duplicate_groups:
         return "No two records have the same inputs."
     return (
-        f"{found.duplicate_records:,} records share their inputs with another, in {found.duplicate_groups:,} groups: "
+        f"{found.duplicate_records:,} records share their inputs with another, in "
+        f"{count(found.duplicate_groups, 'group')}: "
         f"{found.conflicting_groups:,} with more than one label, {found.shared_groups:,} both in train and in test."
     )

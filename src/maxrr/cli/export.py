@@ -12,7 +12,7 @@ from typer import Argument, BadParameter, Option
 from maxrr.cli import show
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
 from maxrr.cli.workspaces import check_network, check_outside, opened, raw_records
-from maxrr.plain_text import size
+from maxrr.plain_text import count, size
 
 
 class Form(StrEnum):
@@ -79,7 +79,8 @@ def export(
     kind = f"ONNX opset {written.opset}" if serving is None else f"export {written.export}, computed by {written.form}"
     show.say(
         f"Wrote {written.path}, {size(written.bytes)}: model {written.model_hash[:12]}…, {kind}. "
-        f"On {written.compared:,} records its probabilities are the model's to {written.probabilities_difference:.0e}."
+        f"On {count(written.compared, 'record')} its probabilities are the model's to "
+        f"{written.probabilities_difference:.0e}."
     )
 
 
@@ -97,7 +98,6 @@ def revocations(
         maxrr revocations ws/ --out /srv/revoked.json
     """
     from maxrr.files import write_atomically
-    from maxrr.report.words import count
     from maxrr.serving import Revocations
 
     found = Revocations.of(workspace)

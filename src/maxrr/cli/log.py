@@ -10,11 +10,11 @@ from typer import Argument, Option
 from maxrr.cli import show
 from maxrr.cli.options import Json
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, Stop
+from maxrr.plain_text import count
 
 if TYPE_CHECKING:
     from maxrr.evidence import Checkpoint, Log, PublicKey
 
-LOG, CHECKPOINT = "log", "checkpoint"
 Place = Annotated[Path, Argument(metavar="LOG", help="A workspace, or the folder of a log, as it is published.")]
 OperatorKey = Annotated[
     Path,
@@ -55,8 +55,8 @@ def verify(place: Place, key: OperatorKey, json: Json = False) -> None:
     tell(checkpoint, keys)
     if receipts:
         show.say(
-            f"All hashes are right, and each of the {checkpoint.size:,} receipts is the entry of its number; "
-            f"{receipts['signed']:,} of them are signed."
+            "All hashes are right, and each receipt is the entry of its number: "
+            f"{count(checkpoint.size, 'receipt')}, {receipts['signed']:,} of them signed."
         )
     else:
         show.say("All hashes are right.")
@@ -97,13 +97,16 @@ def consistency(
     old, new = (checkpoint_of(state) for state in states)
     holds = outcome in (History.same, History.extends)
     words = {
-        History.same: f"The same {new.size:,} entries as before.",
-        History.extends: f"The log of {new.size:,} entries begins with the {old.size:,} that it had.",
-        History.older: f"older: the log has {new.size:,} entries, and had {old.size:,}. An old copy was restored, or "
+        History.same: f"{count(new.size, 'entry', 'entries')}, as before.",
+        History.extends: f"The log of {count(new.size, 'entry', 'entries')} begins with the {old.size:,} that it had.",
+        History.older: f"older: the log has {count(new.size, 'entry', 'entries')}, and had {old.size:,}. An old "
+        "copy was restored, or "
         "entries were taken out",
-        History.forked: f"split view: two histories are signed, one of {old.size:,} entries and one of {new.size:,}. "
+        History.forked: f"split view: two histories are signed, one of {count(old.size, 'entry', 'entries')} "
+        f"and one of {new.size:,}. "
         "Keep both: together they prove it",
-        History.unknown: f"not known: {shown} is only a checkpoint of {new.size:,} entries. Bring the files of its log",
+        History.unknown: f"not known: {shown} is only a checkpoint of {count(new.size, 'entry', 'entries')}. "
+        "Bring the files of its log",
     }[outcome]
     if json:
         show.json({
@@ -161,6 +164,8 @@ def trusted(path: Path) -> tuple[PublicKey, ...]:
 
 def log_in(place: Path) -> Path:
     """The folder of a log: the one that was named, or that of the workspace that was."""
+    from maxrr.evidence.log import CHECKPOINT, LOG
+
     for folder in (place / LOG, place):
         if (folder / CHECKPOINT).is_file():
             return folder

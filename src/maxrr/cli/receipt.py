@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import show
+from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.options import WAIT, Json, Wait
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
+from maxrr.plain_text import count
 
 if TYPE_CHECKING:
     from maxrr.evidence import PublicKey
@@ -144,12 +146,13 @@ def read(path: Path) -> HandedReceipt:
     from maxrr.files import read_regular
     from maxrr.unlearning import HandedReceipt
 
+    content = read_regular(path, LARGEST)
     try:
-        return HandedReceipt.from_bytes(read_regular(path, LARGEST))
+        return HandedReceipt.from_bytes(content)
     except UnicodeDecodeError:
         raise Stop(FAILED, f"{path}: is not a receipt: it is not text in UTF-8") from None
     except ValueError as error:
-        raise Stop(FAILED, f"{path}: {error}") from None
+        raise Stop(FAILED, f"{path}: {error}{meant(content, path)}") from None
 
 
 def trusted(files: list[Path]) -> list[PublicKey]:
@@ -196,9 +199,9 @@ def said_about(path: Path, handed: HandedReceipt, keys: list[PublicKey]) -> tupl
 
 def difference(workspace: Workspace, receipt: Receipt) -> str:
     """How a receipt differs from the one that the workspace handed out under its number; nothing if it does not."""
-    count = workspace.status().requests
-    if not 1 <= receipt.number <= count:
-        return f"it has {count or 'no'} receipts, and this is number {receipt.number}"
+    requests = workspace.status().requests
+    if not 1 <= receipt.number <= requests:
+        return f"it has {count(requests, 'receipt')}, and this is number {receipt.number}"
     handed = read(workspace.receipt_path(receipt.number)).receipt
     if handed.digest == receipt.digest:
         return ""
@@ -220,4 +223,4 @@ def standing(workspace: Workspace, receipt: Receipt, id: str) -> tuple[str, str]
 def held(workspace: Workspace) -> str:
     """How many records are there that the workspace has forgotten; nothing if there are none."""
     back = workspace.forgotten_but_here()
-    return f"{back:,} of them are" if back else ""
+    return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""

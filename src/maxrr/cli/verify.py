@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from maxrr.cli import show
+from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.options import Json
 from maxrr.cli.run import REFUTED, UNDECIDED, Stop
 
 if TYPE_CHECKING:
-    from maxrr.evidence import Dossier
+    from maxrr.evidence import Check, Dossier
 
 PAGE = "The page is, to the letter, the one that maxrr makes of what is inside it."
 SAME_LOG = "The log that you have goes on from the state of it that is signed in here."
@@ -48,30 +50,37 @@ def verify(
         maxrr verify alice.html --key operator.pub
         maxrr verify alice.json --key operator.pub --log log/
     """
-    from maxrr.evidence.public_keys import PublicKeys
+    from maxrr.evidence import Check, PublicKeys
 
     dossier, page = read(file)
     keys = PublicKeys.load(key).keys
-    checks = {check.claim: check.wrong for check in dossier.check(keys)}
-    undecided = False
+    checks = dossier.check(keys)
     if page is not None:
-        checks[PAGE], undecided = compared(page, dossier)
+        checks.append(compared(page, dossier))
     if log is not None:
         from maxrr.cli.log import log_in
         from maxrr.evidence.dossier_checks import difference_to_log
 
-        checks[SAME_LOG] = difference_to_log(dossier, keys, log_in(log))
-    wrong = [why for claim, why in checks.items() if why and not (undecided and claim == PAGE)]
+        why = difference_to_log(dossier, keys, log_in(log))
+        checks.append(Check("log", SAME_LOG, not why, why))
+    wrong = any(check.held is False for check in checks)
+    holds = all(check.held for check in checks)
     if json:
-        answer = [{"claim": claim, "wrong": why} for claim, why in checks.items()]
-        show.json({"holds": not any(checks.values()), "checks": answer, "receipt": None if wrong else said(dossier)})
+        answer = [asdict(check) for check in checks]
+        show.json({"holds": holds, "checks": answer, "receipt": None if wrong else said(dossier)})
     else:
-        rows = [(claim, show.Bad(f"no: {why}") if why else "yes") for claim, why in checks.items()]
-        show.table(("claim", "holds"), rows)
+        show.table(("claim", "holds"), [(check.claim, holding(check)) for check in checks])
         if not wrong:
             tell(dossier)
-    if wrong or undecided:
+    if not holds:
         raise Stop(REFUTED if wrong else UNDECIDED)
+
+
+def holding(check: Check) -> str:
+    """Whether a claim holds, for people."""
+    if check.held:
+        return "yes"
+    return show.Bad(f"{'not known' if check.held is None else 'no'}: {check.wrong}")
 
 
 def read(file: Path) -> tuple[Dossier, str | None]:
@@ -91,21 +100,22 @@ def read(file: Path) -> tuple[Dossier, str | None]:
     except UnicodeDecodeError:
         raise EvidenceError(f"{file}: is neither a page nor JSON: it is not text in UTF-8") from None
     except EvidenceError as error:
-        raise EvidenceError(f"{file}: {error}") from None
+        raise EvidenceError(f"{file}: {error}{meant(content, file)}") from None
 
 
-def compared(page: str, dossier: Dossier) -> tuple[str, bool]:
-    """What is wrong with a page, and whether that is not known because another version made it."""
+def compared(page: str, dossier: Dossier) -> Check:
+    """Whether a page is the one that is made of its dossier; not known if another version made it."""
     from maxrr.errors import EvidenceError
+    from maxrr.evidence import Check
     from maxrr.report import OtherVersion, require_same_page
 
     try:
         require_same_page(page, dossier)
     except OtherVersion as other:
-        return str(other), True
+        return Check("page", PAGE, None, str(other))
     except EvidenceError as error:
-        return str(error), False
-    return "", False
+        return Check("page", PAGE, False, str(error))
+    return Check("page", PAGE, True, "")
 
 
 def said(dossier: Dossier) -> dict[str, object]:

@@ -31,8 +31,12 @@ def opened(
     read_only: bool = False,
 ) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one."""
+    from maxrr.workspace import WorkspaceError, overview
+
+    if not (folder / "workspace.json").exists():
+        overview(folder)  # says what is missing, without waiting for PyTorch
     from maxrr.evidence import find_key
-    from maxrr.workspace import Workspace, WorkspaceError
+    from maxrr.workspace import Workspace
 
     with importing_from_here(network, train):
         made = None if network is None else network_of(folder, network)

@@ -38,10 +38,12 @@ class Columns:
     def check(self, header: Sequence[str]) -> None:
         """Refuse a table that lacks what was asked for."""
         named = ", ".join(map(repr, header)) or "nothing"
-        for name, usual in ((self.label, None), (self.id, "id"), (self.subject, "subject"), (self.weight, None)):
-            if name is not None and name not in header and name != usual:
+        asked = ("label", self.label), ("id", self.id), ("subject", self.subject), ("weight", self.weight)
+        for kind, name in asked:
+            if name is not None and name not in header and (name != kind or kind in ("label", "weight")):
                 raise DataError(
-                    f"has no column {name!r}: its columns are {named}. Say which is the label, id or subject"
+                    f"has no column {name!r}: its columns are {named}. Say which of them is the {kind}: {kind}=…, "
+                    f"in the shell --{kind}"
                 )
         for name in self.drop:
             if name not in header:

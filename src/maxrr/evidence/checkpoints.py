@@ -10,6 +10,7 @@ from maxrr.evidence.exact_text import from_base64, to_base64
 from maxrr.evidence.log_proofs import Consistency
 from maxrr.evidence.notes import Note, require_name
 from maxrr.evidence.signing import PublicKey, SigningKey
+from maxrr.plain_text import count
 
 LARGEST_CHECKPOINT = 1 << 20  # bytes of a file
 
@@ -130,21 +131,24 @@ class Checkpoint:
             raise EvidenceError(f"the checkpoints are of two logs: {kept.origin!r} and {self.origin!r}")
         if self.size < kept.size:
             raise OlderCheckpoint(
-                f"the checkpoint is older than one that was kept: {self.size} entries, and there were {kept.size}. "
+                f"the checkpoint is older than one that was kept: {count(self.size, 'entry', 'entries')}, and "
+                f"there were {kept.size}. "
                 f"An old copy of the log was restored, or entries were taken out of it",
                 kept, self,
             )  # fmt: skip
         if self.size == kept.size:
             if self.root != kept.root:
                 raise SplitView(
-                    f"two histories of {self.origin} are signed, both of {self.size} entries: one with the root "
+                    f"two histories of {self.origin} are signed, both of "
+                    f"{count(self.size, 'entry', 'entries')}: one with the root "
                     f"{to_base64(kept.root)}, one with {to_base64(self.root)}. Keep both: together they prove it",
                     kept, self,
                 )  # fmt: skip
             return
         if proof is None:
             raise EvidenceError(
-                f"a proof is needed that the log of {self.size} entries begins with that of {kept.size}"
+                f"a proof is needed that the log of {count(self.size, 'entry', 'entries')} begins with that of "
+                f"{kept.size}"
             )
         if (proof.earlier, proof.later) != (kept.size, self.size):
             raise EvidenceError(
@@ -152,7 +156,8 @@ class Checkpoint:
             )
         if not proof.verify(kept.size, kept.root, self.size, self.root):
             raise EvidenceError(
-                f"it is not proved that the log of {self.size} entries begins with that of {kept.size}: "
+                f"it is not proved that the log of {count(self.size, 'entry', 'entries')} begins with that of "
+                f"{kept.size}: "
                 f"the proof was changed, or the log was rewritten"
             )
 

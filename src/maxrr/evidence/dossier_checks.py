@@ -18,14 +18,14 @@ from maxrr.evidence.notes import note_key_id
 from maxrr.evidence.proofs import Absence
 from maxrr.evidence.salts import key_of
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.statements import Statement
+from maxrr.evidence.statements import RECEIPT_TYPE, Statement
+from maxrr.plain_text import count
 
 if TYPE_CHECKING:
     from maxrr.evidence.dossiers import Dossier, DossierRecord
 
 T = TypeVar("T")
 
-RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"
 CLAIMS = {
     "signed": "The operator's key signed this receipt, and not a letter of it was changed since.",
     "receipt": "What is signed is a receipt for a request to forget, of a model.",
@@ -125,7 +125,10 @@ def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list[Check]:
             place = dossier.inclusion.index + 1
             raise EvidenceError(f"the proof is of entry {place}, and the receipt is number {number}")
         if dossier.inclusion.size != log.size:
-            raise EvidenceError(f"the proof is for a log of {dossier.inclusion.size} entries, and this has {log.size}")
+            raise EvidenceError(
+                f"the proof is for a log of {count(dossier.inclusion.size, 'entry', 'entries')}, and this has "
+                f"{log.size}"
+            )
         entry = hashlib.sha256(dossier.envelope.payload).digest()
         if not dossier.inclusion.verify(leaf_hash(entry), log.size, log.root):
             raise EvidenceError("the proof does not lead from this receipt to the log")
@@ -182,7 +185,7 @@ def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
     """Refuse a dossier about more, or about something else, than its receipt says was done."""
     if len(dossier.records) > facts.forgotten:
         raise EvidenceError(
-            f"the receipt is for {facts.forgotten:,} records, and this is about {len(dossier.records):,}"
+            f"the receipt is for {count(facts.forgotten, 'record')}, and this is about {len(dossier.records):,}"
         )  # fmt: skip
     if facts.fewer not in (facts.forgotten, 0) or (facts.fewer == 0 and facts.forgotten != 1):
         raise EvidenceError(f"of {facts.forgotten:,} forgotten records there are {facts.fewer:,} fewer")
@@ -256,7 +259,7 @@ def difference_to_log(dossier: Dossier, keys: Sequence[PublicKey], folder: str |
     except EvidenceError as error:
         return str(error)
     if history is History.older:
-        return f"it is older: it has {log.checkpoint.size:,} entries, and had {kept.size:,}"
+        return f"it is older: it has {count(log.checkpoint.size, 'entry', 'entries')}, and had {kept.size:,}"
     if history is History.forked:
         return f"it was rewritten: two histories of {dossier.origin} are signed. Keep both: together they prove it"
     return ""

@@ -6,7 +6,7 @@ from typing import Self
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.exact_text import canonical_json, exactly, from_base64, read_json, text, to_base64
-from maxrr.evidence.signing import PublicKey, SigningKey
+from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing_key
 from maxrr.evidence.statements import Statement
 
 IN_TOTO = "application/vnd.in-toto+json"
@@ -93,6 +93,8 @@ class Envelope:
         Envelope
             The signed statement.
         """
+        for key in keys:
+            require_signing_key(key)
         payload = statement.to_bytes()
         signed = pre_authentication_encoding(IN_TOTO, payload)
         return cls(payload, IN_TOTO, tuple(EnvelopeSignature(key.public.id, key.sign(signed)) for key in keys))
@@ -120,7 +122,7 @@ class Envelope:
         known = {key.id: key for key in keys}
         ours = [each for each in self.signatures if each.key_id in known]
         if not ours:
-            raise EvidenceError("the envelope is not signed by a key that is trusted")
+            raise EvidenceError(f"the envelope is not signed by a key that is trusted: {NEWER}")
         for each in ours:
             if not known[each.key_id].verifies(each.signature, signed):
                 raise EvidenceError(f"the signature of the key {each.key_id} is not of this envelope: it was changed")

@@ -11,8 +11,9 @@ from maxrr.evidence.log_proofs import Consistency, Inclusion, prove_consistency,
 from maxrr.evidence.signing import PublicKey
 from maxrr.evidence.tiles import WIDTH, Tiles
 from maxrr.files import read_regular
+from maxrr.plain_text import count
 
-CHECKPOINT = "checkpoint"
+LOG, CHECKPOINT = "log", "checkpoint"  # the folder of a workspace's log, and the file in it that is signed
 
 
 class Log:
@@ -74,7 +75,9 @@ class Log:
         """
         stop = self.checkpoint.size if stop is None else stop
         if not 0 <= start <= stop <= self.checkpoint.size:
-            raise EvidenceError(f"the log has {self.checkpoint.size} entries: none from {start} to {stop}")
+            raise EvidenceError(
+                f"the log has {count(self.checkpoint.size, 'entry', 'entries')}: none from {start} to {stop}"
+            )
         for bundle in range(start // WIDTH, -(-stop // WIDTH)):
             tiles = Tiles(self.folder, self.checkpoint.size)
             hashes = tiles.hashes(0, bundle)
@@ -152,7 +155,7 @@ class Log:
 
     def _require_size(self, size: int) -> None:
         if not 0 <= size <= self.checkpoint.size:
-            raise EvidenceError(f"the log has {self.checkpoint.size} entries, and never had {size}")
+            raise EvidenceError(f"the log has {count(self.checkpoint.size, 'entry', 'entries')}, and never had {size}")
 
     def _require(self, holds: bool) -> None:
         if not holds:

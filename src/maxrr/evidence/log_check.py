@@ -11,6 +11,7 @@ from maxrr.evidence.log import Log
 from maxrr.evidence.signing import PublicKey
 from maxrr.evidence.tiles import HASH, HEIGHT, WIDTH, Kind, Tiles, edge_of, levels, pack, tile_path
 from maxrr.files import read_regular
+from maxrr.plain_text import count
 
 
 def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey]) -> Checkpoint:
@@ -57,7 +58,8 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
             _require_hashes(tiles, level, edge_of(level, checkpoint.size), edge)
     if frontier.root != checkpoint.root:
         raise EvidenceError(
-            f"the {checkpoint.size} entries have the root {to_base64(frontier.root)}, and the checkpoint has "
+            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(frontier.root)}, and the "
+            "checkpoint has "
             f"{to_base64(checkpoint.root)}: entries and tiles were exchanged together"
         )
     for level, edge in enumerate(edges):

@@ -20,7 +20,7 @@ from maxrr.errors import EvidenceError
 from maxrr.evidence.append_tree import EMPTY_ROOT, Frontier, leaf_hash, perfect_root
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.log import CHECKPOINT, Log, read_checkpoint
-from maxrr.evidence.signing import PublicKey, SigningKey
+from maxrr.evidence.signing import PublicKey, SigningKey, require_signing_key
 from maxrr.evidence.tiles import (
     HASH,
     HEIGHT,
@@ -132,6 +132,7 @@ class LogWriter:
         EvidenceError
             There is no checkpoint, `Checkpoint.read` refuses it, or the tiles do not give its root.
         """
+        require_signing_key(key)
         return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, [key.public, *retired]), key)
 
     @property

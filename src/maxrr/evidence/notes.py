@@ -7,7 +7,7 @@ from typing import Self
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.exact_text import from_base64, to_base64
-from maxrr.evidence.signing import PublicKey, SigningKey
+from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing_key
 
 ED25519 = b"\x01"  # the type of signature
 DASH = "\N{EM DASH} "
@@ -114,6 +114,7 @@ class Note:
             The text with this one signature.
         """
         require_name(name)
+        require_signing_key(key)
         return cls(text, (NoteSignature(name, note_key_id(name, key.public), key.sign(text.encode())),))
 
     def verify(self, name: str, keys: Sequence[PublicKey]) -> None:
@@ -134,7 +135,7 @@ class Note:
         known = {note_key_id(name, key): key for key in keys}
         ours = [each for each in self.signatures if each.name == name and each.key_id in known]
         if not ours:
-            raise EvidenceError(f"the note is not signed by a key of {name} that is trusted")
+            raise EvidenceError(f"the note is not signed by a key of {name} that is trusted: {NEWER}")
         for each in ours:
             if not known[each.key_id].verifies(each.signature, self.text.encode()):
                 raise EvidenceError(

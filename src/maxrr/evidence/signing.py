@@ -24,6 +24,7 @@ from maxrr.files import open_regular, read_regular, write_atomically
 
 ENVIRONMENT = "MAXRR_SIGNING_KEY"
 LARGEST = 1 << 16  # bytes of a key file: one has about 120
+NEWER = "if its signer has a newer list of public keys, get it, and check it with maxrr key succession OLD NEW"
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,21 @@ class SigningKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a private key is not copied: save it to a file of its own")
+
+
+def require_signing_key(given: object) -> None:
+    """Refuse what is no key to sign with, such as the path of one; it is not shown, for it may be the key itself.
+
+    Raises
+    ------
+    TypeError
+        It says how to load one.
+    """
+    if not isinstance(given, SigningKey):
+        raise TypeError(
+            f"a maxrr.evidence.SigningKey signs, and this is of the type {type(given).__name__}: "
+            "load it with SigningKey.load(path)"
+        )
 
 
 def _private_key(pem: bytes, where: str) -> Ed25519PrivateKey:

@@ -9,6 +9,7 @@ from maxrr.errors import EvidenceError
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"  # the predicate's, where a receipt is what is said
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Literal
 from maxrr.errors import EvidenceError
 from maxrr.evidence.append_tree import perfect_root
 from maxrr.files import read_regular
+from maxrr.plain_text import count
 
 HEIGHT = 8
 WIDTH = 1 << HEIGHT  # hashes in a full tile, entries in a full bundle
@@ -94,7 +95,7 @@ class Tiles:
         name, data, width, whole = self._file("entries", index, (2 + LONGEST_ENTRY) * WIDTH)
         found = unpack(data, name)
         if len(found) != whole:
-            raise EvidenceError(f"{name} has {len(found)} entries instead of {whole}")
+            raise EvidenceError(f"{name} has {count(len(found), 'entry', 'entries')} instead of {whole}")
         return found[:width]
 
     def subtree(self, height: int, index: int) -> bytes:

@@ -1,7 +1,7 @@
 """Files that are whole or absent, and what is in them. Knows nothing about learning."""
 
 from maxrr.files.atomic import flush_folder, write_atomically
-from maxrr.files.checked import fits, renamed
+from maxrr.files.checked import field_types, fits, renamed
 from maxrr.files.erasing import overwrite
 from maxrr.files.hashes import sha256_of
 from maxrr.files.locking import Lock, enter
@@ -11,6 +11,7 @@ from maxrr.files.strict_json import parse_json
 __all__ = [
     "Lock",
     "enter",
+    "field_types",
     "fits",
     "flush_folder",
     "open_regular",

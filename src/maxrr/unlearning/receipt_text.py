@@ -26,7 +26,7 @@ def in_words(receipt: Receipt) -> list[str]:
         f"{receipt.free} free{before}. The model had {receipt.records_before:,} and has {receipt.records_after:,}."
     )
     if receipt.added is not None:  # the reason begins with how many were added
-        asked = f"The model had {receipt.records_before:,} records and has {receipt.records_after:,}."
+        asked = f"The model had {count(receipt.records_before, 'record')} and has {receipt.records_after:,}."
     sentences = [
         asked,
         sentence(receipt.reason),

@@ -16,7 +16,7 @@ from typing import Any
 
 from maxrr import notebook, plain_text
 from maxrr.evidence.exact_text import text_of
-from maxrr.files import fits, parse_json, renamed
+from maxrr.files import field_types, fits, parse_json, renamed
 from maxrr.svm import Certificate
 from maxrr.unlearning import receipt_text
 
@@ -368,9 +368,7 @@ class Receipt:
                 now = {then: name for name, then in FORMERLY.items()}
                 fields, heads = renamed(fields, now), [renamed(head, now) for head in heads]
             receipt = cls(**{**fields, "heads": [HeadCertificate(**head) for head in heads]})
-            wrong = [
-                name for name, kind in typing.get_type_hints(cls).items() if not fits(getattr(receipt, name), kind)
-            ]
+            wrong = [name for name, kind in field_types(cls).items() if not fits(getattr(receipt, name), kind)]
             if wrong:
                 raise ValueError(f"{', '.join(wrong)} has the wrong type")
             return receipt
@@ -391,7 +389,7 @@ def schema() -> dict[str, Any]:
 def schema_of(kind: Any) -> dict[str, Any]:
     """The schema of a type that receipts use."""
     if is_dataclass(kind):
-        types = typing.get_type_hints(kind)
+        types = field_types(kind)
         names = [field.name for field in fields(kind)]
         parts = {name: schema_of(types[name]) for name in names}
         required = [name for name in names if name not in OPTIONAL]

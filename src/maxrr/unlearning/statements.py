@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Self
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, PublicKey, SigningKey, Statement, Subject
 from maxrr.evidence.exact_text import canonical_json, read_json
+from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.unlearning.receipts import Receipt
 
 if TYPE_CHECKING:  # it needs PyTorch
     from maxrr.unlearning.replaying import Replay
 
-RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"
 REPLAY_TYPE = "https://maxrr.dev/replay/v1"
 AUDIT_TYPE = "https://maxrr.dev/audit/v1"
 MODEL, RECEIPT = "model", "receipt"  # what statements are about

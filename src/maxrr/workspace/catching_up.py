@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import Log, PublicKey, check_log
+from maxrr.evidence.log import LOG
 from maxrr.files import read_regular
+from maxrr.plain_text import count
 from maxrr.unlearning.layers import Row
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.state import Fitted
@@ -22,8 +24,8 @@ from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombston
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.commits import Commit, Root
 from maxrr.workspace.entries import person_entry, stone_entry
-from maxrr.workspace.names import LOG, SIGNED, growing_name
-from maxrr.workspace.receipt_log import keys_of, origin_of
+from maxrr.workspace.names import SIGNED, growing_name, origin_of
+from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.signed_receipts import KeptReceipt
 from maxrr.workspace.store import Store
 
@@ -103,7 +105,8 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
             )
     if len(lines) <= len(own):
         raise WorkspaceError(
-            f"{newer} has {len(lines)} receipts, and {len(own)} are here: it is not newer. Nothing was changed"
+            f"{newer} has {count(len(lines), 'receipt')}, and there {'is' if len(own) == 1 else 'are'} "
+            f"{len(own)} here: it is not newer. Nothing was changed"
         )
     try:
         later = checked(own, lines, trusted, signs=bool(store.root.keys))
@@ -116,7 +119,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
             )
     except EvidenceError as error:
         hint = ""
-        if "trusted" in str(error):
+        if "that is trusted" in str(error):
             hint = " (name the operator's public keys, of which some came later than this copy: keys=…, or --operator)"
         raise WorkspaceError(f"{newer} cannot be caught up with: {error}{hint}. Nothing was changed") from None
     return Later(later)

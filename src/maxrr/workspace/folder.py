@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import Lock, enter, flush_folder, overwrite
+from maxrr.plain_text import count
 from maxrr.workspace import commits, former, ownership, receipt_copies, seen
 from maxrr.workspace.appending import Growing
 from maxrr.workspace.commits import PARTS, SECRETS, Root
@@ -29,7 +30,6 @@ from maxrr.workspace.names import (
     GROWING,
     LEARNED,
     LOCK,
-    LOG,
     MARKER,
     RANKING,
     SIGNED,
@@ -221,12 +221,16 @@ class Folder:
         except ValueError as error:
             raise damaged(path, str(error)) from None
         if len(found.answered) != self.root.requests:
-            raise damaged(path, f"it knows {len(found.answered)} requests, of {self.root.requests} that were committed")
+            raise damaged(
+                path, f"it knows {count(len(found.answered), 'request')}, of {self.root.requests} that were committed"
+            )
         return found
 
     def checkpoint(self) -> bytes | None:
         """The log's newest checkpoint, of whomever it is; None if there is none."""
-        path = self.folder / LOG / "checkpoint"
+        from maxrr.evidence.log import CHECKPOINT, LOG
+
+        path = self.folder / LOG / CHECKPOINT
         check_folder(path.parent)
         return content_of(path) if os.path.lexists(path) else None
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, Log, PublicKey, check_log
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
+from maxrr.evidence.log import LOG
 from maxrr.files import open_regular
+from maxrr.plain_text import count
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.commits import Commit, Root
-
-LOG = "log"
-ORIGIN = "maxrr.dev/workspace/"  # and the token of the workspace
+from maxrr.workspace.names import origin_of
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     folder = Path(folder)
     token, last = Root.read(folder).token, Commit.last(folder)
     requests = 0 if last is None else last.requests
-    checkpoint = check_log(folder / LOG, ORIGIN + token, keys)
+    checkpoint = check_log(folder / LOG, origin_of(token), keys)
     entries = Log(folder / LOG, checkpoint).entries()
     signed, previous = 0, ""
     for number, line in enumerate(_lines(folder / f"receipts-{token}.jsonl", requests), start=1):
@@ -81,7 +81,8 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
         entry = next(entries, None)
         if entry is None:
             raise EvidenceError(
-                f"the log has {checkpoint.size} entries, and there are {requests} receipts: receipt {number} is not "
+                f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace "
+                f"{count(requests, 'receipt')}: receipt {number} is not "
                 "logged. If a request was interrupted, open the workspace with its key, which logs it"
             )
         if entry.hex() != handed.sha256:
@@ -89,7 +90,8 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
         previous = handed.receipt.digest
     if requests < checkpoint.size:
         raise EvidenceError(
-            f"the log has {checkpoint.size} entries, and there are {requests} receipts: the workspace is an older copy "
+            f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace "
+            f"{count(requests, 'receipt')}: the workspace is an older copy "
             "than its log"
         )
     return LoggedReceipts(checkpoint, signed)

@@ -1,4 +1,4 @@
-"""The names of a workspace's files. Each carries the token of the workspace: what does not, somebody else wrote.
+"""The names of a workspace's files and log. Each carries its token: what does not, somebody else wrote.
 
 rows-<token>-<state>.bin, heads-<token>-<start of its hash>.safetensors, receipts-<token>.jsonl, …
 """
@@ -13,7 +13,7 @@ ROWS, JOURNAL, RANKING = "rows.bin", "journal.bin", "ranking"
 STAGED = "receipt.json"  # up to version 6: a receipt that is not handed out yet
 LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
 ROOT, MARKER, LOCK, TURNSTILE = "workspace.json", ".maxrr", ".lock", ".turnstile"
-RECEIPTS, EXPORTS, LOG = "receipts", "exports", "log"
+RECEIPTS, EXPORTS = "receipts", "exports"  # the log beside them: `maxrr.evidence.log.LOG`
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 
 
@@ -35,6 +35,11 @@ def growing_name(part: str, token: str) -> str:
     """
     stem, dot, suffix = part.partition(".")
     return f"{stem}-{token}{dot}{suffix}"
+
+
+def origin_of(token: str) -> str:
+    """The name of the log of a workspace, under which its checkpoints are signed."""
+    return f"maxrr.dev/workspace/{token}"
 
 
 def part_of(name: str, token: str) -> str | None:

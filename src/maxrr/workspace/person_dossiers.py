@@ -10,15 +10,16 @@ from typing import Any
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, WorkspaceError
 from maxrr.evidence import Checkpoint, Log, PublicKey, salt_of
+from maxrr.evidence.dossiers import DOSSIER_TYPE
+from maxrr.evidence.log import LOG
+from maxrr.plain_text import count
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.names import LOG, PROOFS
-from maxrr.workspace.receipt_log import keys_of, origin_of
+from maxrr.workspace.names import PROOFS, origin_of
+from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.sealed_proofs import Id, Opened
 from maxrr.workspace.signed_receipts import KeptReceipt
 from maxrr.workspace.store import Store
-
-DOSSIER_TYPE = "https://maxrr.dev/dossier/v1"
 
 
 def dossier_of(
@@ -27,7 +28,7 @@ def dossier_of(
     """The dossier about some records, or about those of a person, that a request forgot or replaced."""
     assert store.root is not None
     if not 1 <= number <= store.root.requests:
-        raise NotHere(f"there is no receipt {number}: {store.root.requests} requests were carried out")
+        raise NotHere(f"there is no receipt {number}: the workspace has {count(store.root.requests, 'receipt')}")
     kept = KeptReceipt.read(store.line(number))
     if kept.signed is None:
         raise WorkspaceError(

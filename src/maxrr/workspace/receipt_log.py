@@ -12,19 +12,13 @@ from pathlib import Path
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
 from maxrr.evidence.append_tree import perfect_root
-from maxrr.evidence.log import CHECKPOINT
+from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.evidence.log_proofs import root_of
 from maxrr.evidence.tiles import WIDTH, Kind, Tiles, tile_path
+from maxrr.plain_text import count
 from maxrr.workspace.commits import Root
 from maxrr.workspace.errors import check_folder, damaged
-from maxrr.workspace.names import LOG, TEMPORARY
-
-ORIGIN = "maxrr.dev/workspace/"
-
-
-def origin_of(token: str) -> str:
-    """The name of the log of a workspace."""
-    return ORIGIN + token
+from maxrr.workspace.names import TEMPORARY, origin_of
 
 
 def keys_of(root: Root) -> list[PublicKey]:
@@ -41,14 +35,14 @@ def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, ent
     path = folder / LOG / CHECKPOINT
     if before is None or now is None:
         if root.logged:
-            raise damaged(path, f"it is missing, and the log had {root.logged} receipts")
+            raise damaged(path, f"it is missing, and the log had {count(root.logged, 'receipt')}")
         return
     try:
         checkpoint, newest = (Checkpoint.read(each, origin_of(root.token), keys_of(root)) for each in (before, now))
     except EvidenceError as error:
         raise damaged(path, str(error)) from None
     if newest.size < root.logged or checkpoint.size > root.requests:
-        said = f"it speaks of {newest.size} receipts, of {root.requests} that were committed"
+        said = f"it speaks of {count(newest.size, 'receipt')}, of {root.requests} that were committed"
         raise damaged(path, f"{said}; {root.logged} of them were in the log before")
     check_entries(folder, checkpoint, entries[: checkpoint.size])
 

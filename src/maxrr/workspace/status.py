@@ -197,11 +197,11 @@ class Status:
         return f"{said}\n{self.due}" if self.due else said
 
     def __repr__(self) -> str:
-        return f"<Status of {self.folder}: {self.records:,} records>"
+        return f"<Status of {self.folder}: {plain_text.count(self.records, 'record')}>"
 
     def _repr_html_(self) -> str:
         return notebook.card(
-            f"{self.folder}: {self.records:,} records",
+            f"{self.folder}: {plain_text.count(self.records, 'record')}",
             notebook.shares({"core": self.core, "influential": self.influential, "free": self.free}),
             notebook.facts([
                 ("classes", f"{len(self.classes):,}, {self.decided} of {self.heads} heads decided"),

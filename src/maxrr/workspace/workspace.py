@@ -20,10 +20,12 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import Refused, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
+from maxrr.evidence.signing import require_signing_key
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
 from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
+from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
@@ -142,6 +144,8 @@ class Workspace:
             The folder holds something else, or another process works in it.
         """
         place = Path(folder)
+        if signing_key is not None:
+            require_signing_key(signing_key)
         model._check()  # before anything is written
         ownership.check_new(place)
         ownership.make_private(place)
@@ -199,6 +203,8 @@ class Workspace:
             Somebody has put back an older copy of the workspace.
         """
         place = Path(folder)
+        if signing_key is not None:
+            require_signing_key(signing_key)
         if not os.path.lexists(place / commits.NAME):
             raise commits.missing(place)
         signing = None if read_only else signing_key
@@ -344,7 +350,8 @@ class Workspace:
             if isinstance(own, Fitted) and own.key != self._fitted.key and own.tombstones.stones:
                 # Only the model's key recognises them, and a workspace has one key.
                 raise WorkspaceError(
-                    f"the model has forgotten or replaced {len(own.tombstones.stones):,} records elsewhere, which this "
+                    f"the model has forgotten or replaced {count(len(own.tombstones.stones), 'record')} "
+                    "elsewhere, which this "
                     "workspace could not recognise when they come back: create a workspace for the model, or bring one "
                     "that was not fitted"
                 )
