@@ -8,8 +8,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 
-@functools.cache
-def field_types(kind: type) -> Mapping[str, Any]:
+def field_types(kind: Any) -> Mapping[str, Any]:
     """The types of a class's fields by name, made out once: reading annotations takes longer than a receipt does.
 
     Parameters
@@ -22,6 +21,11 @@ def field_types(kind: type) -> Mapping[str, Any]:
     mapping
         What `typing.get_type_hints` says of it.
     """
+    return _read(kind)
+
+
+@functools.cache
+def _read(kind: type) -> Mapping[str, Any]:
     return types.MappingProxyType(typing.get_type_hints(kind))
 
 
