@@ -11,7 +11,8 @@ import sklearn
 from tests.unlearning.problems import table_model
 
 from maxrr import notebook
-from maxrr.audit import AuditPlan, AuditReport, work_of_audit
+from maxrr.audit import AuditPlan, AuditReport
+from maxrr.audit.work import AuditWork
 from maxrr.data import Dataset
 from maxrr.unlearning import Replay
 from maxrr.workspace.status import Status
@@ -58,7 +59,7 @@ def shown():
     things = {
         "dataset": records, "weighted": replace(records, weights=np.ones(100)), "model": model, "plan": plan,
         "refused": refused, "receipt": receipt, "replay": found, "report": report, "finding": report.finding,
-        "status": status, "work": work_of_audit(model, receipt),
+        "status": status, "work": AuditWork(32, 32, 1, 2.5),
         "audit plan": AuditPlan(2, 1.0, {32: 0.5}, {32: 35}, {32: 10.0}),
     }  # fmt: skip
     return {name: thing._repr_html_() for name, thing in things.items()}, model._fitted.key

@@ -112,6 +112,7 @@ PUBLIC = {
     "maxrr.files": {
         "Lock",
         "enter",
+        "field_types",
         "fits",
         "flush_folder",
         "open_regular",

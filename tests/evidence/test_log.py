@@ -271,7 +271,7 @@ def test_the_check_names_what_is_wrong(large):
     assert "is not the beginning" in found("tile/entries/002.p/1", b"\0\0")
     assert found("checkpoint", None).endswith("checkpoint cannot be read: No such file or directory")
     older = Checkpoint.sign(ORIGIN, 600, tree_hash([b"a"]), KEY).to_bytes()
-    assert "the 600 entries have the root" in found("checkpoint", older)
+    assert "the root of 600 entries is" in found("checkpoint", older)
     longer = Checkpoint.sign(ORIGIN, 601, tree_hash(numbers(0, 601)), KEY).to_bytes()
     assert found("checkpoint", longer) == "tile/entries/002.p/89 is missing"
     check_log(large, ORIGIN, [KEY.public])

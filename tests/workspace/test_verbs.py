@@ -599,7 +599,7 @@ def test_a_model_that_has_forgotten_records_elsewhere_is_refused(workspace, reco
     elsewhere.unlearn(records.ids[:1], core_policy="keep-extractor")
     before = workspace.model_hash_
     for reason in (None, "why not"):
-        with pytest.raises(WorkspaceError, match="has forgotten or replaced 1 records elsewhere"):
+        with pytest.raises(WorkspaceError, match="has forgotten or replaced 1 record elsewhere"):
             workspace.fit(records.without(records.ids[:1]), elsewhere, allow_copies=reason)
     assert workspace.model_hash_ == before
 
