@@ -5,11 +5,24 @@ import shutil
 import warnings
 
 import pytest
-from tests.workspace.problems import NEW, NEWCOMERS, belongs, contents, copied, facts, found, kinds, needles, reopened
+from sklearn.base import clone
+from tests.workspace.problems import (
+    NEW,
+    NEWCOMERS,
+    belongs,
+    contents,
+    copied,
+    facts,
+    found,
+    kinds,
+    needles,
+    reopened,
+    table,
+)  # fmt: skip
 
 from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.unlearning.consistency import contradictions
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
 from maxrr.workspace.names import origin_of
 from maxrr.workspace.signed_receipts import KeptReceipt
 
@@ -160,3 +173,67 @@ def test_a_key_that_came_later_has_to_be_named(copies, key):
         assert workspace.catch_up(newer, keys=[LATER.public]).number == 9
     with quietly(another, signing_key=LATER) as workspace:  # whose owner it is
         assert workspace.catch_up(newer).number == 9
+
+
+def test_receipts_of_another_workspace_are_not_a_newer_copy(template, tmp_path, key):
+    """Also under the right name, and where no receipt here ties them to this one."""
+    newer = copied(template("hash"), tmp_path / "newer")
+    older = copied(newer, tmp_path / "older")
+    with Workspace.open(older) as workspace:
+        model = workspace.model
+    with Workspace.create(tmp_path / "other", clone(model), table(), signing_key=key) as other:
+        other.unlearn(kinds(other.model)[2][:1])
+    with Workspace.open(newer, signing_key=key) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:2])
+    file = next((tmp_path / "other").glob("receipts-*.jsonl"))
+    forged = tmp_path / "forged"
+    forged.mkdir()
+    shutil.copy(file, forged / next(newer.glob("receipts-*.jsonl")).name)
+    if key is not None:
+        shutil.copytree(newer / "log", forged / "log")
+    before = contents(older)
+    for given in [forged] if key is not None else [forged, file]:
+        with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="Nothing was changed"):
+            workspace.catch_up(given)
+    assert contents(older) == before
+    with quietly(older, signing_key=key) as workspace:
+        assert workspace.catch_up(newer).number == 2
+
+
+def test_the_newer_log_has_all_receipts(copies, key, tmp_path):
+    if key is None:
+        return
+    older, newer, _ = copies
+    short = copied(newer, tmp_path / "short")
+    shutil.rmtree(short / "log")
+    shutil.copytree(older / "log", short / "log")
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="1 of its 7 receipts"):
+        workspace.catch_up(short)
+
+
+def test_a_copy_from_before_signing_is_caught_up_with_a_key(template, tmp_path):
+    newer = copied(template("hash"), tmp_path / "newer")
+    with Workspace.open(newer) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    older = copied(newer, tmp_path / "older")
+    with Workspace.open(newer, signing_key=KEY) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+    with quietly(older) as workspace, pytest.raises(WorkspaceError, match="open this copy with the key"):
+        workspace.catch_up(newer, keys=[KEY.public])
+    with quietly(older, signing_key=KEY) as workspace:
+        assert workspace.catch_up(newer).number == 3
+    assert check_receipt_log(older, [KEY.public]).signed == 2
+
+
+@pytest.mark.parametrize("damaged", ["workspace.json", "journal"])
+def test_receipts_and_log_beside_damaged_files_are_enough(copies, key, damaged):
+    older, newer, _ = copies
+    (path,) = newer.glob(f"{damaged}*")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if damaged == "workspace.json" else b"garbage")
+    with quietly(older, signing_key=key) as workspace:
+        assert workspace.catch_up(newer).number == 8
+
+
+def test_what_is_not_there_is_no_newer_copy(copies, key, tmp_path):
+    with quietly(copies[0], signing_key=key) as workspace, pytest.raises(WorkspaceError, match="is not there"):
+        workspace.catch_up(tmp_path / "nowhere")

@@ -166,10 +166,11 @@ def log_in(place: Path) -> Path:
     """The folder of a log: the one that was named, or that of the workspace that was."""
     from maxrr.evidence.log import CHECKPOINT, LOG
 
-    for folder in (place / LOG, place):
-        if (folder / CHECKPOINT).is_file():
-            return folder
+    if (place / LOG / CHECKPOINT).is_file():
+        return place / LOG
     if not (place / "workspace.json").is_file():
+        if (place / CHECKPOINT).is_file():
+            return place
         raise Stop(FAILED, f"{place} has no log in it")
     if any(has_signed_lines(path) for path in place.glob("receipts-*.jsonl")):
         raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing")

@@ -5,6 +5,7 @@ that were forgotten or replaced after it was made, and of those that it never ha
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from maxrr.evidence import Log, PublicKey, check_log
 from maxrr.evidence.log import LOG
 from maxrr.files import read_regular
 from maxrr.plain_text import count
+from maxrr.unlearning.hashes import class_hmac
 from maxrr.unlearning.layers import Row
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.state import Fitted
@@ -37,6 +39,16 @@ class Later:
     """The receipts that a newer copy has and this one lacks, checked."""
 
     kept: Sequence[KeptReceipt]
+
+    def require_of(self, fitted: Fitted) -> None:
+        """Refuse receipts of another workspace: they name classes under another key."""
+        own = {class_hmac(fitted.key, name) for name in fitted.records.class_names}
+        for kept in self.kept:
+            if own.isdisjoint(head.class_hmac for head in kept.receipt.heads):
+                raise WorkspaceError(
+                    f"receipt {kept.receipt.number} names no class of this workspace under its key: it is another "
+                    "workspace's, or all classes are others since a later fit. Nothing was changed"
+                )
 
     def ids_here(self, fitted: Fitted) -> NDArray[Any]:
         """The records here that were forgotten or replaced by these requests."""
@@ -95,7 +107,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
     assert store.root is not None
     own_key = [] if store.signing is None else [store.signing.public]
     trusted = [*keys_of(store.root), *own_key, *keys]
-    lines = lines_in(newer, store.token)
+    lines = lines_in(newer, store.token, trusted)
     own = [store.line(number) for number in range(1, store.root.requests + 1)]
     for number, (mine, its) in enumerate(zip(own, lines, strict=False), start=1):
         if mine != its:
@@ -110,6 +122,8 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
         )
     try:
         later = checked(own, lines, trusted, signs=bool(store.root.keys))
+        if store.signing is None and any(kept.signed for kept in later):
+            raise EvidenceError("it signs its receipts: open this copy with the key, as they go on from there")
         if newer.is_dir() and (newer / LOG).exists():
             check_logged(newer, store.root, own, later, trusted)
         elif store.root.keys or any(kept.signed for kept in later):  # some may be missing at the end
@@ -125,17 +139,34 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
     return Later(later)
 
 
-def lines_in(newer: Path, token: str) -> list[bytes]:
-    """The lines of the receipts of a newer copy that were committed."""
+def lines_in(newer: Path, token: str, keys: Sequence[PublicKey]) -> list[bytes]:
+    """The lines of the receipts of a newer copy that were committed.
+
+    Where what says so is damaged, those that its log has; without a log all of them.
+    """
+    if not newer.exists():
+        raise WorkspaceError(f"{newer} is not there")
     path, count = newer, None
     if newer.is_dir():
         path = newer / growing_name(SIGNED, token)
         if not path.exists():
             raise WorkspaceError(f"{newer} has no receipts of this workspace, such as {path.name}")
-        last = Commit.last(newer)
-        count = None if last is None else last.requests
+        count = committed_in(newer, token, keys)
     whole, _, _ = read_regular(path).rpartition(b"\n")
     return whole.split(b"\n")[:count] if whole else []
+
+
+def committed_in(newer: Path, token: str, keys: Sequence[PublicKey]) -> int | None:
+    """How many receipts a newer copy has; None where nothing that is left of it says so."""
+    with suppress(WorkspaceError):
+        last = Commit.last(newer)
+        if last is not None:
+            return last.requests
+    if not (newer / LOG).exists():
+        return None
+    with suppress(EvidenceError):  # it is checked again, and refused, with the receipts
+        return check_log(newer / LOG, origin_of(token), keys).size
+    return None
 
 
 def checked(
@@ -164,9 +195,14 @@ def checked(
 def check_logged(
     newer: Path, root: Root, own: Sequence[bytes], later: Sequence[KeptReceipt], keys: Sequence[PublicKey]
 ) -> None:
-    """Refuse a log that has other receipts than these."""
+    """Refuse a log that has other receipts than these, or not all of them."""
     checkpoint = check_log(newer / LOG, origin_of(root.token), keys)
     entries = list(Log(newer / LOG, checkpoint).entries())
     receipts = [KeptReceipt.read(line).logged for line in own] + [kept.logged for kept in later]
     if entries != receipts[: len(entries)]:
         raise EvidenceError("its log does not have its receipts")
+    if len(entries) < len(receipts):
+        raise EvidenceError(
+            f"its log has {len(entries)} of its {len(receipts)} receipts: bring both as they were at one time, or open "
+            "it with its key, which finishes what was interrupted"
+        )

@@ -673,6 +673,7 @@ class Workspace:
         """
         with self._asked(), self._at_hand(records) as fitted:
             later = later_receipts(self._store, Path(newer), keys)
+            later.require_of(fitted)
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
