@@ -72,7 +72,7 @@ def test_what_is_there_stays(shell: Shell, tmp_path: Path) -> None:
 
 def test_without_a_key(shell: Shell) -> None:
     assert "maxrr key new" in shell("key", "show", code=1).err
-    assert "key.pem" in shell("key", "rotate", code=1).err
+    assert "maxrr key new" in shell("key", "rotate", code=1).err
 
 
 def test_from_the_environment(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

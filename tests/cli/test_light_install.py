@@ -96,3 +96,9 @@ def test_versions_are_those_that_the_library_takes() -> None:
     taken = {name_of(each): each for each in importlib.metadata.requires("maxrr") or ()}
     for package in named_packages():
         assert package.removeprefix(name_of(package)) in taken[name_of(package)]
+
+
+def test_other_commands_say_what_is_missing(page: Path) -> None:
+    done = run(named_packages(), "fit", "digits", "--out", page.with_name("ws"))
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "is not installed: pip install maxrr" in " ".join(done.stderr.split())

@@ -108,3 +108,11 @@ def test_one_of_them_is_not_many(shell: Shell, key: SigningKey, operator: Operat
     log_of(tmp_path / "many", 1, 3, key=key)
     ended = shell("log", "consistency", tmp_path / "many", tmp_path / "one", *operator, code=4)
     assert "older: the log has 1 entry, and had 3." in ended.err
+
+
+def test_a_workspace_is_not_taken_for_a_log(shell: Shell, log: Path, operator: Operator) -> None:
+    """Where its log was moved into its place, receipts would not be looked at."""
+    (log / "workspace.json").write_text("{}")
+    (log / "receipts-00.jsonl").write_text('{"payload":""}\n')
+    assert "its log is missing" in shell("log", "verify", log, *operator, code=4).err
+    assert "is a file" in shell("log", "verify", log / "checkpoint", *operator, code=1).err

@@ -22,8 +22,11 @@ from maxrr.cli.options import (
     Wait,
 )
 from maxrr.cli.outcome import answer, request_done, told
+from maxrr.cli.requests import in_shell
+from maxrr.cli.run import REFUSED, Stop
 from maxrr.cli.unlearn import UNDONE
 from maxrr.cli.workspaces import opened, raw_records
+from maxrr.errors import Refused
 
 
 def catch_up(
@@ -66,7 +69,12 @@ def catch_up(
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 records = raw_records(found, source, progress) if policy is Policy.RETRAIN else None
-                receipt = found.catch_up(newer, keys=keys, core_policy=str(policy), records=records, progress=progress)
+                try:
+                    receipt = found.catch_up(
+                        newer, keys=keys, core_policy=str(policy), records=records, progress=progress
+                    )  # fmt: skip
+                except Refused as refused:
+                    raise Stop(REFUSED, f"refused: {in_shell(str(refused))}") from None
             number, outcome.unfinished = found.status().requests, found.unfinished
             path, models = found.receipt_path(number), (before, found.model_hash_)
         if receipt is not None:
@@ -75,3 +83,5 @@ def catch_up(
             show.json({"requests": number})
         else:
             show.say(f"no record here had to be forgotten; the receipts up to number {number} are here now")
+        if not json:
+            show.say(f"Go on with {workspace}, and no longer with {newer}: two copies that go on are a split view.")

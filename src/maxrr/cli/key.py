@@ -108,6 +108,8 @@ def rotate(
     if key is None and ENVIRONMENT in os.environ:
         raise Stop(USAGE, f"the key is in {ENVIRONMENT}, and only a file is rotated: name the file with --key")
     place = key or default_place()
+    if not place.exists():
+        raise Stop(FAILED, f"{place} is not there: make a key with maxrr key new")
     rotated, former = rotate_key(place)
     if json:
         named = {"private": str(place), "public": str(public_place(place)), "former": str(former)}

@@ -166,6 +166,8 @@ def log_in(place: Path) -> Path:
     """The folder of a log: the one that was named, or that of the workspace that was."""
     from maxrr.evidence.log import CHECKPOINT, LOG
 
+    if place.is_file():
+        raise Stop(FAILED, f"{place} is a file: name the folder of the log, or that of the workspace")
     if (place / LOG / CHECKPOINT).is_file():
         return place / LOG
     if not (place / "workspace.json").is_file():

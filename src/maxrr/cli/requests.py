@@ -66,6 +66,17 @@ def refusal(plan: Plan) -> str:
     return plan.refusal_in(lambda parameter, value: f"{OPTIONS[parameter]} {value}") or ""
 
 
+def in_shell(refusal: str) -> str:
+    """A refusal in the words of the shell, where there is no plan to be asked for them.
+
+    >>> in_shell("core_policy='retrain' is exact-retrain")
+    '--policy retrain is exact-retrain'
+    """
+    for parameter, option in OPTIONS.items():
+        refusal = re.sub(rf"{parameter}='([\w-]+)'", rf"{option} \1", refusal)
+    return refusal
+
+
 def as_json(plan: Plan) -> dict[str, Any]:
     """A plan for programs, what could be asked for instead included."""
     others = [as_json(other) for other in plan.alternatives]

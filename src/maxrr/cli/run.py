@@ -37,6 +37,10 @@ class Stop(Exception):  # noqa: N818 (an answer, not an error)
         self.code = code
 
 
+LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch", "array_api_compat"}
+"""What is not there where maxrr was installed to check evidence alone (docs/evidence.md)."""
+
+
 class Commands(TyperGroup):
     """All of the command line. Whatever a command raises ends here."""
 
@@ -69,6 +73,10 @@ def reported(*, debug: bool = False) -> Iterator[None]:
     except BrokenPipeError:  # `maxrr … | head` has read enough
         silence(sys.stdout)
         raise SystemExit(FAILED) from None
+    except ModuleNotFoundError as error:
+        if debug or (error.name or "").partition(".")[0] not in LEFT_OUT:
+            raise
+        ended(FAILED, f"this command needs {error.name}, which is not installed: pip install maxrr")
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise

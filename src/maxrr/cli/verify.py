@@ -100,7 +100,8 @@ def read(file: Path) -> tuple[Dossier, str | None]:
     except UnicodeDecodeError:
         raise EvidenceError(f"{file}: is neither a page nor JSON: it is not text in UTF-8") from None
     except EvidenceError as error:
-        raise EvidenceError(f"{file}: {error}{meant(content, file)}") from None
+        hint = meant(content, file)
+        raise EvidenceError(f"{file}: {error}{'' if 'maxrr verify' in hint else hint}") from None
 
 
 def compared(page: str, dossier: Dossier) -> Check:

@@ -289,7 +289,8 @@ def _private_key(pem: bytes, where: str) -> Ed25519PrivateKey:
     except TypeError:
         raise EvidenceError(f"{where} is encrypted with a password: store the key without one") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise EvidenceError(f"{where} holds no private key in PEM (PKCS #8)") from None
+        text = ": it takes the text of the file, not its name" if where == ENVIRONMENT else ""
+        raise EvidenceError(f"{where} holds no private key in PEM (PKCS #8){text}") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise EvidenceError(f"{where} holds a private key that is not for Ed25519")
     return key

@@ -74,8 +74,8 @@ def warn_if_older(folder: Path, now: Seen, then: Seen) -> None:
         several = "requests were" if undone > 1 else "request was"
         warnings.warn(
             f"{folder} is an older copy of itself: {undone} {several} carried out after it was made, and the records "
-            f"forgotten by then are back. Forget them again: receipts from number {now.receipts + 1} on name them by "
-            "their HMACs, and Workspace.catch_up (maxrr workspace catch-up) does it with these",
+            f"forgotten by then may be back. Forget them again: receipts from number {now.receipts + 1} on name them "
+            "by their HMACs, and Workspace.catch_up (maxrr workspace catch-up) does it with these",
             OlderCopyWarning, stacklevel=4,
         )  # fmt: skip
     elif then.state > now.state:
