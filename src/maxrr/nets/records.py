@@ -89,13 +89,13 @@ def as_tensors(array: NDArray[Any]) -> Inputs:
 def as_tensor(array: NDArray[Any]) -> Tensor:
     """The array's memory as a tensor, also where it may only be read, which we only do.
 
-    It is a copy if the array runs backwards, or lies between other fields so that PyTorch cannot count its way.
+    It is a copy if the array lies in memory in another way than row by row. PyTorch would see that, and round
+    differently; it even looks at how far apart the parts of an axis of length 1 would be.
     """
-    if not array.flags.aligned or any(stride < 0 or stride % array.itemsize for stride in array.strides):
-        array = array.copy(order="C")
+    array = np.require(array, requirements=["C", "ALIGNED"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        return torch.from_numpy(array)
+        return torch.from_numpy(array.reshape(-1)).view(array.shape)
 
 
 def tensors(dataset: Dataset, device: str | torch.device = "cpu") -> tuple[Any, Tensor]:
