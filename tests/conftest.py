@@ -52,13 +52,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file's tests stay together, and all of `tests/paper`, which share what is measured there once."""
+    """A file's tests stay together, and all of some folders, which share what is measured or started there once."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "tests/paper" if nodeid.startswith("tests/paper/") else super()._split_scope(nodeid)
+            shared = ("tests/paper/", "tests/cluster/")
+            return next((folder for folder in shared if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     return Together(config, log)

@@ -1,13 +1,14 @@
 """What can go wrong, by what a caller can do about it. All of it is a `MaxRRError`.
 
-Each is a ValueError as well, which scikit-learn and older callers expect. A head that cannot be solved is an
-`ArithmeticError` of the room that solves it: `maxrr.svm.ConvergenceError`.
+Each is a ValueError as well, which scikit-learn and older callers expect; those of engines are RuntimeErrors. A head
+that cannot be solved is an `ArithmeticError` of the room that solves it: `maxrr.svm.ConvergenceError`.
 """
 
 import typing
 
 __all__ = [
     "DataError",
+    "EngineError",
     "EvidenceError",
     "MaxRRError",
     "NotHere",
@@ -16,6 +17,7 @@ __all__ = [
     "Revoked",
     "Stale",
     "UnknownRecords",
+    "WorkerLostError",
     "WorkspaceError",
 ]
 
@@ -79,3 +81,11 @@ class Revoked(MaxRRError, ValueError):  # noqa: N818
 
 class RevocationsUnread(MaxRRError, ValueError):  # noqa: N818
     """The list of revocations could not be read for too long, so that nobody knows whether a model may still answer."""
+
+
+class EngineError(MaxRRError, RuntimeError):
+    """Work could not be done where it was sent to: a cluster does not answer, or its nodes have something else."""
+
+
+class WorkerLostError(EngineError):
+    """A worker process ended before its work was done, for example because it ran out of memory."""

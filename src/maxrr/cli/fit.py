@@ -21,6 +21,7 @@ from maxrr.cli.options import (
     Copies,
     Drop,
     EncodingFile,
+    EngineName,
     FromWhat,
     Id,
     Json,
@@ -187,6 +188,7 @@ def fit(
             "the number, so keep it where they are to be compared."
         ),
     ] = 1,
+    engine: EngineName = None,
     label: Label = "label",
     id: Id = "id",
     subject: Subject = "subject",
@@ -236,6 +238,7 @@ def fit(
     from maxrr.data.scales import unevenness
     from maxrr.evidence import find_key
     from maxrr.nets import NoNetwork, Recipe
+    from maxrr.parallel import engine_from
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
@@ -273,7 +276,8 @@ def fit(
             def model(before: Core | None) -> MaxRR:
                 chosen = core_of(core, runs, core_key_file, before, shards)
                 return MaxRR(
-                    made, chosen, C=C, seed=seed, train=way, device=device, threads=threads, class_weight=weights
+                    made, chosen, C=C, seed=seed, train=way, device=device, threads=threads, class_weight=weights,
+                    engine=engine_from(engine),
                 )  # fmt: skip
 
             if state_of(out):

@@ -17,6 +17,18 @@ Wait = Annotated[
 ]
 WAIT = 5.0
 
+ENGINE = "MAXRR_ENGINE"
+EngineName = Annotated[
+    str | None,
+    Option(
+        "--engine",
+        envvar=ENGINE,
+        help="Where long work is done. local: on this machine; so if not given. ray: on the Ray cluster that "
+        "RAY_ADDRESS names, or on one that is started here. ray://HOST:10001: on that one. A .toml file: as it says "
+        "(docs/scale.md). The result is the same.",
+    ),
+]
+
 PLACES = "MAXRR_SIGNING_KEY, or key.pem in ~/.config/maxrr ($XDG_CONFIG_HOME/maxrr)"  # where a key is looked for
 SigningKeyFile = Annotated[
     Path | None,

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 from typer.core import TyperGroup
 
 from maxrr.cli import show
-from maxrr.errors import Refused, Stale
+from maxrr.errors import EngineError, Refused, Stale
 
 DONE, FAILED, USAGE, REFUSED, REFUTED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -58,8 +58,8 @@ class Commands(TyperGroup):
 def reported(*, debug: bool = False) -> Iterator[None]:
     """Turn errors into lines and exit codes.
 
-    Our own errors are ValueErrors (`maxrr.errors` among them) and heads that cannot be solved, a file's or a disk's are
-    OSErrors, and the memory may be too small; any other is a fault.
+    Our own errors are ValueErrors (most of `maxrr.errors` among them), those of engines, and heads that cannot be
+    solved; a file's or a disk's are OSErrors, and the memory may be too small; any other is a fault.
     """
     try:
         with warnings.catch_warnings():
@@ -73,7 +73,13 @@ def reported(*, debug: bool = False) -> Iterator[None]:
     except BrokenPipeError:  # `maxrr … | head` has read enough
         silence(sys.stdout)
         raise SystemExit(FAILED) from None
+    except EngineError as error:
+        if debug:
+            raise
+        ended(FAILED, str(error))
     except ModuleNotFoundError as error:
+        if error.name == "ray" and not debug:
+            ended(FAILED, str(error))
         if debug or (error.name or "").partition(".")[0] not in LEFT_OUT:
             raise
         ended(FAILED, f"this command needs {error.name}, which is not installed: pip install maxrr")

@@ -15,6 +15,7 @@ from maxrr.core.shards import Sharding, checked_count
 from maxrr.data import Dataset
 from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network, stream
+from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 
 RANKING = 7  # the stream below the model's seed that gives the seeds of these runs
@@ -73,14 +74,15 @@ class FrequencyCore:
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
+        engine: EngineLike = None,
     ) -> Choice:  # fmt: skip
-        """Choose the core, as `Core.choose` does. The folder is used as in `rank`."""
+        """Choose the core, as `Core.choose` does. The folder and the engine are used as in `rank`."""
         check_classes(dataset)
         if self.k > len(dataset):
             raise ValueError(f"a core of {self.k:,} records was asked for, but there are only {len(dataset):,}")
         ranking = rank(
             network, dataset, ranking_seeds(seed, self.runs), C=C, recipe=recipe, device=device, folder=folder,
-            progress=progress,
+            progress=progress, engine=engine,
         )  # fmt: skip
         ids = ranking.nearest(self.share, self.k, self.tie_breaker)
         ever = ranking.frequency() > 0

@@ -1,7 +1,8 @@
 """How often each record is influential, over many training runs.
 
 For every seed a network is trained on all records, they are embedded with it, and the SVM on these features says which
-are influential. The three overlap: while some networks train, the solver works on the features of those before.
+are influential. The three overlap: while some networks train, the solver works on the features of those before. On an
+engine each worker does all three for a run of its own.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -21,18 +22,19 @@ from maxrr.core.votes import Votes, VoteStore
 from maxrr.data import Dataset
 from maxrr.nets import Recipe, embed, split
 from maxrr.nets.own_training import Training
-from maxrr.nets.records import chosen_device
+from maxrr.nets.records import device_on
 from maxrr.nets.run_store import kind_of
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
 from maxrr.nets.training import run_all
-from maxrr.parallel import cores
+from maxrr.parallel import Engine, EngineLike, InProcess, Processes, cores, engine_from
 from maxrr.progress import Progress
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
 from maxrr.svm.validation import penalty
 
 USUAL = Recipe()
+TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +131,7 @@ class Ranking:
 def rank(
     network: Network, dataset: Dataset, seeds: Iterable[int], *, C: float = 1.0, recipe: Training = USUAL,
     device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
+    engine: EngineLike = None,
 ) -> Ranking:  # fmt: skip
     """Train a network once for each seed, and note the records that the SVM on its features finds influential.
 
@@ -153,6 +156,10 @@ def rank(
     progress : optional
         Called with how far all runs are together, the loss and accuracy of the networks, and the number of runs whose
         votes are known.
+    engine : optional
+        Where the runs are made, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
+        default on this machine. On the CPU the ranking is the same from every engine, on machines of the same kind. A
+        run that fails does not end the others where there is a folder to keep them in.
 
     Returns
     -------
@@ -165,7 +172,8 @@ def rank(
         A network diverged or a head could not be solved (the message names the seed), or the folder belongs to another
         network, recipe, C or other records.
     """
-    C, place = penalty(C), chosen_device(device)
+    C, chosen = penalty(C), engine_from(engine)
+    place = device_on(chosen, device)
     wanted = [checked(seed) for seed in seeds]
     if not wanted or len(set(wanted)) < len(wanted):
         raise ValueError("a ranking takes one seed or more, all different: the same one would give the same run again")
@@ -179,13 +187,14 @@ def rank(
     missing = [seed for seed in wanted if seed not in known]
     steps = Steps(progress, len(ordered), recipe.epochs, len(wanted), len(known))
     steps.show()
-    task = Task(network, ordered, recipe, place, 1, None if store is None else store.runs)
-    with closing(votes_of(task, missing, C, steps)) as found:
-        for seed, votes in zip(missing, found, strict=True):
+    task = Task(network, ordered, recipe, place, 1, None if store is None or chosen else store.runs)
+    here = votes_of(task, missing, C, steps) if chosen is None else votes_on(chosen, task, missing, C, steps, store)
+    with closing(here) as found:
+        for seed, votes in found:
             if store is not None:
                 store.add(seed, votes)
             known[seed] = votes
-            steps.solved()
+            steps.show()
     if store is not None:
         store.finish()
     return Ranking(
@@ -194,12 +203,44 @@ def rank(
     )  # fmt: skip
 
 
-def votes_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Generator[Votes]:
+def votes_on(
+    engine: Engine, task: Task, seeds: Sequence[int], C: float, steps: Steps, store: VoteStore | None
+) -> Generator[tuple[int, Votes]]:  # fmt: skip
+    """The votes of each run, as soon as a worker has found them. What has failed is raised last if others are kept."""
+    size = TOGETHER if task.device.type == "cuda" else 1
+    groups = [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
+    errors: list[tuple[tuple[int, ...], BaseException]] = []
+    with closing(engine.as_finished(votes_by_worker, groups, task, C)) as finished:
+        for number, future in finished:
+            if (error := future.exception()) is not None:
+                if store is None:
+                    raise error
+                errors.append((groups[number], error))
+                continue
+            steps.finished(len(groups[number]))
+            yield from zip(groups[number], future.result(), strict=True)
+    if errors:
+        (_, first), *others = errors
+        if others:
+            first.add_note(f"runs with other seeds failed, too: {', '.join(str(seeds[0]) for seeds, _ in others)}")
+        raise first
+
+
+def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:
+    """What a worker does for some runs: one, or those that step together on its graphics processor."""
+    silent = Steps(None, len(task.dataset), task.recipe.epochs, len(seeds), 0)
+    solver = Processes() if cores() > 1 and len(seeds) > 1 else InProcess()
+    return [votes for _, votes in votes_of(task, seeds, C, silent, solver)]
+
+
+def votes_of(
+    task: Task, seeds: Sequence[int], C: float, steps: Steps, solver: Engine | None = None
+) -> Generator[tuple[int, Votes]]:  # fmt: skip
     """The votes of each run, in the order of the seeds."""
     if not seeds:
         return
     with closing(features_of(task, seeds, steps)) as features:
-        solved = influential_in(features, task.dataset.labels, C=C)
+        solved = influential_in(features, task.dataset.labels, C=C, engine=solver)
         with closing(cast("Generator[Influence]", solved)):  # its processes end now, not when it is collected
             for seed, found in zip(seeds, solved, strict=True):
                 gap = max(certificate.relative_gap for certificate in found.certificates)
@@ -209,7 +250,8 @@ def votes_of(task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Genera
                         f"known only to {max(certificate.error for certificate in found.certificates):.1e}, so which "
                         "records are influential is not known. Lower C, or scale the records to about 1"
                     )
-                yield Votes(np.packbits(found.mask), gap)
+                steps.solved()
+                yield seed, Votes(np.packbits(found.mask), gap)
 
 
 def features_of(task: Task, seeds: Sequence[int], steps: Steps) -> Generator[Array]:

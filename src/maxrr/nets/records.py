@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.data.fields import by_place
+from maxrr.parallel import Engine, Ray
 
 WHITE = 255  # the largest value of a pixel in a byte
 
@@ -152,3 +153,17 @@ def chosen_device(device: str | torch.device | None) -> torch.device:
     if found.type not in ("cpu", "cuda"):
         raise ValueError(f"networks are trained on 'cpu' or 'cuda', not {str(device)!r}")
     return found
+
+
+def device_on(engine: Engine | None, device: str | torch.device | None) -> torch.device:
+    """Where the workers of an engine train: those of a cluster on the CPU, or on the graphics processors asked for."""
+    if not isinstance(engine, Ray):
+        return chosen_device(device)
+    there = torch.device("cuda" if engine.gpus else "cpu")
+    if device is not None and torch.device(device).type != there.type:
+        asks = f"Ray(…, gpus={engine.gpus:g})"
+        raise ValueError(
+            f"{asks} trains on {there.type!r}, and device={str(device)!r} was asked for: leave the device out, and say "
+            "how many graphics processors a worker takes by gpus=…"
+        )
+    return there

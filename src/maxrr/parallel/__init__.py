@@ -1,7 +1,24 @@
-"""An ordered map of one function over many items: in this thread, on several threads, or in several processes."""
+"""A map of one function over many items: in this thread, on several threads, in processes, or on a Ray cluster."""
 
-from maxrr.parallel.engine import Engine, InProcess, Results, cores
-from maxrr.parallel.processes import Processes, WorkerLostError
+from maxrr.errors import WorkerLostError
+from maxrr.parallel.choosing import EngineLike, engine_from, working_on
+from maxrr.parallel.engine import Engine, Finished, InProcess, Results, cores
+from maxrr.parallel.processes import Processes
+from maxrr.parallel.ray_cluster import Ray
 from maxrr.parallel.threads import Threads, single_threaded_blas
 
-__all__ = ["Engine", "InProcess", "Processes", "Results", "Threads", "WorkerLostError", "cores", "single_threaded_blas"]
+__all__ = [
+    "Engine",
+    "EngineLike",
+    "Finished",
+    "InProcess",
+    "Processes",
+    "Ray",
+    "Results",
+    "Threads",
+    "WorkerLostError",
+    "cores",
+    "engine_from",
+    "single_threaded_blas",
+    "working_on",
+]

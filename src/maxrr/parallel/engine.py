@@ -3,9 +3,9 @@
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, TypeVarTuple
 
@@ -15,6 +15,9 @@ Shared = TypeVarTuple("Shared")
 
 Results = Generator[R, None, None]
 """One result per item, in the order of the items; `close()` ends the work on those that are left."""
+
+Finished = Generator[tuple[int, Future[R]], None, None]
+"""The number of each item and a future that has its result, or what was raised, as soon as that is known."""
 
 GLANCE = 0.2  # seconds between two calls of `meanwhile`
 
@@ -41,6 +44,29 @@ class Engine(Protocol):
             raises, at once. When the generator is closed, or interrupted, no worker is left behind.
         """
 
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `map`, but each result is given as soon as it is there, and an error ends the work on its own item alone.
+
+        Parameters
+        ----------
+        function, items, *shared
+            As in `map`.
+
+        Returns
+        -------
+        generator
+            One pair per item: its number, and a future that is done.
+        """
+
+    def kept(self) -> "AbstractContextManager[Engine]":
+        """An engine that works as this one, whose workers stay for several maps.
+
+        Returns
+        -------
+        context manager
+            They end with its block.
+        """
+
 
 @dataclass(frozen=True)
 class InProcess:
@@ -56,6 +82,23 @@ class InProcess:
         """As `Engine.map`; an item is taken when its result is asked for."""
         return (function(item, *shared) for item in items)
 
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `Engine.as_finished`."""
+        for number, item in enumerate(items):
+            future = Future[R]()
+            try:
+                future.set_result(function(item, *shared))
+            except Exception as error:
+                future.set_exception(error)
+            yield number, future
+
+    def kept(self) -> AbstractContextManager[Engine]:
+        """As `Engine.kept`; there is nothing to keep."""
+        return nullcontext(self)
+
+
+_most: int | None = None  # cores that this process was told to keep to
+
 
 def cores() -> int:
     """How many processor cores this process may use.
@@ -63,9 +106,17 @@ def cores() -> int:
     Returns
     -------
     int
-        At least 1. Where the system can confine a process to some cores (Linux), only these count.
+        At least 1. Where the system can confine a process to some cores (Linux), only these count; a worker of a
+        cluster keeps to those that its engine asked for.
     """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return here if _most is None else min(here, _most)
+
+
+def keep_to(count: int) -> None:
+    """Let `cores` be so many at most, in a process whose others are for other workers."""
+    global _most
+    _most = max(1, count)
 
 
 def in_order(
@@ -92,3 +143,25 @@ def result_of(future: Future[R], meanwhile: Callable[[], None] | None) -> R:
             meanwhile()
         meanwhile()
     return future.result()
+
+
+def as_they_finish(
+    submit: Callable[[T], Future[R]], items: Iterable[T], most: int, meanwhile: Callable[[], None] | None = None
+) -> Iterator[tuple[int, Future[R]]]:  # fmt: skip
+    """The finished work on all items. At most `most` of them are under way; `meanwhile` as in `in_order`."""
+    under_way: dict[Future[R], int] = {}
+
+    def some() -> Iterator[tuple[int, Future[R]]]:
+        while not (done := wait(under_way, GLANCE if meanwhile else None, FIRST_COMPLETED).done) and meanwhile:
+            meanwhile()
+        if meanwhile is not None:
+            meanwhile()
+        for future in sorted(done, key=under_way.__getitem__):
+            yield under_way.pop(future), future
+
+    for number, item in enumerate(items):
+        under_way[submit(item)] = number
+        if len(under_way) >= most:
+            yield from some()
+    while under_way:
+        yield from some()

@@ -7,24 +7,21 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from multiprocessing import spawn
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from maxrr.errors import WorkerLostError
 from maxrr.parallel import parcels
-from maxrr.parallel.engine import Engine, R, Results, Shared, T, cores, in_order
+from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order
 from maxrr.parallel.threads import BLAS
 
 BETWEEN = 0.05  # seconds between two interruptions
 LOST = "a worker process ended early; it may have run out of memory"
 STARTING = threading.local()  # whether this thread is starting processes that import no script
-
-
-class WorkerLostError(RuntimeError):
-    """A worker process ended before its work was done, for example because it ran out of memory."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,11 @@ class Processes:
         with closing(Workers(self.count, self.ahead)) as workers:
             yield from workers.map(function, items, *shared)
 
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `Engine.as_finished`, in worker processes; one that is lost ends the work on all items."""
+        with closing(Workers(self.count, self.ahead)) as workers:
+            yield from workers.as_finished(function, items, *shared)
+
     @contextmanager
     def kept(self) -> Iterator[Engine]:
         """An engine whose processes start at once and stay for several maps, until the end of the block.
@@ -85,6 +87,26 @@ class Workers:
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
         """As `Processes.map`."""
+        with self.submitting(function, *shared) as submit:
+            yield from in_order(submit, items, self.most)
+
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `Processes.as_finished`."""
+        with self.submitting(function, *shared) as submit:
+            for number, future in as_they_finish(submit, items, self.most):
+                if isinstance(error := future.exception(), BrokenProcessPool):
+                    raise error
+                yield number, future
+
+    def kept(self) -> AbstractContextManager[Engine]:
+        """These are kept already."""
+        return nullcontext(self)
+
+    @contextmanager
+    def submitting(
+        self, function: Callable[[T, *Shared], R], *shared: *Shared
+    ) -> Iterator[Callable[[T], Future[R]]]:  # fmt: skip
+        """A function that sends an item to a worker. At the end of the block none is worked on any more."""
         packed, under_way = parcels.pack(shared), list[Future[R]]()
 
         def submit(item: T) -> Future[R]:
@@ -100,7 +122,7 @@ class Workers:
             return future
 
         try:
-            yield from in_order(submit, items, self.most)
+            yield submit
         except BrokenProcessPool as error:
             raise WorkerLostError(LOST) from error
         except BaseException:  # closed, interrupted, or an item failed: nobody waits for the others

@@ -1,16 +1,16 @@
 """Threads of this process: no copies, any function, but one interpreter for all of them."""
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
 import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which the controller below should find
 from threadpoolctl import ThreadpoolController
 
-from maxrr.parallel.engine import R, Results, Shared, T, cores, in_order
+from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order
 
 BLAS = ThreadpoolController()
 _stops: WeakSet[threading.Event] = WeakSet()
@@ -96,14 +96,33 @@ class Threads:
         ValueError
             An earlier map has set `stop`.
         """
+        with self._submitting(function, *shared) as submit:
+            yield from in_order(submit, items, self._most, self.meanwhile)
+
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `Engine.as_finished`, in threads."""
+        with self._submitting(function, *shared) as submit:
+            yield from as_they_finish(submit, items, self._most, self.meanwhile)
+
+    def kept(self) -> AbstractContextManager[Engine]:
+        """As `Engine.kept`; threads are quickly started, and none is kept."""
+        return nullcontext(self)
+
+    @property
+    def _most(self) -> int:
+        return self.count + (self.count if self.ahead is None else self.ahead)
+
+    @contextmanager
+    def _submitting(
+        self, function: Callable[[T, *Shared], R], *shared: *Shared
+    ) -> Iterator[Callable[[T], Future[R]]]:  # fmt: skip
         if self.stop is not None:
             if self.stop.is_set():
                 raise ValueError("`stop` is set already, which would stop this map: make an engine with another event")
             _stops.add(self.stop)
-        most = self.count + (self.count if self.ahead is None else self.ahead)
         pool = ThreadPoolExecutor(self.count)
         try:
-            yield from in_order(lambda item: pool.submit(function, item, *shared), items, most, self.meanwhile)
+            yield lambda item: pool.submit(function, item, *shared)
         finally:
             if self.stop is not None:
                 self.stop.set()

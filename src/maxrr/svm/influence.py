@@ -16,7 +16,7 @@ from operator import length_hint
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxrr.parallel import InProcess, Processes, WorkerLostError
+from maxrr.parallel import Engine, EngineLike, InProcess, Processes, WorkerLostError, engine_from
 from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
@@ -64,10 +64,11 @@ def influential_in(
     class_weight: ClassWeight | None = None,
     masks: Iterable[Bools | None] | None = None,
     progress: Progress | None = None,
+    engine: EngineLike = None,
 ) -> Iterator[Influence]:
     """The samples that `LinearSVM(C).fit(X, y)` finds influential, for the features X of each run.
 
-    Runs are solved in worker processes, one per core.
+    Runs are solved in worker processes, one per core, or where `engine` says.
 
     Parameters
     ----------
@@ -85,6 +86,8 @@ def influential_in(
         neighbouring runs with the same array are begun together.
     progress
         Called after every run.
+    engine
+        Where runs are solved, as in `maxrr.parallel.engine_from`; by default in processes of this machine.
 
     Returns
     -------
@@ -103,7 +106,8 @@ def influential_in(
     weights = validation.sample_weights(sample_weight, len(labels))
     _, codes = validation.classes(labels, weights)
     penalties = weigh(C, validation.class_weights(class_weight), labels.tolist(), weights)
-    return spread(runs, repeat(None) if masks is None else masks, without_features(codes, penalties), progress)
+    chosen, everyone = engine_from(engine) or Processes(), repeat(None)
+    return spread(runs, everyone if masks is None else masks, without_features(codes, penalties), progress, chosen)
 
 
 def without_features(codes: Ints, penalties: Penalties) -> Samples:
@@ -113,9 +117,9 @@ def without_features(codes: Ints, penalties: Penalties) -> Samples:
 
 
 def spread(
-    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, progress: Progress | None
+    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, progress: Progress | None, engine: Engine
 ) -> Iterator[Influence]:  # fmt: skip
-    """All runs over all cores. `blank` are the samples without features."""
+    """All runs over all workers. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
 
     def jobs() -> Iterator[Job]:
@@ -126,7 +130,7 @@ def spread(
                 yield taken - 1, X, mask, guess
 
     shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds
-    with closing(Processes().map(solve_run, jobs(), *shared)) as solved:
+    with closing(engine.map(solve_run, jobs(), *shared)) as solved:
         try:
             for found in solved:
                 yield found

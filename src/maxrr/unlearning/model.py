@@ -34,6 +34,7 @@ from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
+from maxrr.parallel import Engine, EngineLike, working_on
 from maxrr.plain_text import first_few
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
@@ -99,6 +100,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (names, for a Dataset); 1 for others. A rare class with a larger weight is found more often. The extractor is
         trained without them. The numbers are fixed: weights computed from the records, as "balanced" is, would change
         with every record that is forgotten.
+    engine : str, path or maxrr.parallel.Engine, optional
+        Where `fit` does its long work, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster.
+        By default on this machine. The model does not depend on it.
 
     Examples
     --------
@@ -115,7 +119,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
         epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
         device: str | None = None, threads: int = 1, train: TrainingFunction | Recipe | None = None,
-        class_weight: Mapping[Any, float] | None = None,
+        class_weight: Mapping[Any, float] | None = None, engine: EngineLike = None,
     ) -> None:  # fmt: skip
         self.network = network
         self.core = core
@@ -128,6 +132,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.threads = threads
         self.train = train
         self.class_weight = class_weight
+        self.engine = engine
 
     @classmethod
     def on_features(cls, *, C: float = 1.0, class_weight: Mapping[Any, float] | None = None) -> Self:
@@ -266,7 +271,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         warn_of_fitted_steps()
         with self._lock:
-            return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
+            dataset, called = as_dataset(X, y, ids, subjects, sample_weight)
+            with working_on(self.engine) as engine:
+                return self._fit(dataset, called, allow_copies, folder, progress, engine)
 
     def _check(self) -> Training:
         """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
@@ -303,7 +310,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(
         self, dataset: Dataset, called: NDArray[Any] | None, allow_copies: str | None, folder: str | Path | None,
-        progress: Progress | None, *, again: bool = False,
+        progress: Progress | None, engine: Engine | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
         by_place = called is None
         labels = np.arange(len(dataset.class_names)) if called is None else called
@@ -330,9 +337,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         blueprint.check_weights(dataset)
         if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-        choice = (core or self.core).choose(
+        choosing = core or self.core
+        choice = choosing.choose(
             network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
-            progress=progress,
+            progress=progress, **({"engine": engine} if isinstance(choosing, FrequencyCore) else {}),
         )  # fmt: skip
         choice = knowing_others(choice, self.core, dataset, before)
         untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
@@ -403,7 +411,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.network = grown(network, self.core, fitted.records)
             try:
                 called = None if fitted.by_place else fitted.labels
-                return self._fit(fitted.records.retained(), called, None, folder, progress, again=True)
+                with working_on(self.engine) as engine:
+                    return self._fit(fitted.records.retained(), called, None, folder, progress, engine, again=True)
             except BaseException:
                 self.network = network
                 raise

@@ -1,0 +1,327 @@
+"""Workers of a Ray cluster, of many machines or of this one.
+
+Shared inputs are put into Ray's object store once, and every node fetches them once. A worker or node that is lost
+costs the items that it worked on: these are given to others. Ray itself is an extra, `pip install maxrr[ray]`.
+"""
+
+import importlib
+import os
+import pickle
+import platform
+import secrets
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from maxrr.errors import EngineError, WorkerLostError
+from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order, keep_to
+from maxrr.parallel.threads import BLAS
+
+MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
+PATIENCE = 2.0  # seconds for work that is interrupted, to end by itself
+MUST_AGREE = ("maxrr", "torch", "numpy", "scipy", "scikit-learn")  # bytes depend on these
+TOKEN = secrets.token_hex(32)  # of clusters that this process starts: nobody else may use them
+ASKS_FOR_TOKEN = threading.Event()  # whether Ray was told about it when it was imported
+
+
+@dataclass(frozen=True)
+class Ray:
+    """An engine that works on several items at once, in worker processes of a Ray cluster.
+
+    Functions, items and shared inputs travel by pickle between processes of the cluster, and nothing of them is written
+    to a disk by this library. What the function needs must be installed on every node, in the same versions as here;
+    that is checked.
+
+    Attributes
+    ----------
+    address
+        Where the cluster is, as in "ray://host:10001". By default the one that $RAY_ADDRESS names, or else a cluster
+        of this machine alone, which is started for the work and ends with it.
+    cpus
+        How many cores the work on an item takes.
+    gpus
+        How many graphics processors it takes; 0.25 lets four items share one.
+    ahead
+        How many items are taken beyond those being worked on; by default as many as are worked on.
+    retries
+        How often an item is given to another worker when its worker is lost.
+    runtime_env
+        What Ray should bring to every node, such as `{"working_dir": "."}`, as Ray has it.
+    """
+
+    address: str | None = None
+    cpus: float = 1
+    gpus: float = 0
+    ahead: int | None = None
+    retries: int = 3
+    runtime_env: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
+            raise ValueError(f"an item takes some part of a processor, not cpus={self.cpus}, gpus={self.gpus}")
+        if self.retries < 0 or (self.ahead is not None and self.ahead < 0):
+            raise ValueError(f"ahead and retries are 0 or more, not {self.ahead} and {self.retries}")
+
+    def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
+        """As `Engine.map`, on the cluster.
+
+        Raises
+        ------
+        WorkerLostError
+            The workers of an item were lost again and again; the message names it. Raised in the place of its result.
+        ModuleNotFoundError
+            Ray is not installed.
+        """
+        with self._submitting(function, shared) as (submit, most):
+            yield from in_order(submit, items, most)
+
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `Engine.as_finished`, on the cluster; an item whose workers were lost has a `WorkerLostError`."""
+        with self._submitting(function, shared) as (submit, most):
+            yield from as_they_finish(submit, items, most)
+
+    @contextmanager
+    def kept(self) -> Iterator[Engine]:
+        """As `Engine.kept`: the connection stays, and a cluster of this machine goes on.
+
+        Yields
+        ------
+        Engine
+            This one.
+        """
+        with CONNECTION.open(self):
+            yield self
+
+    @contextmanager
+    def _submitting(
+        self, function: Callable[..., R], shared: tuple[Any, ...]
+    ) -> Iterator[tuple[Callable[[T], Future[R]], int]]:  # fmt: skip
+        """A function that sends an item to a worker, and how many may be under way."""
+        with CONNECTION.open(self) as ray, closing(Sender(self, ray, function, shared)) as sender:
+            at_once = slots(ray, self)
+            yield sender.send, at_once + (at_once if self.ahead is None else self.ahead)
+
+
+class Sender:
+    """Sends items to workers, and knows which are under way."""
+
+    def __init__(self, engine: Ray, ray: Any, function: Callable[..., Any], shared: tuple[Any, ...]) -> None:
+        self.ray, self.retries, self.sent = ray, engine.retries, 0
+        self.task = ray.remote(num_cpus=engine.cpus, num_gpus=engine.gpus, max_retries=engine.retries)(call)
+        self.common = ray.put((function, shared, versions(), engine.cpus))
+        self.under_way: dict[Future[Any], Any] = {}
+        self.lock = threading.Lock()
+
+    def send(self, item: Any) -> Future[Any]:
+        """A future that gets the result for an item."""
+        number, found = self.sent, Future[Any]()
+        self.sent += 1
+        reference = self.task.remote(item, self.common)
+        with self.lock:
+            self.under_way[found] = reference
+
+        def settle(theirs: Future[Any]) -> None:
+            with self.lock:
+                self.under_way.pop(found, None)
+            if (error := theirs.exception()) is not None:
+                found.set_exception(self.explained(error, number, item))
+            elif isinstance(result := theirs.result(), Failed):
+                result.error.add_note(f"raised by a worker of Ray on node {result.node}:\n{result.where}")
+                found.set_exception(result.error)
+            else:
+                found.set_result(result)
+
+        reference.future().add_done_callback(settle)
+        return found
+
+    def explained(self, error: BaseException, number: int, item: Any) -> BaseException:
+        """What has become of an item that no worker has finished."""
+        cause = getattr(error, "cause", None)
+        if isinstance(error, self.ray.exceptions.RayTaskError) and isinstance(cause, BaseException):
+            return cause  # the item, or its result, could not be sent
+        if isinstance(error, self.ray.exceptions.RaySystemError) and "No module named" in str(error):
+            missing = str(error).strip().splitlines()[0].removeprefix("System error: ")
+            return ModuleNotFoundError(
+                f"{missing} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
+                "Ray(runtime_env={'working_dir': '.'})"
+            )
+        times = "once" if self.retries == 0 else f"{self.retries + 1} times"
+        lost = WorkerLostError(
+            f"item {number}, {item!r:.80}: its worker was lost {times}; it may have run out of memory "
+            f"({type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''})"
+        )
+        lost.__cause__ = error
+        return lost
+
+    def close(self) -> None:
+        """Nothing is worked on when this returns. Work that goes on after an interruption ends with its worker."""
+        for force in (False, True):
+            with self.lock:
+                left = dict(self.under_way)
+            for reference in left.values():
+                with suppress(Exception):  # it may just have ended
+                    self.ray.cancel(reference, force=force)
+            if not wait(left, None if force else PATIENCE).not_done:
+                return
+
+
+class Connection:
+    """One connection of this process to a cluster, shared by all that use it at the same time."""
+
+    def __init__(self) -> None:
+        self.lock, self.users, self.ours = threading.Lock(), 0, False
+        self.address: str | None = None
+
+    @contextmanager
+    def open(self, engine: Ray) -> Iterator[Any]:
+        """The module `ray`, connected."""
+        with self.lock:
+            ray = sys.modules.get("ray")
+            if ray is None or not ray.is_initialized():
+                ray = connected(engine)
+                self.ours, self.users, self.address = True, 0, engine.address
+            elif engine.address is not None and not (self.ours and engine.address == self.address):
+                raise ValueError(
+                    f"Ray is connected already, so that {engine.address} cannot be: leave out the address, or call "
+                    "ray.shutdown() first"
+                )
+            self.users += 1
+        try:
+            yield ray
+        finally:
+            with self.lock:
+                self.users -= 1
+                if self.users == 0 and self.ours:
+                    self.ours = False
+                    ray.shutdown()
+
+
+CONNECTION = Connection()
+
+
+def imported() -> Any:
+    """The module `ray`, or a sentence that says what to install."""
+    try:
+        return importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ModuleNotFoundError(MISSING, name="ray") from None
+
+
+def connected(engine: Ray) -> Any:
+    """The module `ray`, after connecting to a cluster or starting one on this machine that takes orders from us alone.
+
+    Ray reads whether it should ask for a token when it is first imported, and gives it to the processes that it starts.
+    """
+    common = {"runtime_env": dict(engine.runtime_env or {}), "log_to_driver": False, "logging_level": "warning"}
+    named = engine.address or os.environ.get("RAY_ADDRESS")
+    if named:
+        ray = imported()
+        try:
+            ray.init(engine.address, **common)
+        except ConnectionError as error:
+            raise EngineError(f"no Ray cluster answers at {named}: is it running, and reached from here?") from error
+        return ray
+    with inherited():
+        ray = imported()
+        ray.init("local", num_cpus=cores(), include_dashboard=False, **common)
+    return ray
+
+
+@contextmanager
+def inherited() -> Iterator[None]:
+    """What processes of this machine's cluster should find around them: our modules, and a token to ask for."""
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if "RAY_AUTH_MODE" not in os.environ:
+        if "ray" in sys.modules and not ASKS_FOR_TOKEN.is_set():
+            raise EngineError(
+                "Ray was imported before, and would take orders from anybody who reaches this machine: call ray.init() "
+                "yourself first, or set RAY_AUTH_MODE to token, or to disabled where nobody does"
+            )
+        variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+        ASKS_FOR_TOKEN.set()
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def slots(ray: Any, engine: Ray) -> int:
+    """How many items the cluster can work on at once, as large as it is now."""
+    there = ray.cluster_resources()
+    fitting = [there.get(name, 0) / each for name, each in (("CPU", engine.cpus), ("GPU", engine.gpus)) if each]
+    if min(fitting) < 1:
+        has = f"{there.get('CPU', 0):g} cores and {there.get('GPU', 0):g} graphics processors"
+        raise ValueError(
+            f"an item takes cpus={engine.cpus:g} and gpus={engine.gpus:g}, and the cluster has {has}: it would wait "
+            "for ever. Ask for less, or add a node"
+        )
+    return int(min(fitting))
+
+
+# In the workers
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What work on an item has raised."""
+
+    error: Exception
+    where: str
+    node: str
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What has to be the same on all machines."""
+    found = {"Python": platform.python_version()}
+    for name in MUST_AGREE:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str], float]) -> R | Failed:
+    """The work on one item."""
+    function, shared, wanted, cpus = common
+    try:
+        settle_in(wanted, cpus)
+        return function(item, *shared)
+    except Exception as error:
+        return Failed(sendable(error), traceback.format_exc(), platform.node())
+
+
+def settle_in(wanted: dict[str, str], cpus: float) -> None:
+    """Prepare a worker that others work beside."""
+    here = versions()
+    other = [f"{name} {here.get(name, 'missing')} for {version}" for name, version in wanted.items()
+             if here.get(name) != version]  # fmt: skip
+    if other:
+        raise EngineError(
+            f"node {platform.node()} has {', '.join(other)}, so that results would not be the same bytes: install the "
+            "same versions on all nodes"
+        )
+    keep_to(int(cpus))
+    BLAS.limit(limits=cores())
+
+
+def sendable(error: Exception) -> Exception:
+    """The error, or one that says the same where it cannot be sent."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # each kind of thing that cannot be sent says so in its own way
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,41 @@
+"""A real Ray cluster for all tests of this folder: two nodes on this machine, with one core each."""
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STORE = 100 << 20  # bytes of shared memory for each node
+
+
+@pytest.fixture(scope="session")
+def ray() -> Any:
+    """The module, told by its environment to ask for a token, and to let workers import tests."""
+    os.environ.update(
+        RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_raylet_start_wait_time_s="120",
+        PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, sys.path)]), RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
+    )  # fmt: skip
+    import ray
+
+    return ray
+
+
+@pytest.fixture(scope="session")
+def cluster(ray: Any) -> Iterator[Any]:
+    """Two nodes, to which this process is connected: `Ray()` works on them."""
+    from ray.cluster_utils import Cluster
+
+    found = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
+    )
+    found.add_node(num_cpus=1, object_store_memory=STORE)
+    ray.init(address=found.address, log_to_driver=False, logging_level="error")
+    yield found
+    ray.shutdown()
+    found.shutdown()
