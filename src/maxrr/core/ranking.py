@@ -213,6 +213,7 @@ def votes_on(
     with closing(engine.as_finished(votes_by_worker, groups, task, C)) as finished:
         for number, future in finished:
             if (error := future.exception()) is not None:
+                error.add_note(f"while the runs with these seeds were made: {', '.join(map(str, groups[number]))}")
                 if store is None:
                     raise error
                 errors.append((groups[number], error))

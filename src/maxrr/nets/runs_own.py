@@ -3,6 +3,7 @@
 import math
 from collections.abc import Generator, Sequence
 
+from maxrr.errors import DataError
 from maxrr.nets.own_training import OwnTraining
 from maxrr.nets.recipe import Run
 from maxrr.nets.task import Tally, Task
@@ -14,7 +15,10 @@ def run_in_turn(task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run
     ordered = task.dataset.in_order()
     for seed in seeds:
         seen = ordered if task.rows is None else ordered.select(ordered.ids[task.rows[seed]])
-        network = task.recipe.train(task.network, seen, seed, task.device, task.threads)
+        try:
+            network = task.recipe.train(task.network, seen, seed, task.device, task.threads)
+        except DataError as error:
+            raise DataError(f"the run with seed {seed}: {error}") from error
         tally.trained(seed)
         tally.show()
         yield task.finish(seed, network, math.nan, math.nan)

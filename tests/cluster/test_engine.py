@@ -1,0 +1,130 @@
+"""Ray keeps the promises of every engine, and its own: see tests/parallel/test_engines.py for the others."""
+
+import gc
+import threading
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+from tests.cluster import work
+from tests.parallel import work as other_work
+
+from maxrr.errors import EngineError, WorkerLostError
+from maxrr.parallel import Ray, cores, ray_cluster
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def test_results_in_the_order_of_the_items():
+    assert list(Ray().map(other_work.slow_first, range(9), 10)) == list(range(0, 90, 10))
+    assert list(Ray().map(other_work.scaled, [], 1)) == []
+
+
+def test_results_as_they_come():
+    found = [(number, future.result()) for number, future in Ray().as_finished(other_work.slow_first, range(9), 10)]
+    assert sorted(found) == [(number, 10 * number) for number in range(9)]
+    assert found[0][0] != 0  # which takes longest
+
+
+def test_few_items_are_taken_ahead_in_the_callers_thread():
+    taken, threads = [], set()
+
+    def items():
+        for number in range(1000):
+            taken.append(number)
+            threads.add(threading.get_ident())
+            yield number
+
+    with closing(Ray(ahead=1).map(other_work.scaled, items(), 1)) as results:
+        assert not taken
+        for given in range(1, 6):
+            next(results)
+            assert given <= len(taken) < given + 2 + 1  # two cores, and one ahead
+    assert threads == {threading.get_ident()}
+
+
+def test_an_error_comes_in_its_turn_and_says_where_it_was_raised():
+    results = Ray().map(other_work.refuse_three, range(100))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(other_work.BrokenError, match="three") as raised:
+        next(results)
+    (note,) = raised.value.__notes__
+    assert "raised by a worker of Ray on node" in note
+    assert "refuse_three" in note
+
+
+def test_an_error_ends_the_work_on_its_own_item_alone():
+    found = dict(Ray().as_finished(other_work.refuse_three, range(6)))
+    assert isinstance(found.pop(3).exception(), other_work.BrokenError)
+    assert {number: future.result() for number, future in found.items()} == {0: 0, 1: 1, 2: 2, 4: 4, 5: 5}
+
+
+def test_arrays_are_shared_and_only_read():
+    X, mask, weights = np.arange(12.0).reshape(4, 3), np.array([True, False, True, True]), np.ones(3)
+    items = [(X, mask, "all"), (2 * X, mask, "twice")]
+    assert list(Ray().map(other_work.summed, items, weights, 0.5)) == [("all", 27.0), ("twice", 54.0)]
+
+
+def test_both_nodes_work_and_each_worker_keeps_to_its_core():
+    assert len(set(Ray().map(work.process_of, range(8)))) == 2
+    assert set().union(*Ray().map(other_work.blas_threads, range(2))) == {1}
+    assert list(Ray().map(count_cores, range(2))) == [1, 1]
+
+
+def count_cores(item):
+    return cores()
+
+
+def test_a_worker_that_is_always_lost_is_an_error_that_names_its_item():
+    with pytest.raises(WorkerLostError, match=r"item 0, 'a': its worker was lost once; it may have run out of memory"):
+        list(Ray(retries=0).map(other_work.end_itself, ["a"]))
+
+
+def test_closing_ends_the_work_under_way():
+    started = time.monotonic()
+    with closing(Ray().map(other_work.sleep_but_first, range(4))) as results:
+        assert next(results) == 0
+    assert time.monotonic() - started < 60  # of 600 seconds
+    assert list(Ray().map(other_work.scaled, range(2), 1)) == [0, 1]  # the workers are free
+
+
+def test_no_shared_input_is_kept_afterwards(ray):
+    from ray._private.internal_api import memory_summary  # there is no public way to ask
+
+    content = np.zeros(3_000_000, dtype=np.uint8)
+    list(Ray().map(other_work.many_bytes, range(2)))
+    list(Ray().map(measured, range(2), content))
+    gc.collect()
+    deadline = time.monotonic() + 10
+    while (left := "3000" in memory_summary(stats_only=False)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left
+
+
+def measured(item, content):
+    return content.nbytes
+
+
+def test_another_address_than_the_connected_one_is_refused():
+    with pytest.raises(ValueError, match=r"Ray is connected already, so that ray://elsewhere:10001 cannot be"):
+        list(Ray("ray://elsewhere:10001").map(other_work.scaled, [1], 1))
+
+
+def test_more_than_the_cluster_has_is_refused():
+    with pytest.raises(ValueError, match=r"takes cpus=1 and gpus=1, and the cluster has 2 cores and 0 graphics"):
+        list(Ray(gpus=1).map(other_work.scaled, [1], 1))
+
+
+def test_nodes_with_other_versions_are_refused(monkeypatch):
+    monkeypatch.setattr(ray_cluster, "versions", lambda: {"numpy": "1.0"})
+    with pytest.raises(
+        EngineError, match=r"node .* has numpy .* for 1\.0, so that results would not be the same bytes"
+    ):
+        list(Ray().map(other_work.scaled, [1], 1))
+
+
+@pytest.mark.parametrize("wrong", [{"cpus": 0}, {"gpus": -1}, {"retries": -1}, {"ahead": -1}])
+def test_what_no_engine_can_be(wrong):
+    with pytest.raises(ValueError, match="not"):
+        Ray(**wrong)
