@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maxrr.nets.augmenting import Augmentation
+from maxrr.nets.fused_adam import optimiser_of
 from maxrr.nets.pinning import pinned
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import Records, call
@@ -68,7 +69,7 @@ def fit(
     """
     count, device = len(records), records.labels.device
     flat, gradient = flatten(network)
-    optimiser = recipe.make_optimiser([flat])
+    optimiser = optimiser_of(recipe, flat)
     augmentation, step = Augmentation.of(recipe.augment), 0
     if recipe.augment:
         augmentation.check(records.inputs)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import Dataset
 from maxrr.nets import preflight
+from maxrr.nets.fused_adam import optimiser_of
 from maxrr.nets.own_training import OwnTraining, Training
 from maxrr.nets.recipe import Recipe, Run
 from maxrr.nets.records import chosen_device, records
@@ -85,7 +86,7 @@ def warm_up(device: str | torch.device | None) -> None:
     """Let PyTorch load what it needs for the first step of a process: seconds that belong to no training."""
     weights = torch.zeros(1, device=chosen_device(device), requires_grad=True)
     weights.sum().backward()
-    Recipe().make_optimiser([weights]).step()
+    optimiser_of(Recipe(), weights).step()
 
 
 def train_once(
