@@ -1,0 +1,175 @@
+"""The same work on each engine, and what follows for clusters that nobody here has.
+
+    python benchmarks/engines.py --out benchmarks/engines.json          # twenty minutes on two idle cores
+
+Measured: a ranking of 20 runs of 5,000 records of Fashion-MNIST in local processes (the peer) and on a Ray cluster of
+this machine, each from nothing to its end; and the pieces that such work is made of: one run of 60,000 records on one
+core, a group of heads at 768 features, what it takes to start, to send and to be asked. From these pieces the time on
+8, 64 and 512 cores is worked out; it is not measured.
+"""
+
+import argparse
+import json
+import math
+import resource
+import statistics
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import circumstances
+import numpy as np
+
+from maxrr.core import rank
+from maxrr.core.ranking import votes_by_worker
+from maxrr.data import Dataset, load
+from maxrr.nets import LeNet5, Recipe
+from maxrr.nets.records import chosen_device
+from maxrr.nets.task import Task
+from maxrr.parallel import Engine, Processes, Ray
+from maxrr.svm import LinearSVM
+
+RUNS, RECORDS = 20, 5_000  # of the ranking that is measured
+HEADS, SAMPLES, FEATURES = 16, 64_000, 768  # of the group of heads that is measured
+NETWORK = 1.25e9  # bytes a second, 10 Gbit: assumed, there is one machine here
+NODE = 16  # cores, assumed
+CORES = (2, 8, 64, 512)
+
+
+def seconds_of(work: Any, *arguments: Any, **named: Any) -> tuple[float, Any]:
+    start = time.perf_counter()
+    found = work(*arguments, **named)
+    return time.perf_counter() - start, found
+
+
+def rankings(dataset: Dataset, repeats: int) -> dict[str, Any]:
+    """Seconds of a whole ranking on each engine, by turns; the votes have to be the same."""
+    engines: dict[str, Engine | None] = {"processes": Processes(), "ray": Ray(), "local": None}
+    times: dict[str, list[float]] = {name: [] for name in engines}
+    votes = []
+    for _ in range(repeats):
+        for name, engine in engines.items():
+            seconds, ranking = seconds_of(
+                rank, LeNet5(dataset.shape), dataset, range(RUNS), device="cpu", engine=engine
+            )  # fmt: skip
+            times[name].append(round(seconds, 1))
+            votes.append(ranking.votes)
+            print(f"{name}: {seconds:.1f} s", flush=True)
+    assert all(np.array_equal(votes[0], other) for other in votes)
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    return {
+        "runs": RUNS, "records": RECORDS, "seconds": times,
+        "ray_to_processes": round(medians["ray"] / medians["processes"], 3),
+        "local_to_processes": round(medians["local"] / medians["processes"], 3),
+    }  # fmt: skip
+
+
+def nothing(item: int, *shared: Any) -> int:
+    return item
+
+
+def ray_pieces(dataset: Dataset) -> dict[str, float]:
+    """What a cluster takes beside the work itself."""
+    starting = time.perf_counter()
+    with Ray().kept() as ray:
+        start = time.perf_counter() - starting
+        first, _ = seconds_of(list, ray.map(nothing, range(2)))
+        task = Task(LeNet5(dataset.shape), dataset.select(dataset.ids[:64]), Recipe(epochs=1), chosen_device("cpu"), 1, None)
+        imports, _ = seconds_of(list, ray.map(loaded, range(2), task))
+        asked, _ = seconds_of(list, ray.map(nothing, range(500)))
+        sent, _ = seconds_of(list, ray.map(nothing, range(2), np.asarray(dataset.inputs)))
+    return {
+        "start": start + first, "imports": imports, "ask": asked / 500, "send_bytes": dataset.inputs.nbytes,
+        "send": max(0.0, sent - 2 * asked / 500),
+    }  # fmt: skip
+
+
+def loaded(item: int, task: Task) -> int:
+    """Have a worker import all that a run needs."""
+    votes_by_worker([item], task, 1.0)
+    return item
+
+
+def one_run(records: int) -> tuple[float, int]:
+    """Seconds of one run of the ranking on one core, and the memory of its process."""
+    dataset, _ = load("fashion-mnist")
+    some = dataset.select(dataset.ids[:records])
+    loaded(0, Task(LeNet5(some.shape), some.select(some.ids[:64]), Recipe(epochs=1), chosen_device("cpu"), 1, None))
+    task = Task(LeNet5(some.shape), some, Recipe(), chosen_device("cpu"), 1, None)
+    seconds, _ = seconds_of(votes_by_worker, [0], task, 1.0)
+    return seconds, memory()
+
+
+def one_group(samples: int) -> tuple[float, int]:
+    """Seconds of a group of heads on one core, and the memory of its process."""
+    generator = np.random.default_rng(0)
+    labels = generator.integers(HEADS, size=samples)
+    centres = generator.normal(size=(HEADS, FEATURES)).astype(np.float32)
+    X = centres[labels] + 3 * generator.normal(size=(samples, FEATURES)).astype(np.float32)
+    seconds, _ = seconds_of(LinearSVM(C=1e-3).fit, X, labels)
+    return seconds, memory()
+
+
+def memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def alone(work: Any, size: int) -> tuple[float, int]:
+    """In a process of its own that keeps to one core."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=one_core) as pool:
+        found: tuple[float, int] = pool.submit(work, size).result()
+        return found
+
+
+def one_core() -> None:
+    from maxrr.parallel.engine import keep_to
+    from maxrr.parallel.threads import BLAS
+
+    keep_to(1)
+    BLAS.limit(limits=1)
+
+
+def worked_out(pieces: dict[str, float], tasks: int, each: float, bytes_sent: float) -> dict[str, dict[str, float]]:
+    """Seconds on so many cores: to start, to import, to send to every node in turn, the rounds of tasks, to be asked."""
+    found = {}
+    for cores in CORES:
+        nodes = math.ceil(cores / NODE)
+        fixed = pieces["start"] + pieces["imports"] + nodes * bytes_sent / NETWORK + tasks * pieces["ask"]
+        total = fixed + math.ceil(tasks / cores) * each
+        found[str(cores)] = {
+            "seconds": round(total), "fixed": round(fixed, 1), "efficiency": round(tasks * each / (total * cores), 2),
+        }  # fmt: skip
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--repeats", type=int, default=2)
+    chosen = parser.parse_args()
+    training, _ = load("fashion-mnist")
+    result: dict[str, Any] = {"circumstances": circumstances.circumstances()}
+    pieces = {name: round(value, 4) for name, value in ray_pieces(training).items()}
+    run, run_memory = alone(one_run, len(training))
+    group, group_memory = alone(one_group, SAMPLES)
+    result["pieces"] = {
+        **pieces, "run_60000": round(run, 1), "run_memory": run_memory, "group_64000": round(group, 1),
+        "group_memory": group_memory,
+    }  # fmt: skip
+    print(result["pieces"], flush=True)
+    million = 1_281_167
+    result["worked_out"] = {
+        "100 runs of Fashion-MNIST": worked_out(pieces, 100, run, training.inputs.nbytes),
+        "1,000 heads at 1,281,167 x 768": worked_out(
+            pieces, math.ceil(1000 / HEADS), group * million / SAMPLES, million * FEATURES * 4.0
+        ),
+    }
+    result["ranking"] = rankings(training.select(training.ids[:RECORDS]), chosen.repeats)
+    chosen.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
