@@ -2,6 +2,7 @@
 
 import inspect
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -334,3 +335,13 @@ def test_a_source_that_is_none(shell: Shell, tmp_path: Path) -> None:
     shutil.copy(__file__, tmp_path / "records.txt")
     for source in ("nowhere.npz", tmp_path / "records.txt"):
         assert str(source) in shell("fit", source, "--out", tmp_path / "ws", code=1).err
+
+
+def test_an_engine_that_there_is_not(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = ("fit", "digits", "--core", 200, "--runs", 2, *QUICK, "--out", tmp_path / "ws")
+    assert "an engine is" in shell(*quick, "--engine", "dask", code=2).err
+    monkeypatch.setitem(sys.modules, "ray", None)  # as where it is not installed
+    assert "maxrr[ray]" in shell(*quick, "--engine", "ray", code=1).err
+    monkeypatch.setenv("MAXRR_ENGINE", "ray")
+    assert "maxrr[ray]" in shell(*quick, code=1).err
+    assert not (tmp_path / "ws" / "workspace.json").exists()

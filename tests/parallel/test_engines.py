@@ -105,7 +105,57 @@ def test_arrays_of_items_and_shared_ones(tried):
     assert list(tried.map(work.summed, items, weights, 2.0)) == expected
 
 
+def test_results_as_they_come(tried):
+    found = [(number, future.result()) for number, future in tried.as_finished(work.slow_first, range(9), 10)]
+    assert sorted(found) == [(number, 10 * number) for number in range(9)]
+
+
+def test_a_failure_ends_the_work_on_its_own_item_alone(tried):
+    found = dict(tried.as_finished(work.refuse_three, range(6)))
+    assert isinstance(found.pop(3).exception(), work.BrokenError)
+    assert {number: future.result() for number, future in found.items()} == {0: 0, 1: 1, 2: 2, 4: 4, 5: 5}
+
+
+def test_few_items_are_taken_ahead_of_results_as_they_come(tried):
+    taken = []
+    with closing(tried.as_finished(work.scaled, (taken.append(number) or number for number in range(99)), 1)) as found:
+        for given in range(1, 6):
+            next(found)
+            assert given <= len(taken) < given + most_of(tried) + 1
+    assert left_behind() == []
+
+
+def test_workers_are_kept_for_several_maps(tried):
+    with tried.kept() as kept:
+        assert list(kept.map(work.scaled, [1, 2], 3)) == [3, 6]
+        assert [future.result() for _, future in kept.as_finished(work.scaled, [4], 3)] == [12]
+
+
 # Threads
+
+
+def test_the_first_result_does_not_wait_for_a_slow_item():
+    found = Threads(2).as_finished(work.slow_first, [0, 1], 10)
+    assert [number for number, _ in found] == [1, 0]
+
+
+def test_the_caller_is_called_while_it_waits_for_any(monkeypatch):
+    monkeypatch.setattr(engine, "GLANCE", 0.01)
+    calls, enough = [], threading.Event()
+
+    def meanwhile():
+        calls.append(threading.get_ident())
+        if len(calls) > 4:
+            enough.set()
+
+    found = Threads(2, meanwhile=meanwhile).as_finished(lambda item: enough.wait(60.0) and item, [1, 2])
+    assert sorted(future.result() for _, future in found) == [1, 2]
+    assert set(calls) == {threading.get_ident()}
+
+
+def test_a_lost_worker_ends_work_as_it_comes():
+    with pytest.raises(WorkerLostError, match="ended early"):
+        list(Processes(2).as_finished(work.end_itself, range(3)))
 
 
 def test_the_caller_is_called_while_it_waits(monkeypatch):

@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 Folder = Annotated[Path, Argument(metavar="WORKSPACE", help="The workspace: a folder that `maxrr fit` made.")]
 Json = Annotated[bool, Option("--json", help="Print the answer as JSON, for programs.")]
@@ -17,12 +17,26 @@ Wait = Annotated[
 ]
 WAIT = 5.0
 
+
+def known_engine(said: str | None) -> str | None:
+    """Refuse what names no engine before anything is read."""
+    if said is not None:
+        from maxrr.parallel import engine_from
+
+        try:
+            engine_from(said)
+        except ValueError as error:
+            raise BadParameter(str(error)) from None
+    return said
+
+
 ENGINE = "MAXRR_ENGINE"
 EngineName = Annotated[
     str | None,
     Option(
         "--engine",
         envvar=ENGINE,
+        callback=known_engine,
         help="Where long work is done. local: on this machine; so if not given. ray: on the Ray cluster that "
         "RAY_ADDRESS names, or on one that is started here. ray://HOST:10001: on that one. A .toml file: as it says "
         "(docs/scale.md). The result is the same.",

@@ -61,7 +61,18 @@ def engine_from(said: EngineLike) -> Engine | None:
 
 @contextmanager
 def working_on(said: EngineLike) -> Iterator[Engine | None]:
-    """The engine that somebody asks for, whose workers stay for all that is done in the block; None as there."""
+    """The engine that somebody asks for, whose workers stay for all that is done in the block.
+
+    Parameters
+    ----------
+    said
+        As in `engine_from`.
+
+    Yields
+    ------
+    Engine or None
+        None for this machine.
+    """
     engine = engine_from(said)
     with nullcontext() if engine is None else engine.kept() as kept:
         yield kept

@@ -4,9 +4,9 @@ Shared inputs are put into Ray's object store once, and every node fetches them 
 costs the items that it worked on: these are given to others. Ray itself is an extra, `pip install maxrr[ray]`.
 """
 
+import copy
 import importlib
 import os
-import pickle
 import platform
 import secrets
 import sys
@@ -22,6 +22,7 @@ from typing import Any
 
 from maxrr.errors import EngineError, WorkerLostError
 from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order, keep_to
+from maxrr.parallel.processes import can_be_sent
 from maxrr.parallel.threads import BLAS
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
@@ -241,7 +242,7 @@ def inherited() -> Iterator[None]:
     """What processes of this machine's cluster should find around them: our modules, and a token to ask for."""
     variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if "RAY_AUTH_MODE" not in os.environ:
-        if "ray" in sys.modules and not ASKS_FOR_TOKEN.is_set():
+        if sys.modules.get("ray") is not None and not ASKS_FOR_TOKEN.is_set():
             raise EngineError(
                 "Ray was imported before, and would take orders from anybody who reaches this machine: call ray.init() "
                 "yourself first, or set RAY_AUTH_MODE to token, or to disabled where nobody does"
@@ -320,8 +321,9 @@ def settle_in(wanted: dict[str, str], cpus: float) -> None:
 
 def sendable(error: Exception) -> Exception:
     """The error, or one that says the same where it cannot be sent."""
+    said = RuntimeError(f"{type(error).__name__}: {error}")
     try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:  # each kind of thing that cannot be sent says so in its own way
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        copy.copy(error)  # as it is made again where it arrives
+    except Exception:  # each kind of thing that cannot be made again says so in its own way
+        return said
+    return error if can_be_sent(error) else said

@@ -34,7 +34,7 @@ from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
-from maxrr.parallel import Engine, EngineLike, working_on
+from maxrr.parallel import EngineLike, working_on
 from maxrr.plain_text import first_few
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
@@ -271,9 +271,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         warn_of_fitted_steps()
         with self._lock:
-            dataset, called = as_dataset(X, y, ids, subjects, sample_weight)
-            with working_on(self.engine) as engine:
-                return self._fit(dataset, called, allow_copies, folder, progress, engine)
+            return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
 
     def _check(self) -> Training:
         """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
@@ -310,7 +308,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(
         self, dataset: Dataset, called: NDArray[Any] | None, allow_copies: str | None, folder: str | Path | None,
-        progress: Progress | None, engine: Engine | None, *, again: bool = False,
+        progress: Progress | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
         by_place = called is None
         labels = np.arange(len(dataset.class_names)) if called is None else called
@@ -337,32 +335,33 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         blueprint.check_weights(dataset)
         if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-        choosing = core or self.core
-        choice = choosing.choose(
-            network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
-            progress=progress, **({"engine": engine} if isinstance(choosing, FrequencyCore) else {}),
-        )  # fmt: skip
-        choice = knowing_others(choice, self.core, dataset, before)
-        untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
-        blueprint.warn_of_untrained(untrained, stacklevel=3)
-        records = shuffled(dataset, key)
-        held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
-        if not adopted:
-            blueprint = blueprint.watched(records, choice)
-        if not adopted and not frozen:
-            warm_up(self.device)
-        clock = [time.perf_counter()]
-        if adopted:
-            extractor = split(made(network))[0]
-        else:
-            extractor = blueprint.train_extractor(records, choice, progress, tell=True)
-        clock.append(time.perf_counter())
-        left = left_in(extractor, self.core, before)
-        choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
-        features = blueprint.embed(extractor, records, progress)
-        clock.append(time.perf_counter())
-        heads = blueprint.fit_heads(features, records, progress)
-        clock.append(time.perf_counter())
+        with working_on(self.engine) as engine:
+            choosing = core or self.core
+            choice = choosing.choose(
+                network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
+                progress=progress, **({"engine": engine} if isinstance(choosing, FrequencyCore) else {}),
+            )  # fmt: skip
+            choice = knowing_others(choice, self.core, dataset, before)
+            untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
+            blueprint.warn_of_untrained(untrained, stacklevel=3)
+            records = shuffled(dataset, key)
+            held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
+            if not adopted:
+                blueprint = blueprint.watched(records, choice)
+            if not adopted and not frozen:
+                warm_up(self.device)
+            clock = [time.perf_counter()]
+            if adopted:
+                extractor = split(made(network))[0]
+            else:
+                extractor = blueprint.train_extractor(records, choice, progress, tell=True)
+            clock.append(time.perf_counter())
+            left = left_in(extractor, self.core, before)
+            choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
+            features = blueprint.embed(extractor, records, progress)
+            clock.append(time.perf_counter())
+            heads = blueprint.fit_heads(features, records, progress)
+            clock.append(time.perf_counter())
         durations = Durations.measured(
             np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),
             blueprint.at_once(blueprint.sharding.count),
@@ -411,8 +410,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.network = grown(network, self.core, fitted.records)
             try:
                 called = None if fitted.by_place else fitted.labels
-                with working_on(self.engine) as engine:
-                    return self._fit(fitted.records.retained(), called, None, folder, progress, engine, again=True)
+                return self._fit(fitted.records.retained(), called, None, folder, progress, again=True)
             except BaseException:
                 self.network = network
                 raise

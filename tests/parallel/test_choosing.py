@@ -1,0 +1,73 @@
+"""Engines by name and by file; and what is said where Ray is missing."""
+
+import sys
+
+import pytest
+from tests.parallel import work
+
+from maxrr.parallel import Processes, Ray, engine_from, working_on
+
+
+def test_names():
+    assert engine_from(None) is None
+    assert engine_from("local") is None
+    assert engine_from("ray") == Ray()
+    assert engine_from("ray://head:10001") == Ray("ray://head:10001")
+    assert engine_from(Processes(3)) == Processes(3)
+
+
+@pytest.mark.parametrize("wrong", ["dask", "Ray", "http://head", "", 7, ["ray"]])
+def test_what_is_no_engine(wrong):
+    with pytest.raises(ValueError, match="an engine is 'local', 'ray' for the cluster"):
+        engine_from(wrong)
+
+
+def test_a_file(tmp_path):
+    path = tmp_path / "cluster.toml"
+    path.write_text(
+        'engine = "ray://head:10001"\ncpus = 2\ngpus = 0.25\nretries = 5\nruntime_env = {working_dir = "."}'
+    )
+    assert engine_from(path) == engine_from(str(path)) == Ray(
+        "ray://head:10001", cpus=2, gpus=0.25, retries=5, runtime_env={"working_dir": "."}
+    )  # fmt: skip
+    path.write_text("ahead = 0")
+    assert engine_from(path) == Ray(ahead=0)
+    path.write_text('engine = "local"')
+    assert engine_from(path) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("engine = 3", "engine = 3 should be 'local', 'ray' or"),
+        ('engine = "other.toml"', "engine = 'other.toml' should be"),
+        ('engine = "dask"', "an engine is 'local'"),
+        ("gpu = 1", "gpu is none of engine, cpus, gpus, ahead, retries, runtime_env"),
+        ('cpus = "two"', "cpus = 'two' is not of the type"),
+        ("retries = true", "retries = True is not of the type"),
+        ("cpus = 0", "an item takes some part of a processor"),
+        ("= 1", "cannot be read as TOML"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(tmp_path, content, why):
+    path = tmp_path / "cluster.toml"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=why) as raised:
+        engine_from(path)
+    assert str(path) in str(raised.value)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(ValueError, match=r"none\.toml does not exist"):
+        engine_from(tmp_path / "none.toml")
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it could not be imported
+    with pytest.raises(ModuleNotFoundError, match=r"Ray is not installed here: pip install 'maxrr\[ray\]'"):
+        list(engine_from("ray").map(work.scaled, [1], 1))
+
+
+def test_working_on_this_machine_needs_nothing():
+    with working_on("local") as engine:
+        assert engine is None
