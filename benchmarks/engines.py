@@ -19,9 +19,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import circumstances
 import numpy as np
 
+import circumstances
 from maxrr.core import rank
 from maxrr.core.ranking import votes_by_worker
 from maxrr.data import Dataset, load
@@ -76,7 +76,9 @@ def ray_pieces(dataset: Dataset) -> dict[str, float]:
     with Ray().kept() as ray:
         start = time.perf_counter() - starting
         first, _ = seconds_of(list, ray.map(nothing, range(2)))
-        task = Task(LeNet5(dataset.shape), dataset.select(dataset.ids[:64]), Recipe(epochs=1), chosen_device("cpu"), 1, None)
+        task = Task(
+            LeNet5(dataset.shape), dataset.select(dataset.ids[:64]), Recipe(epochs=1), chosen_device("cpu"), 1, None
+        )
         imports, _ = seconds_of(list, ray.map(loaded, range(2), task))
         asked, _ = seconds_of(list, ray.map(nothing, range(500)))
         sent, _ = seconds_of(list, ray.map(nothing, range(2), np.asarray(dataset.inputs)))
@@ -132,7 +134,7 @@ def one_core() -> None:
 
 
 def worked_out(pieces: dict[str, float], tasks: int, each: float, bytes_sent: float) -> dict[str, dict[str, float]]:
-    """Seconds on so many cores: to start, to import, to send to every node in turn, the rounds of tasks, to be asked."""
+    """Seconds on so many cores: to start, import, send to every node in turn, ask for tasks, and the rounds of these."""
     found = {}
     for cores in CORES:
         nodes = math.ceil(cores / NODE)

@@ -10,6 +10,10 @@ from torch import nn
 from maxrr.nets import tensors
 
 
+class UnspeakableError(Exception):
+    """What cannot be shown raises this."""
+
+
 def note(folder, *words):
     """Add a line to a file that all workers share; short lines are written whole."""
     descriptor = os.open(Path(folder) / "notes", os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -160,7 +160,7 @@ def device_on(engine: Engine | None, device: str | torch.device | None) -> torch
     if not isinstance(engine, Ray):
         return chosen_device(device)
     there = torch.device("cuda" if engine.gpus else "cpu")
-    if device is not None and torch.device(device).type != there.type:
+    if device is not None and str(device).partition(":")[0] != there.type:
         asks = f"Ray(…, gpus={engine.gpus:g})"
         raise ValueError(
             f"{asks} trains on {there.type!r}, and device={str(device)!r} was asked for: leave the device out, and say "

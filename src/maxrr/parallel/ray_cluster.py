@@ -27,6 +27,7 @@ from maxrr.parallel.threads import BLAS
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
 PATIENCE = 2.0  # seconds for work that is interrupted, to end by itself
+LONGEST = 30.0  # seconds until the end of workers is believed, whatever the cluster says
 MUST_AGREE = ("maxrr", "torch", "numpy", "scipy", "scikit-learn")  # bytes depend on these
 TOKEN = secrets.token_hex(32)  # of clusters that this process starts: nobody else may use them
 ASKS_FOR_TOKEN = threading.Event()  # whether Ray was told about it when it was imported
@@ -131,35 +132,39 @@ class Sender:
         def settle(theirs: Future[Any]) -> None:
             with self.lock:
                 self.under_way.pop(found, None)
-            if (error := theirs.exception()) is not None:
-                found.set_exception(self.explained(error, number, item))
-            elif isinstance(result := theirs.result(), Failed):
-                result.error.add_note(f"raised by a worker of Ray on node {result.node}:\n{result.where}")
-                found.set_exception(result.error)
-            else:
-                found.set_result(result)
+            try:
+                found.set_result(self.result_of(theirs, number, item))
+            except BaseException as error:  # whatever it is, somebody waits for it
+                found.set_exception(error)
 
         reference.future().add_done_callback(settle)
         return found
 
-    def explained(self, error: BaseException, number: int, item: Any) -> BaseException:
+    def result_of(self, theirs: Future[Any], number: int, item: Any) -> Any:
+        """The result for an item, or what the work on it has raised."""
+        if (error := theirs.exception()) is not None:
+            raise self.explained(error, f"item {number}{named(item)}") from error
+        result = theirs.result()
+        if isinstance(result, Failed):
+            result.error.add_note(f"raised by a worker of Ray on node {result.node}:\n{result.where}")
+            raise result.error
+        return result
+
+    def explained(self, error: BaseException, item: str) -> BaseException:
         """What has become of an item that no worker has finished."""
-        cause = getattr(error, "cause", None)
-        if isinstance(error, self.ray.exceptions.RayTaskError) and isinstance(cause, BaseException):
-            return cause  # the item, or its result, could not be sent
-        if isinstance(error, self.ray.exceptions.RaySystemError) and "No module named" in str(error):
-            missing = str(error).strip().splitlines()[0].removeprefix("System error: ")
+        kinds, cause = self.ray.exceptions, getattr(error, "cause", None)
+        if isinstance(error, kinds.RayTaskError) and isinstance(cause, BaseException):
+            return cause  # its result could not be sent
+        said = next(iter(str(error).strip().splitlines()), "").removeprefix("System error: ")
+        if isinstance(error, kinds.RaySystemError) and "No module named" in said:
             return ModuleNotFoundError(
-                f"{missing} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
+                f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
                 "Ray(runtime_env={'working_dir': '.'})"
             )
-        times = "once" if self.retries == 0 else f"{self.retries + 1} times"
-        lost = WorkerLostError(
-            f"item {number}, {item!r:.80}: its worker was lost {times}; it may have run out of memory "
-            f"({type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''})"
-        )
-        lost.__cause__ = error
-        return lost
+        if isinstance(error, kinds.WorkerCrashedError | kinds.NodeDiedError | kinds.OutOfMemoryError):
+            times = "once" if self.retries == 0 else f"{self.retries + 1} times"
+            return WorkerLostError(f"{item}: its worker was lost {times}; it may have run out of memory ({said})")
+        return EngineError(f"{item}: {type(error).__name__}: {said}")
 
     def close(self) -> None:
         """Nothing is worked on when this returns. Work that goes on after an interruption ends with its worker."""
@@ -169,16 +174,25 @@ class Sender:
             for reference in left.values():
                 with suppress(Exception):  # it may just have ended
                     self.ray.cancel(reference, force=force)
-            if not wait(left, None if force else PATIENCE).not_done:
+            if not wait(left, LONGEST if force else PATIENCE).not_done:
                 return
 
 
+@dataclass(eq=False)
+class Session:
+    """A connection of this process to a cluster."""
+
+    address: str | None
+    runtime_env: Mapping[str, Any] | None
+    users: int = 0
+
+
 class Connection:
-    """One connection of this process to a cluster, shared by all that use it at the same time."""
+    """The connection of this process, shared by all that use it at the same time, or somebody else's."""
 
     def __init__(self) -> None:
-        self.lock, self.users, self.ours = threading.Lock(), 0, False
-        self.address: str | None = None
+        self.lock = threading.Lock()
+        self.ours: Session | None = None
 
     @contextmanager
     def open(self, engine: Ray) -> Iterator[Any]:
@@ -186,21 +200,23 @@ class Connection:
         with self.lock:
             ray = sys.modules.get("ray")
             if ray is None or not ray.is_initialized():
-                ray = connected(engine)
-                self.ours, self.users, self.address = True, 0, engine.address
-            elif engine.address is not None and not (self.ours and engine.address == self.address):
-                raise ValueError(
-                    f"Ray is connected already, so that {engine.address} cannot be: leave out the address, or call "
-                    "ray.shutdown() first"
-                )
-            self.users += 1
+                ray, self.ours = connected(engine), Session(engine.address, engine.runtime_env)
+            session = self.ours or Session(None, None)
+            for name in ("address", "runtime_env"):
+                wanted = getattr(engine, name)
+                if wanted is not None and wanted != getattr(session, name):
+                    raise ValueError(
+                        f"Ray is connected already, and not with {name}={wanted!r}: leave that out, or call "
+                        "ray.shutdown() first"
+                    )
+            session.users += 1
         try:
             yield ray
         finally:
             with self.lock:
-                self.users -= 1
-                if self.users == 0 and self.ours:
-                    self.ours = False
+                session.users -= 1
+                if session.users == 0 and session is self.ours:
+                    self.ours = None
                     ray.shutdown()
 
 
@@ -244,8 +260,9 @@ def inherited() -> Iterator[None]:
     if "RAY_AUTH_MODE" not in os.environ:
         if sys.modules.get("ray") is not None and not ASKS_FOR_TOKEN.is_set():
             raise EngineError(
-                "Ray was imported before, and would take orders from anybody who reaches this machine: call ray.init() "
-                "yourself first, or set RAY_AUTH_MODE to token, or to disabled where nobody does"
+                "Ray was imported before, so that a cluster started now would take orders from anybody who reaches "
+                "this machine: do not import it, or call ray.init() yourself; or set RAY_AUTH_MODE before Python "
+                "starts, to token with a RAY_AUTH_TOKEN, or to disabled where nobody reaches it"
             )
         variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
         ASKS_FOR_TOKEN.set()
@@ -261,16 +278,25 @@ def inherited() -> Iterator[None]:
 
 
 def slots(ray: Any, engine: Ray) -> int:
-    """How many items the cluster can work on at once, as large as it is now."""
-    there = ray.cluster_resources()
-    fitting = [there.get(name, 0) / each for name, each in (("CPU", engine.cpus), ("GPU", engine.gpus)) if each]
-    if min(fitting) < 1:
-        has = f"{there.get('CPU', 0):g} cores and {there.get('GPU', 0):g} graphics processors"
+    """How many items the nodes can work on at once, as many as they are now."""
+    wanted = [(name, each) for name, each in (("CPU", engine.cpus), ("GPU", engine.gpus)) if each]
+    there = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    found = sum(int(min(node.get(name, 0) / each for name, each in wanted)) for node in there)
+    if not found:
+        most = {name: max((node.get(name, 0) for node in there), default=0) for name in ("CPU", "GPU")}
         raise ValueError(
-            f"an item takes cpus={engine.cpus:g} and gpus={engine.gpus:g}, and the cluster has {has}: it would wait "
-            "for ever. Ask for less, or add a node"
+            f"an item takes cpus={engine.cpus:g} and gpus={engine.gpus:g}, and no node of the cluster has so much (at "
+            f"most {most['CPU']:g} cores, {most['GPU']:g} graphics processors): it would wait for ever. Ask for less, "
+            "or add a node"
         )
-    return int(min(fitting))
+    return found
+
+
+def named(item: Any) -> str:
+    """An item in messages, if it is a number, a short word, or some of them: others may hold records."""
+    parts = item if isinstance(item, tuple | list) else (item,)
+    plain = all(isinstance(part, int | float | str) for part in parts)
+    return f", {item!r:.80}" if plain else ""
 
 
 # In the workers
@@ -291,7 +317,7 @@ def versions() -> dict[str, str]:
     found = {"Python": platform.python_version()}
     for name in MUST_AGREE:
         with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
+            found[name] = metadata.version(name).partition("+")[0]  # after which PyTorch says what it is built for
     return found
 
 
