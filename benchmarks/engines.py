@@ -134,7 +134,7 @@ def one_core() -> None:
 
 
 def worked_out(pieces: dict[str, float], tasks: int, each: float, bytes_sent: float) -> dict[str, dict[str, float]]:
-    """Seconds on so many cores: to start, import, send to every node in turn, ask for tasks, and the rounds of these."""
+    """Seconds on so many cores: to start, import, send to each node in turn, ask for tasks, and the rounds of these."""
     found = {}
     for cores in CORES:
         nodes = math.ceil(cores / NODE)
