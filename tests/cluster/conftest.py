@@ -39,3 +39,20 @@ def cluster(ray: Any) -> Iterator[Any]:
     yield found
     ray.shutdown()
     found.shutdown()
+
+
+@pytest.fixture(scope="session")
+def beside() -> Iterator[Any]:
+    """Two processes of this machine, for all tests: starting them takes longer than their work."""
+    from maxrr.parallel import Processes
+
+    with Processes(2).kept() as kept:
+        yield kept
+
+
+@pytest.fixture(params=["processes", "ray"])
+def engine(request: pytest.FixtureRequest) -> Any:
+    """Each engine whose results are to be the same as without one."""
+    from maxrr.parallel import Ray
+
+    return request.getfixturevalue("beside") if request.param == "processes" else Ray()

@@ -26,15 +26,15 @@ from maxrr.nets.records import device_on
 from maxrr.nets.run_store import kind_of
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
-from maxrr.nets.training import run_all
+from maxrr.nets.training import TOGETHER, run_all
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, cores, engine_from
+from maxrr.parallel.failures import raise_first
 from maxrr.progress import Progress
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
 from maxrr.svm.validation import penalty
 
 USUAL = Recipe()
-TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,22 +209,17 @@ def votes_on(
     """The votes of each run, as soon as a worker has found them. What has failed is raised last if others are kept."""
     size = TOGETHER if task.device.type == "cuda" else 1
     groups = [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
-    errors: list[tuple[tuple[int, ...], BaseException]] = []
+    failed: list[tuple[tuple[int, ...], BaseException]] = []
     with closing(engine.as_finished(votes_by_worker, groups, task, C)) as finished:
         for number, future in finished:
             if (error := future.exception()) is not None:
-                error.add_note(f"while the runs with these seeds were made: {', '.join(map(str, groups[number]))}")
+                failed.append((groups[number], error))
                 if store is None:
-                    raise error
-                errors.append((groups[number], error))
+                    break
                 continue
             steps.finished(len(groups[number]))
             yield from zip(groups[number], future.result(), strict=True)
-    if errors:
-        (_, first), *others = errors
-        if others:
-            first.add_note(f"runs with other seeds failed, too: {', '.join(str(seeds[0]) for seeds, _ in others)}")
-        raise first
+    raise_first(failed)
 
 
 def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:

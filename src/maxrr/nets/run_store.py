@@ -77,27 +77,13 @@ class RunStore:
 
     def add(self, run: Run) -> None:
         """Store a run; when this returns, it is on the disk."""
-        environment = dataclasses.asdict(run.environment)
-        about = {"seed": run.seed, "loss": run.loss, "accuracy": run.accuracy, "environment": environment}
-        arrays: dict[str, Any] = {WEIGHTS + name: as_array(value) for name, value in run.network.state_dict().items()}
-        arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
-        content = io.BytesIO()
-        np.savez(content, **arrays)
-        write_atomically(self.path(run.seed), content.getvalue())
+        write_atomically(self.path(run.seed), content_of(run))
 
     def get(self, seed: int, network: nn.Module) -> Run:
         """A stored run; `network` is one of its kind and receives the weights."""
         path = self.path(seed)
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                about = json.loads(stored[ABOUT].tobytes())
-                arrays = {name.removeprefix(WEIGHTS): stored[name] for name in stored.files if name != ABOUT}
-            kinds = {name: value.dtype for name, value in network.state_dict().items()}
-            network.load_state_dict({name: as_tensor(value, kinds.get(name)) for name, value in arrays.items()})
-            if about["seed"] != seed:
-                raise ValueError(f"it is the run of seed {about['seed']}")
-            environment = Environment(**about["environment"])
-            return Run(seed, network.eval(), about["loss"], about["accuracy"], environment)
+            return run_in(path.read_bytes(), seed, network)
         except (
             zipfile.BadZipFile,
             zlib.error,
@@ -109,6 +95,29 @@ class RunStore:
             RuntimeError,
         ) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
+
+
+def content_of(run: Run) -> bytes:
+    """A run as its file has it."""
+    environment = dataclasses.asdict(run.environment)
+    about = {"seed": run.seed, "loss": run.loss, "accuracy": run.accuracy, "environment": environment}
+    arrays: dict[str, Any] = {WEIGHTS + name: as_array(value) for name, value in run.network.state_dict().items()}
+    arrays[ABOUT] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return content.getvalue()
+
+
+def run_in(content: bytes, seed: int, network: nn.Module) -> Run:
+    """The run of which this is the content; `network` is one of its kind and receives the weights."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        about = json.loads(stored[ABOUT].tobytes())
+        arrays = {name.removeprefix(WEIGHTS): stored[name] for name in stored.files if name != ABOUT}
+    kinds = {name: value.dtype for name, value in network.state_dict().items()}
+    network.load_state_dict({name: as_tensor(value, kinds.get(name)) for name, value in arrays.items()})
+    if about["seed"] != seed:
+        raise ValueError(f"it is the run of seed {about['seed']}")
+    return Run(seed, network.eval(), about["loss"], about["accuracy"], Environment(**about["environment"]))
 
 
 def as_array(value: Tensor) -> NDArray[Any]:

@@ -77,6 +77,13 @@ class Tally:
         with self.lock:
             self.through[seed] = self.lengths[seed]
 
+    def finished(self, run: Run) -> None:
+        """Note that a run is done, which went on elsewhere."""
+        if math.isnan(run.loss):
+            self.trained(run.seed)
+        else:
+            self.seen(run.seed, self.lengths[run.seed], run.loss, run.accuracy)
+
     def show(self) -> None:
         """Call `progress`, with means over the runs in progress, or at the end over all."""
         total, stored = sum(self.lengths.values()), sum(self.lengths[seed] for seed in self.stored)

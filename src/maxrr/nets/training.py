@@ -1,14 +1,15 @@
 """Training for one seed, or for many.
 
 On a CPU runs go on side by side, one thread each: steps of a small network are too short to be shared between cores.
-On CUDA they all step together. Either way each finished run can be put on the disk at once, and runs that are there
-already are not repeated.
+On CUDA they all step together. On an engine each worker makes a run of its own, or some that step together. Each
+finished run can be put on the disk at once, and runs that are there already are not repeated.
 """
 
 import hashlib
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +21,18 @@ from maxrr.nets import preflight
 from maxrr.nets.fused_adam import optimiser_of
 from maxrr.nets.own_training import OwnTraining, Training
 from maxrr.nets.recipe import Recipe, Run
-from maxrr.nets.records import chosen_device, records
-from maxrr.nets.run_store import RunStore, kind_of
+from maxrr.nets.records import chosen_device, device_on, records
+from maxrr.nets.run_store import RunStore, content_of, kind_of, run_in
 from maxrr.nets.runs_cpu import run_side_by_side
 from maxrr.nets.runs_cuda import run_together
 from maxrr.nets.runs_own import run_in_turn
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Tally, Task
-from maxrr.parallel import cores
+from maxrr.parallel import Engine, EngineLike, cores, engine_from
+from maxrr.parallel.failures import raise_first
 from maxrr.progress import Progress
+
+TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do
 
 
 def train(
@@ -103,14 +107,20 @@ def train_once(
 def train_apart(
     network: Network, dataset: Dataset, rows: Mapping[int, NDArray[np.int64]], recipe: Training, *,
     device: str | torch.device | None, threads: int, progress: Progress | None, tell: bool,
+    engine: Engine | None = None,
 ) -> Iterator[Run]:  # fmt: skip
     """As `train_once` for several seeds, each of which sees rows of its own alone, in the order of the seeds.
 
     `dataset` is in the order of ids. The bytes are those of training on the records of these rows by themselves: on
-    the CPU runs go on side by side; on CUDA one after the other, where bytes depend on how many step together. Where
-    they cannot go on side by side, a warning says so if the caller wants to `tell`.
+    the CPU runs go on side by side, or on the workers of an engine; on CUDA one after the other, here, where bytes
+    depend on how many step together. Where they cannot go on side by side, a warning says so if the caller wants to
+    `tell`.
     """
     place = chosen_device(device)
+    if engine is not None and place.type == "cpu":
+        task = Task(network, dataset, recipe, place, threads, None, rows)
+        yield from run_all(task, list(rows), 1, progress, engine)
+        return
     groups = [list(rows)] if place.type == "cpu" else [[seed] for seed in rows]
     for seeds in groups:
         some = {seed: rows[seed] for seed in seeds}
@@ -122,7 +132,7 @@ def train_many(
     network: Network, dataset: Dataset, seeds: Iterable[int], *,
     epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
-    folder: str | Path | None = None, progress: Progress | None = None,
+    folder: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> Iterator[Run]:  # fmt: skip
     """Train a network once for each seed, in the way of `train`.
 
@@ -138,7 +148,7 @@ def train_many(
     epochs, batch_size, lr, device
         As in `train`.
     workers : int, optional
-        How many runs go on side by side on the CPU; by default one per core.
+        How many runs go on side by side on the CPU; by default one per core. An engine has workers of its own.
     without : sequence of ids, optional
         For each seed the ids of the records that its run must not see, equally many for each seed. The run is the one
         that `dataset.without(ids)` would give. On CUDA, runs without different records can so share their steps.
@@ -147,6 +157,10 @@ def train_many(
         work that was interrupted, or killed, goes on where it stopped.
     progress : optional
         As in `train`, for all runs together.
+    engine : optional
+        Where the runs are made, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
+        default on this machine. On the CPU the bytes are the same from every engine, on machines of the same kind. A
+        run that fails does not end the others where there is a folder to store them in.
 
     Returns
     -------
@@ -160,14 +174,14 @@ def train_many(
     """
     return train_by(
         Recipe(epochs, batch_size, lr), network, dataset, seeds, device=device, workers=workers, without=without,
-        folder=folder, progress=progress,
+        folder=folder, progress=progress, engine=engine,
     )  # fmt: skip
 
 
 def train_by(
     recipe: Training, network: Network, dataset: Dataset, seeds: Iterable[int], *,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
-    folder: str | Path | None = None, progress: Progress | None = None,
+    folder: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> Iterator[Run]:  # fmt: skip
     """As `train_many`, for any recipe, or by a function of the caller's own."""
     wanted = [checked(seed) for seed in seeds]
@@ -176,7 +190,10 @@ def train_by(
     at_once = cores() if workers is None else workers
     if at_once < 1:
         raise ValueError(f"one worker or more, not {at_once}")
-    place = chosen_device(device)
+    chosen = engine_from(engine)
+    if chosen is not None and workers is not None:
+        raise ValueError("an engine has workers of its own: leave out either workers or the engine")
+    place = device_on(chosen, device)
     rows = None if without is None else rows_without(dataset, wanted, without)
     runs = None
     if folder is not None and wanted:
@@ -184,7 +201,8 @@ def train_by(
         if rows is not None:
             kind["without"] = {str(seed): hashlib.sha256(seen.tobytes()).hexdigest() for seed, seen in rows.items()}
         runs = RunStore(folder, kind)
-    return run_all(Task(network, dataset, recipe, place, 1, runs, rows), wanted, at_once, progress)
+    task = Task(network, dataset, recipe, place, 1, runs, rows)
+    return run_all(task, wanted, at_once, progress, chosen)
 
 
 def rows_without(
@@ -204,12 +222,17 @@ def rows_without(
     return rows
 
 
-def run_all(task: Task, seeds: Sequence[int], workers: int, progress: Progress | None) -> Iterator[Run]:
-    """The runs in the order of the seeds, those on the disk among them."""
+def run_all(
+    task: Task, seeds: Sequence[int], workers: int, progress: Progress | None, engine: Engine | None = None
+) -> Iterator[Run]:  # fmt: skip
+    """The runs in the order of the seeds, those on the disk among them; by so many workers here, or by an engine's."""
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
     tally = Tally(progress, task.lengths(seeds), set(seeds) - set(missing))
     tally.show()
-    fresh = run_missing(task, missing, workers, tally) if missing else (run for run in list[Run]())
+    if not missing:
+        fresh = (run for run in list[Run]())
+    else:
+        fresh = run_missing(task, missing, workers, tally) if engine is None else run_on(engine, task, missing, tally)
     computed = set(missing)
     with closing(fresh):  # its threads end when the caller wants no more, and not when it is collected
         for seed in seeds:
@@ -218,6 +241,48 @@ def run_all(task: Task, seeds: Sequence[int], workers: int, progress: Progress |
             else:
                 assert task.runs is not None
                 yield task.runs.get(seed, begin(task.network, seed))
+
+
+def run_on(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
+    """The runs that are not on the disk yet, made by the workers of an engine, in the order of the seeds."""
+    ready: dict[int, Run] = {}
+    with closing(as_trained(engine, task, seeds, tally)) as trained:
+        for seed in seeds:
+            while seed not in ready:
+                run = next(trained)
+                ready[run.seed] = run
+            yield ready.pop(seed)
+
+
+def as_trained(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
+    """The same as they come, on the disk at once. What has failed is raised last if others are stored."""
+    size = TOGETHER if task.device.type == "cuda" else 1
+    groups = [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
+    failed: list[tuple[tuple[int, ...], BaseException]] = []
+    with closing(engine.as_finished(run_by_worker, groups, replace(task, runs=None))) as finished:
+        for number, future in finished:
+            if (error := future.exception()) is not None:
+                failed.append((groups[number], error))
+                if task.runs is None:
+                    break
+                continue
+            for seed, content in zip(groups[number], future.result(), strict=True):
+                run = run_in(content, seed, begin(task.network, seed))
+                if task.runs is not None:
+                    task.runs.add(run)
+                tally.finished(run)
+                tally.show()
+                yield run
+    raise_first(failed)
+
+
+def run_by_worker(seeds: Sequence[int], task: Task) -> list[bytes]:
+    """What a worker does for some runs: one, or those that step together on its graphics processor.
+
+    They are sent as they are stored: weights alone, to be put into networks there.
+    """
+    rows = None if task.rows is None else {seed: task.rows[seed] for seed in seeds}
+    return [content_of(run) for run in run_all(replace(task, rows=rows), seeds, 1, None)]
 
 
 def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Generator[Run]:

@@ -26,7 +26,7 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.nets.training import train_apart, train_by, train_once
-from maxrr.parallel import cores
+from maxrr.parallel import Engine, cores
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.carrying import Weights
@@ -110,9 +110,12 @@ class Blueprint:
         return split(made(self.network))[1].out_features
 
     def train_extractor(
-        self, records: Dataset, choice: Choice, progress: Progress | None = None, *, tell: bool = False
+        self, records: Dataset, choice: Choice, progress: Progress | None = None, *, tell: bool = False,
+        engine: Engine | None = None,
     ) -> nn.Module:  # fmt: skip
         """The extractor, trained on the core records that are there; of several shards those of all, side by side.
+
+        On the CPU several shards are trained by the workers of the engine, if there is one; the bytes are the same.
 
         With `tell` a warning says, once, if the network is one that cannot be trained on several shards at a time. A
         ranking has said it already.
@@ -122,7 +125,7 @@ class Blueprint:
             return copy.deepcopy(network).cpu().eval()
         shards = range(self.sharding.count)
         tell = tell and getattr(self.core, "runs", 1) == 1
-        return joined(list(self.train_shards(records, choice, shards, progress, tell=tell).values()))
+        return joined(list(self.train_shards(records, choice, shards, progress, tell=tell, engine=engine).values()))
 
     def train_some(
         self, records: Dataset, choice: Choice, extractor: nn.Module, shards: Collection[int],
@@ -134,7 +137,7 @@ class Blueprint:
 
     def train_shards(
         self, records: Dataset, choice: Choice, shards: Collection[int], progress: Progress | None, *,
-        tell: bool = False,
+        tell: bool = False, engine: Engine | None = None,
     ) -> dict[int, nn.Module]:  # fmt: skip
         """Extractors of some shards, each trained on the core records of its own.
 
@@ -161,6 +164,7 @@ class Blueprint:
                 runs = train_apart(
                     self.for_shard(len(classes)), numbered(core.select(core.ids[mine])), rows, self.recipe,
                     device=self.device, threads=self.threads, progress=progress, tell=tell,
+                    engine=engine if len(numbers) > 1 else None,
                 )  # fmt: skip
                 networks = [run.network for run in runs]
                 tell = tell and len(numbers) == 1  # of which nothing is said

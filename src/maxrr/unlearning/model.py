@@ -354,7 +354,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if adopted:
                 extractor = split(made(network))[0]
             else:
-                extractor = blueprint.train_extractor(records, choice, progress, tell=True)
+                extractor = blueprint.train_extractor(records, choice, progress, tell=True, engine=engine)
             clock.append(time.perf_counter())
             left = left_in(extractor, self.core, before)
             choice = replace(choice, ids=still_as_seen(choice.ids, left, key))

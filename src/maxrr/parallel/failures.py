@@ -1,0 +1,19 @@
+"""Work for many seeds of which some has failed: what the others gave is kept first."""
+
+from collections.abc import Sequence
+
+
+def raise_first(failed: Sequence[tuple[Sequence[int], BaseException]]) -> None:
+    """Raise what the work for some seeds has raised, naming those of other work that failed; nothing if none did.
+
+    >>> raise_first([])
+    """
+    if not failed:
+        return
+    (seeds, first), *others = failed
+    first.add_note(f"raised by the work for seed {', '.join(map(str, seeds))}")
+    if others:
+        first.add_note(
+            f"work for other seeds failed, too: {', '.join(str(seed) for some, _ in others for seed in some)}"
+        )
+    raise first

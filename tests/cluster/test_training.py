@@ -1,0 +1,123 @@
+"""Networks that are trained by a cluster's workers: the bytes of this machine, and each kept as soon as it is there."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from tests.small_networks import one_thread  # noqa: F401
+from torch import nn
+
+from maxrr.core import HashCore
+from maxrr.data import load
+from maxrr.nets import MLP, Recipe, train_many
+from maxrr.nets.training import train_by
+from maxrr.parallel import Engine, InProcess, Ray
+from maxrr.unlearning import MaxRR
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+NETWORK, SEEDS = MLP(64, 10, hidden=(16,)), (5, 2, 9)
+
+
+@dataclass
+class Watched:
+    """An engine that notes what it is given."""
+
+    engine: Engine
+    items: list = field(default_factory=list)
+
+    def as_finished(self, function, items, *shared):
+        self.items += items
+        return self.engine.as_finished(function, items, *shared)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    training, _ = load("digits")
+    return training.select(training.ids[:200])
+
+
+def weights(network):
+    return [value.numpy().tobytes() for value in network.state_dict().values()]
+
+
+def facts(runs):
+    return [(run.seed, run.loss, run.accuracy, run.environment, weights(run.network)) for run in runs]
+
+
+def test_has_the_bytes_of_this_machine(digits, engine):
+    without = [digits.ids[:3], digits.ids[40:43], digits.ids[80:83]]
+    settings = {"epochs": 2, "lr": 0.01, "device": "cpu", "without": without}
+    here, there = (list(train_many(NETWORK, digits, SEEDS, **settings, engine=one)) for one in (None, engine))
+    assert facts(here) == facts(there)
+    assert not any(run.network.training for run in there)
+
+
+def test_networks_that_draw_numbers_as_they_go(digits):
+    """Here one at a time, since PyTorch has one source of these; each worker has its own."""
+    network = nn.Sequential(nn.Linear(64, 8), nn.Dropout(0.3), nn.Linear(8, 10))
+    with pytest.warns(UserWarning, match="one at a time"):
+        here = list(train_many(network, digits, SEEDS, epochs=1, device="cpu"))
+    assert facts(here) == facts(train_many(network, digits, SEEDS, epochs=1, device="cpu", engine=Ray()))
+
+
+def test_a_run_that_fails_is_named_and_the_others_are_kept(digits, tmp_path, engine):
+    """Of three runs one sees a record that no network can be trained on."""
+    inputs = digits.inputs.copy()
+    inputs[0] = 1e37
+    spoiled, settings = replace(digits, inputs=inputs), {"epochs": 2, "lr": 0.01, "device": "cpu"}
+    settings["without"] = [digits.ids[:1], digits.ids[1:2], digits.ids[:1]]
+    for asked in ([5, 2, 9], [2]):  # the second time only what is missing
+        there = Watched(engine)
+        with pytest.raises(ValueError, match="the run with seed 2 diverged"):
+            list(train_many(NETWORK, spoiled, SEEDS, **settings, folder=tmp_path, engine=there))
+        assert there.items == [(seed,) for seed in asked]
+        assert {path.name for path in tmp_path.glob("*.npz")} == {"run-5.npz", "run-9.npz"}
+    with pytest.raises(ValueError, match="the run with seed 2 diverged"):
+        list(train_many(NETWORK, spoiled, SEEDS, **settings, engine=engine))
+
+
+def test_a_folder_goes_on_from_one_engine_to_another(digits, tmp_path, engine):
+    """Runs are stored as they come, and the rest is cancelled when nobody wants it."""
+    settings = {"epochs": 2, "lr": 0.01, "device": "cpu"}
+    whole = facts(train_many(NETWORK, digits, SEEDS, **settings))
+    some = train_many(NETWORK, digits, SEEDS, **settings, folder=tmp_path / "some", engine=engine)
+    next(some)
+    some.close()
+    kept = {path.name for path in (tmp_path / "some").glob("*.npz")}
+    assert "run-5.npz" in kept
+    there = Watched(InProcess())
+    assert facts(train_many(NETWORK, digits, SEEDS, **settings, folder=tmp_path / "some", engine=there)) == whole
+    assert there.items == [(seed,) for seed in SEEDS if f"run-{seed}.npz" not in kept]
+    again = Watched(engine)
+    assert facts(train_many(NETWORK, digits, SEEDS, **settings, folder=tmp_path / "some", engine=again)) == whole
+    assert again.items == []
+
+
+def test_tells_how_far_it_is(digits):
+    told = []
+
+    def progress(what, done, total, **numbers):
+        told.append((done, total, set(numbers)))
+
+    recipe = Recipe(epochs=2, lr=0.01)
+    list(train_by(recipe, NETWORK, digits, SEEDS, device="cpu", progress=progress, engine=Ray()))
+    each = 2 * len(digits)
+    assert told == [(0, 3 * each, set()), *((count * each, 3 * each, {"loss", "accuracy"}) for count in (1, 2, 3))]
+
+
+def test_an_engine_has_its_own_workers(digits):
+    with pytest.raises(ValueError, match="leave out either workers or the engine"):
+        train_many(NETWORK, digits, SEEDS, workers=2, engine=InProcess())
+
+
+# Models
+
+
+def test_a_core_in_shards(digits, engine):
+    def model(where):
+        core = HashCore(0.8, key="house", shards=4)
+        return MaxRR(NETWORK, core, epochs=8, batch_size=16, lr=0.01, device="cpu", engine=where).fit(digits)
+
+    here, there = model(None), model(engine)
+    assert weights(here.extractor_) == weights(there.extractor_)
+    assert here.model_hash_ == there.model_hash_
