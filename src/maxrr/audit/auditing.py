@@ -5,13 +5,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from maxrr.audit import distances, signals
 from maxrr.audit.case import Case, make_case
@@ -30,7 +31,8 @@ from maxrr.audit.threshold import PLATT, Platt
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment
-from maxrr.nets.records import chosen_device
+from maxrr.nets.records import device_on
+from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt, flat_heads
 from maxrr.unlearning.tombstones import id_hmac
@@ -45,7 +47,7 @@ def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
     attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64, platt: Platt = "retained",
     core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
-    pool: ShadowPool | None = None, progress: Progress | None = None,
+    pool: ShadowPool | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> AuditReport:  # fmt: skip
     """Try to tell from a model that it once had the records which it has forgotten.
 
@@ -81,9 +83,14 @@ def audit(
         Where the answers of the models are kept, to go on after an interruption. It is deleted at the end, unless
         something else is in it. Networks that saw the records are never written to the disk.
     pool : optional
-        Extractors to share with other audits of this model.
+        Extractors to share with other audits of this model. They are trained in this process: not for an engine.
     progress : optional
         Called as the work goes on, with how many models are made of how many.
+    engine : optional
+        Where models are made, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By default
+        on this machine. Workers get the records, the forgotten ones too, and no key. On the CPU the findings are the
+        same from every engine, on machines of the same kind. A model that fails does not end the work on others where
+        there is a folder.
 
     Returns
     -------
@@ -99,17 +106,23 @@ def audit(
     """
     started = time.perf_counter()
     check_options(attacks, shadows, platt)
+    chosen_engine = engine_from(engine)
+    if chosen_engine is not None and pool is not None:
+        raise ValueError("workers of an engine train extractors of their own: leave out either the pool or the engine")
+    place = device_on(chosen_engine, device)
     case = make_case(model, receipt, forgotten, test, platt=platt, core_as_members=core_as_members)
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
     counts = ShadowCounts.of(shadows, case.touches_core)
-    with scratch_space(folder, digest(case, device)) as place:
-        maker = Shadows(case, device, place, ModelProgress(progress, counts.networks), pool)
+    environment = environment_of(case, place)
+    with scratch_space(folder, digest(case, environment)) as kept_in:
+        maker = Shadows(case, here(place), kept_in, ModelProgress(progress, counts.networks), pool)
+        if chosen_engine is not None:
+            maker.prepare(chosen_engine, place, [*counts.wanted(case), maker.again])
         views = counts.make(maker)
         targets = {"after": maker.own(model), **maker.rebuilt()}
         found = judge(case, views, targets, chosen)
-    environment = Environment.here(chosen_device(device), case.fitted.blueprint.threads)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
@@ -144,10 +157,21 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
         raise ValueError(f"Platt scaling is fitted on one of {', '.join(PLATT)}; not on {platt!r}")
 
 
-def digest(case: Case, device: str | None) -> str:
+def here(place: torch.device) -> str:
+    """Where this process looks at models, if they are made there."""
+    return str(place) if place.type == "cpu" or torch.cuda.is_available() else "cpu"
+
+
+def environment_of(case: Case, place: torch.device) -> Environment:
+    """Of the networks; of graphics processors that only workers have, no name is known here."""
+    found = Environment.here(torch.device(here(place)), case.fitted.blueprint.threads)
+    return found if here(place) == str(place) else replace(found, device=place.type)
+
+
+def digest(case: Case, environment: Environment) -> str:
     """A name for the views of a case: views of another case cannot be used for it."""
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
-    made = (str(VERSION), repr(Environment.here(chosen_device(device), case.fitted.blueprint.threads)))
+    made = (str(VERSION), repr(environment))
     parts = (
         case.fitted.model_hash, case.fitted.records.content_hash, *datasets, case.platt,
         str(case.sample.tolist()), *made,

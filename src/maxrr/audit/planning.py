@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from maxrr import notebook
-from maxrr.audit.auditing import labels_of
+from maxrr.audit.auditing import here, labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
@@ -22,6 +22,8 @@ from maxrr.audit.model_progress import ModelProgress
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.data import Dataset
+from maxrr.nets.records import device_on
+from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 
@@ -78,7 +80,7 @@ class AuditPlan:
 
 def plan_audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, pilot: int = PILOT,
-    device: str | None = None, progress: Progress | None = None,
+    device: str | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> AuditPlan:  # fmt: skip
     """Find how many shadow models an audit of this receipt needs. The audited model itself is not looked at.
 
@@ -88,7 +90,7 @@ def plan_audit(
         As in `audit`.
     pilot : int
         How many models to train for the plan, 8 or more, half of them with the records. No audit uses them.
-    device, progress : optional
+    device, progress, engine : optional
         As in `audit`.
 
     Returns
@@ -107,8 +109,13 @@ def plan_audit(
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
     started = time.perf_counter()
     case = make_case(model, receipt, forgotten, test)
-    maker = Shadows(case, device, None, ModelProgress(progress, pilot))
-    views = ShadowCounts(pilot // 2, pilot - pilot // 2, pilot).make(maker, pilot=True)
+    chosen = engine_from(engine)
+    place = device_on(chosen, device)
+    maker = Shadows(case, here(place), None, ModelProgress(progress, pilot))
+    counts = ShadowCounts(pilot // 2, pilot - pilot // 2, pilot)
+    if chosen is not None:
+        maker.prepare(chosen, place, counts.wanted(case, pilot=True))
+    views = counts.make(maker, pilot=True)
     labels = labels_of(case)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))

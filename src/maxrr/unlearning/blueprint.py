@@ -79,6 +79,10 @@ class Blueprint:
         """Which extractor sees which core records."""
         return sharding_of(self.core)
 
+    def without_key(self) -> "Blueprint":
+        """The same for training on records that are known to be core, by their shards: it tells this of no id."""
+        return replace(self, core=FullCore(self.sharding.count))
+
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any], waiting: NDArray[Any]) -> NDArray[Any]:
         """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen.
 
