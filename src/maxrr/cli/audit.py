@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.options import WAIT, Folder, Json, Network, Platt, Source, Train, Wait
+from maxrr.cli.options import WAIT, EngineName, Folder, Json, Network, Platt, Source, Train, Wait
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.show import is_ours
@@ -92,6 +93,7 @@ def audit(
             "audit-NUMBER.html in the current folder."
         ),
     ] = None,
+    engine: EngineName = None,
     network: Network = None,
     train: Train = None,
     statement: StatementFile = None,
@@ -110,17 +112,20 @@ def audit(
         maxrr audit ws/ 2 --plan
         maxrr audit ws/ 2
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
+        maxrr audit ws/ 2 --engine ray
         maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
         maxrr audit ws/ 2 --statement audit-2.signed.json
     """
     from maxrr.audit import audit as audit_
     from maxrr.audit import audit_statement, check_options, plan_audit, work_of_audit
+    from maxrr.parallel import engine_from
 
     if plan and statement is not None:
         raise Stop(USAGE, "--plan audits nothing, so that there is nothing to sign: leave out --statement")
     signing = signer(statement, key)
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
+    workers = engine_from(engine)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
     with importing_from_here(network, train), show.progress() as progress:
@@ -143,14 +148,16 @@ def audit(
                 check_free(page, handed, model.model_hash_)
         # Others may work in the workspace from here on.
         if plan:
-            tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress), json)
+            tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress, engine=workers), json)
             return
         if not json:
-            show.say(str(work_of_audit(model, handed, shadows=shadows, device=device)))
+            work = work_of_audit(model, handed, shadows=shadows, device=device if workers is None else None)
+            show.say(str(work if workers is None else replace(work, seconds=None)))  # known of this machine alone
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
                 core_as_members=not without_core, device=device, folder=scratch(), progress=progress,
+                engine=workers,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt(INTERRUPTED) from None

@@ -1,0 +1,126 @@
+"""Shadow models that a cluster's workers make: the findings of this machine, to the byte."""
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from tests.audit.problems import FEW, TRAINING, asked, contents, core
+from tests.cluster.test_training import Watched
+from tests.small_networks import few_draws, one_thread  # noqa: F401
+
+from maxrr.audit import ShadowPool, audit, plan_audit
+from maxrr.audit import auditing as auditing_module
+from maxrr.audit.case import make_case
+from maxrr.audit.making import Maker
+from maxrr.audit.shadow_counts import ShadowCounts
+from maxrr.audit.shadows import Shadows
+from maxrr.parallel import InProcess, Ray
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+CORE_IDS = core()[[1, 3, 5]]
+OTHER_IDS = np.setdiff1d(TRAINING.ids, core())[:4]
+NETWORKS = FEW + 3  # of an audit of core records
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*.npz")}
+
+
+@pytest.fixture
+def not_deleted(monkeypatch):
+    """An audit keeps its folder."""
+    monkeypatch.setattr(auditing_module.shutil, "rmtree", lambda *_, **__: None)
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [(CORE_IDS, "hash"), (OTHER_IDS, "hash"), (core("shards")[[1, 3]], "shards")],
+    ids=["core", "not", "shards"],
+)
+def test_has_the_findings_of_this_machine(engine, tmp_path, not_deleted, ids, kind):
+    now = asked(ids, kind)
+    here = audit(*now, shadows=FEW, device="cpu", folder=tmp_path / "here")
+    there = audit(*now, shadows=FEW, device="cpu", folder=tmp_path / "there", engine=engine)
+    assert contents(here) == contents(there)
+    assert files(tmp_path / "here") == files(tmp_path / "there") != {}
+
+
+def test_platt_scaling_of_held_out_records_and_by_cross_validation(engine):
+    now = asked(OTHER_IDS)
+    for platt in ("held-out", "cross-validated"):
+        here, there = (audit(*now, shadows=FEW, platt=platt, device="cpu", engine=one) for one in (None, engine))
+        assert contents(here) == contents(there)
+
+
+def test_a_plan(engine):
+    now = asked(CORE_IDS)
+    here, there = (plan_audit(*now, pilot=8, device="cpu", engine=one) for one in (None, engine))
+    assert (here.apart, here.power, here.networks) == (there.apart, there.power, there.networks)
+
+
+def test_what_is_done_is_not_done_again(engine, tmp_path, not_deleted):
+    """Interrupted on an engine, gone on with here, and all of it read by another."""
+    now, told, folder = asked(CORE_IDS), [], tmp_path / "audit"
+
+    def stop(what, done, total, **numbers):
+        told.append((done, total))
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(*now, shadows=FEW, device="cpu", folder=folder, progress=stop, engine=engine)
+    assert told == [(count, NETWORKS) for count in range(5)]
+    first = files(folder)
+    assert len(first) >= 4
+    local = Watched(InProcess())
+    found = audit(*now, shadows=FEW, device="cpu", folder=folder, engine=local)
+    done = {int(name.split("-")[1].removesuffix(".npz")) for name in first}
+    assert not done & {seed for batch in local.items for seed in batch.seeds}
+    assert len(local.items) == NETWORKS - len(done)
+    again = Watched(engine)
+    assert contents(audit(*now, shadows=FEW, device="cpu", folder=folder, engine=again)) == contents(found)
+    assert again.items == []
+    assert first.items() <= files(folder).items()
+
+
+@dataclass(frozen=True)
+class Failing(InProcess):
+    """An engine of which the work for one seed fails."""
+
+    seed: int
+
+    def as_finished(self, function, items, *shared):
+        def work(batch, *rest):
+            if self.seed in batch.seeds:
+                raise ArithmeticError("not this one")
+            return function(batch, *rest)
+
+        return super().as_finished(work, items, *shared)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_model_that_fails_is_named_and_the_others_are_kept(tmp_path, kept):
+    case = make_case(*asked(CORE_IDS))
+    wanted = list(ShadowCounts.of(FEW, case.touches_core).wanted(case))
+    maker, seed = Shadows(case, "cpu", tmp_path if kept else None, None), wanted[1][1][1]
+    with pytest.raises(ArithmeticError, match="not this one") as failed:
+        maker.prepare(Failing(seed), torch.device("cpu"), wanted)
+    assert failed.value.__notes__ == [f"raised by the work for seed {seed}"]
+    there = {view.stem.split("-")[1] for view in tmp_path.glob("*.npz")}
+    assert there == {str(one) for _, seeds in wanted for one in seeds if kept and one != seed}
+
+
+def test_workers_get_no_key():
+    now = asked(core("shards")[[1, 3]], "shards")
+    fitted = now.model._fitted
+    sent = pickle.dumps(Maker.of(make_case(*now), "cpu"))
+    assert fitted.blueprint.sharding.key == b"house"
+    assert [key for key in (fitted.key, fitted.secret, b"house") if key in sent] == []
+
+
+def test_a_pool_is_for_this_process():
+    with pytest.raises(ValueError, match="leave out either the pool or the engine"):
+        audit(*asked(OTHER_IDS), shadows=FEW, pool=ShadowPool(), engine=Ray())
