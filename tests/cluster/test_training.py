@@ -1,5 +1,6 @@
 """Networks that are trained by a cluster's workers: the bytes of this machine, and each kept as soon as it is there."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -28,6 +29,9 @@ class Watched:
     def as_finished(self, function, items, *shared):
         self.items += items
         return self.engine.as_finished(function, items, *shared)
+
+    def kept(self):
+        return nullcontext(self)
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +118,19 @@ def test_an_engine_has_its_own_workers(digits):
 
 
 def test_a_core_in_shards(digits, engine):
+    """Fitted, and after a request that trains several of them again."""
+
     def model(where):
         core = HashCore(0.8, key="house", shards=4)
         return MaxRR(NETWORK, core, epochs=8, batch_size=16, lr=0.01, device="cpu", engine=where).fit(digits)
 
-    here, there = model(None), model(engine)
-    assert weights(here.extractor_) == weights(there.extractor_)
-    assert here.model_hash_ == there.model_hash_
+    watched = Watched(engine)
+    here, there = model(None), model(watched)
+    for leaving in (None, here.core_.ids[:6].copy()):
+        if leaving is not None:
+            watched.items.clear()
+            for one in (here, there):
+                one.unlearn(leaving, core_policy="retrain")
+        assert len(watched.items) > 1
+        assert weights(here.extractor_) == weights(there.extractor_)
+        assert here.model_hash_ == there.model_hash_

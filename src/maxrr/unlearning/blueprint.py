@@ -26,7 +26,7 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.nets.training import train_apart, train_by, train_once
-from maxrr.parallel import Engine, cores
+from maxrr.parallel import Engine, EngineLike, cores, working_on
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.carrying import Weights
@@ -133,11 +133,14 @@ class Blueprint:
 
     def train_some(
         self, records: Dataset, choice: Choice, extractor: nn.Module, shards: Collection[int],
-        progress: Progress | None = None,
+        progress: Progress | None = None, engine: EngineLike = None,
     ) -> nn.Module:  # fmt: skip
         """The same where the extractors of some shards are trained again, and the others stay as they are."""
         parts = dict(enumerate(parts_of(extractor)))
-        return joined(list((parts | self.train_shards(records, choice, sorted(shards), progress)).values()))
+        several = len(shards) > 1 and chosen_device(self.device).type == "cpu"
+        with working_on(engine if several else None) as workers:
+            parts |= self.train_shards(records, choice, sorted(shards), progress, engine=workers)
+        return joined(list(parts.values()))
 
     def train_shards(
         self, records: Dataset, choice: Choice, shards: Collection[int], progress: Progress | None, *,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from maxrr.errors import Stale
+from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.svm.changed import changed
@@ -24,11 +25,13 @@ Commit = Callable[[Fitted, Receipt], None]
 
 
 def execute(
-    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, made_here: bool = False
+    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, made_here: bool = False,
+    engine: EngineLike = None,
 ) -> Receipt:  # fmt: skip
     """Do what the plan says, and overwrite what the state before held of the records that leave.
 
-    A plan that the caller has just made of this state (`made_here`) needs no seal.
+    A plan that the caller has just made of this state (`made_here`) needs no seal. Where extractors of several shards
+    are trained again, the workers of the engine do it.
 
     A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, shards that
     come to have too little to be trained on, and copies that are let in, are warned about in the name of the caller's
@@ -48,7 +51,7 @@ def execute(
     overrides = let_in(request.copies, request.allow_copies)
     moves = plan.action not in (Action.erase, Action.nothing)
     with flat_heads.quietly() if moves else nullcontext():
-        after = state.carry_out(before, plan.action, request, progress)
+        after = state.carry_out(before, plan.action, request, progress, engine)
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=3)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after

@@ -101,8 +101,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained without them. The numbers are fixed: weights computed from the records, as "balanced" is, would change
         with every record that is forgotten.
     engine : str, path or maxrr.parallel.Engine, optional
-        Where `fit` does its long work, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster.
-        By default on this machine. The model does not depend on it.
+        Where `fit` does its long work, and requests that train several shards again theirs, as in
+        `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By default on this machine. The model
+        does not depend on it.
 
     Examples
     --------
@@ -684,7 +685,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved without the records.
         """
         with self._lock:
-            return execute(self._fitted, plan, self._take_over, progress)
+            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
 
     def unlearn(
         self, ids: Ids | None = None, *, subjects: Ids | None = None,
@@ -730,7 +731,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), sealed=False)
-            return execute(self._fitted, plan, self._take_over, progress, made_here=True)
+            return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -779,7 +780,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:
             request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
             plan = make_plan(self._fitted, request, sealed=False)
-            return execute(self._fitted, plan, self._take_over, progress, made_here=True)
+            return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -825,7 +826,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:
             given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
             plan = make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies), sealed=False)
-            return execute(self._fitted, plan, self._take_over, progress, made_here=True)
+            return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after

@@ -24,6 +24,7 @@ from maxrr.nets.embedding import type_read
 from maxrr.nets.records import chosen_device
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.once import once
+from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.carrying import ENOUGH, Weights, carried_over
@@ -218,11 +219,13 @@ class Fitted:
         return rows[shaping], heads
 
 
-def carry_out(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
+def carry_out(
+    now: Fitted, action: Action, request: Request, progress: Progress | None, engine: EngineLike = None
+) -> Fitted:  # fmt: skip
     """The model after an action. What it holds of the records that leave is not erased yet."""
     if action is Action.erase:
         return with_the_same_model(now, request)
-    then = acted(now, action, request, progress)
+    then = acted(now, action, request, progress, engine)
     if action is not Action.nothing:
         then = replace(then, committed=committed_then(now, request))
     return knowing(then, now, "extractor_hash") if then.extractor is now.extractor else then
@@ -264,7 +267,7 @@ def moved(
     )
 
 
-def acted(now: Fitted, action: Action, request: Request, progress: Progress | None) -> Fitted:
+def acted(now: Fitted, action: Action, request: Request, progress: Progress | None, engine: EngineLike) -> Fitted:
     """The same, with the commitment of the state before."""
     now = with_classes(now, request.classes)
     then = less(now, request)
@@ -275,7 +278,7 @@ def acted(now: Fitted, action: Action, request: Request, progress: Progress | No
     then = without_names(then, gone_between(now, then, request.rows))
     match action:
         case Action.retrain:
-            made, then = then.to_train, with_extractor(then, progress)
+            made, then = then.to_train, with_extractor(then, progress, engine)
             return with_heads(then, progress, now, made, request)
         case Action.technique:
             then, made = by_technique(now, then, request)
@@ -360,14 +363,14 @@ def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
     return knowing(found, now, "model_hash", "extractor_hash")
 
 
-def with_extractor(then: Fitted, progress: Progress | None) -> Fitted:
+def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) -> Fitted:
     """An extractor trained on the records that are there, and on no other; of several those that saw others."""
     retained = then.records.retained()
     choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting.array()))
     blueprint = then.blueprint
     if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
         blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
-    extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress)
+    extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
         then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), stale=frozenset(),
