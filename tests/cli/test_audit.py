@@ -19,6 +19,7 @@ from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
 from maxrr.data.train_test import is_test
 from maxrr.evidence import Envelope, make_key
+from maxrr.parallel import Ray
 from maxrr.report import is_report
 from maxrr.unlearning import HandedReceipt, Receipt
 from maxrr.workspace import Workspace
@@ -88,6 +89,15 @@ def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, t
     assert json.loads(Path("audit-1.json").read_text(encoding="utf-8"))["records"] == 3
     assert "models: 11/11" in shown.err
     assert list(temporary.iterdir()) == []
+
+
+def test_on_a_cluster(shell: Shell, answered: Path, heard: list[dict[str, Any]]) -> None:
+    """How long it takes there is not known here."""
+    shown = shell("audit", answered, 1, "--engine", "ray://head:10001", code=5)
+    assert heard[0]["engine"] == Ray("ray://head:10001")
+    assert "Training 67 networks: 25 with the records" in shown.out
+    shell("audit", answered, 1, "--engine", "local", code=5)
+    assert heard[1]["engine"] is None
 
 
 def test_records_from_elsewhere(shell: Shell, answered: Path, visits_csv: Path, tmp_path: Path) -> None:
