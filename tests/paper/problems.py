@@ -36,10 +36,10 @@ def some(dataset, count):
     return Dataset(dataset.inputs[rows], dataset.labels[rows], names, dataset.ids[rows], name=dataset.name)
 
 
-def tiny_lab(out, seed=SEED, progress=None, **changes):
+def tiny_lab(out, seed=SEED, progress=None, engine=None, **changes):
     """A lab of the tiny profile, perhaps with something changed."""
     training, test = (side.in_order() for side in sides())
-    return Lab(replace(TINY, **changes), seed, training, test, torch.device("cpu"), out, progress)
+    return Lab(replace(TINY, **changes), seed, training, test, torch.device("cpu"), out, progress, engine=engine)
 
 
 def with_ranking(lab, ranking):

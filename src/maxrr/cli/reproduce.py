@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.options import Json
+from maxrr.cli.options import EngineName, Json
 from maxrr.paper import PARTS, STUDIES
 
 ALL = "all"
@@ -94,6 +94,7 @@ def reproduce(
     out: Out = Path("results"),
     seed: Seed = 0,
     device: Device = None,
+    engine: EngineName = None,
     json: Json = False,
 ) -> None:
     """Measure the paper's table and figures, and show each number beside the paper's.
@@ -112,7 +113,7 @@ def reproduce(
     wanted = [(str(name), data and data.value) for name in (PARTS if part == ALL else [part])]
     if part == ALL and profile == Size.PAPER and data is None:
         wanted.append(("table", Data.MNIST.value))
-    measure(wanted, profile, out, seed, device, json)
+    measure(wanted, profile, out, seed, device, engine, json)
 
 
 def study(
@@ -131,6 +132,7 @@ def study(
     out: Out = Path("results"),
     seed: Seed = 0,
     device: Device = None,
+    engine: EngineName = None,
     json: Json = False,
 ) -> None:
     """Answer questions that the paper leaves: which core, how long a ranking, what it did not say.
@@ -142,25 +144,27 @@ def study(
         maxrr study core-choice --profile paper --data mnist
     """
     wanted = [(str(name), data) for name in (STUDIES if study == ALL else [study])]
-    measure(wanted, profile, out, seed, device, json)
+    measure(wanted, profile, out, seed, device, engine, json)
 
 
 def measure(
-    wanted: Sequence[tuple[str, str | None]], profile: Size, out: Path, seed: int, device: str | None, json: bool
-) -> None:
+    wanted: Sequence[tuple[str, str | None]], profile: Size, out: Path, seed: int, device: str | None,
+    engine: str | None, json: bool,
+) -> None:  # fmt: skip
     """Measure parts, each on data of its own or the profile's, and show what came of them."""
     from maxrr.paper import PROFILES, Lab
+    from maxrr.parallel import working_on
 
     chosen, folder = PROFILES[profile.value], out / profile.value
     found: dict[str, Result] = {}
     labs: dict[str, Lab] = {}
     try:
-        with show.progress() as progress:
+        with show.progress() as progress, working_on(engine) as workers:
             for name, data in wanted:  # what cannot be gone on with is refused before the first is measured
                 setting = chosen.on(data or chosen.data)
                 if setting.data not in labs:
                     labs[setting.data] = Lab.of(
-                        setting, folder, source=data, seed=seed, device=device, progress=progress
+                        setting, folder, source=data, seed=seed, device=device, progress=progress, engine=workers
                     )  # fmt: skip
                 labs[setting.data].results(name).read()
             for name, data in wanted:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.parallel import Processes, cores
+from maxrr.parallel import EngineLike, Processes, cores, engine_from
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
 from maxrr.svm.arrays import Array, to_numpy
@@ -121,29 +121,32 @@ SOLVE: dict[Scheme, Callable[[Array, Ints, Bools | None, float], Heads]] = {
 
 def solve(
     scheme: Scheme, runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], progress: Progress | None = None,
-    C: float = 1.0,
+    C: float = 1.0, engine: EngineLike = None,
 ) -> Iterator[Heads]:  # fmt: skip
     """The heads on each of these features, fitted to the records of the mask beside it; None stands for all.
 
-    Neighbours with the same mask, the same array, are solved together where they can be.
+    Neighbours with the same mask, the same array, are solved together where they can be. Small ones are solved here,
+    others where the engine says, or else in processes of this machine.
     """
     if not runs or np.prod(runs[0].shape) <= SMALL:
         yield from (SOLVE[scheme](X, y, mask, C) for X, mask in zip(runs, masks, strict=True))
     elif scheme == "one-vs-rest":
-        solved = influential_in(runs, y, C=C, masks=masks, progress=progress)
+        solved = influential_in(runs, y, C=C, masks=masks, progress=progress, engine=engine)
         for mask, found in zip(masks, solved, strict=True):
             classes, gap = np.unique(y if mask is None else y[mask]), worst_gap(found.certificates)
             yield OneVsRest(classes, found.weights, found.biases, found.mask, gap)
     else:
-        yield from in_processes(runs, y, masks, C, progress)
+        yield from in_processes(runs, y, masks, C, progress, engine)
 
 
 def in_processes(
-    runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, progress: Progress | None
+    runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, progress: Progress | None,
+    engine: EngineLike,
 ) -> Iterator[OneVsOne]:  # fmt: skip
     """One-vs-one heads, one per core. Features are copied for those that are under way or next, not for all."""
+    workers = engine_from(engine) or Processes(ahead=cores())
     jobs = ((np.asarray(to_numpy(X)), mask) for X, mask in zip(runs, masks, strict=True))
-    with closing(Processes(ahead=cores()).map(solve_job, jobs, y, C)) as solved:
+    with closing(workers.map(solve_job, jobs, y, C)) as solved:
         for done, heads in enumerate(solved, 1):
             yield heads
             if progress is not None:

@@ -24,13 +24,14 @@ from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split
 from maxrr.nets.embedding import embed_on_device
-from maxrr.nets.records import as_tensor, chosen_device
+from maxrr.nets.records import as_tensor, device_on
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.paper import published
 from maxrr.paper.heads import Bools, Heads, accuracy, solve
 from maxrr.paper.profiles import KNOWN, PROFILES, Profile
 from maxrr.paper.results import Results
+from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
 from maxrr.svm.schemes import Scheme
@@ -73,6 +74,8 @@ class Lab:
         Called as long work goes on.
     records
         The content hashes of both sides, for data that are not known by their name.
+    engine
+        Where rankings, trainings and SVMs are worked on, as in `maxrr.core.rank`; no number depends on it on the CPU.
     used
         Folders of networks that are needed until a piece of a result is written.
     """
@@ -85,12 +88,13 @@ class Lab:
     out: Path
     progress: Progress | None
     records: dict[str, str] = field(default_factory=dict)
+    engine: EngineLike = None
     used: set[Path] = field(default_factory=set, repr=False)
 
     @classmethod
     def of(
         cls, profile: Profile, out: Path, *, source: str | None = None, seed: int = 0, device: str | None = None,
-        progress: Progress | None = None,
+        progress: Progress | None = None, engine: EngineLike = None,
     ) -> "Lab":  # fmt: skip
         """The lab of a profile; its records are loaded, from a source if they are not known by name.
 
@@ -108,6 +112,8 @@ class Lab:
             Where networks are trained, as in `maxrr.nets.train`.
         progress : optional
             Called as long work goes on.
+        engine : optional
+            Where rankings, trainings and SVMs are worked on, as in `maxrr.core.rank`; by default on this machine.
 
         Returns
         -------
@@ -119,7 +125,13 @@ class Lab:
         if profile.data not in KNOWN:
             hashes = {"training": training.content_hash(), "test": test.content_hash()}
             records = {} if MEASURED.get(profile.data) == hashes else hashes
-        return cls(profile, seed, training.in_order(), test.in_order(), chosen_device(device), out, progress, records)
+        place = device_on(engine_from(engine), device)
+        if place.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(
+                "the engine trains on graphics processors, and the features are needed here, where PyTorch finds none: "
+                "start the command on a machine with one, or let the engine take gpus=0"
+            )
+        return cls(profile, seed, training.in_order(), test.in_order(), place, out, progress, records, engine)
 
     def results(self, part: str) -> Results:
         """The file of one part.
@@ -136,7 +148,7 @@ class Lab:
         """
         usual = PROFILES[self.profile.name].data if self.profile.name in PROFILES else self.profile.data
         name = part if self.profile.data == usual else f"{part}-{self.profile.data}"
-        return Results(self.out / f"{name}.json", self.setting, self.device, self.tidy)
+        return Results(self.out / f"{name}.json", self.setting, self.device, self.tidy, engine_from(self.engine))
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -228,7 +240,7 @@ class Lab:
             folder = self.work("ranking")
             found = rank(
                 self.network, self.training, seeds, recipe=self.profile.recipe, device=self.device, folder=folder,
-                progress=self.progress,
+                progress=self.progress, engine=self.engine,
             )  # fmt: skip
             shutil.rmtree(folder)
             return found
@@ -429,6 +441,7 @@ class Lab:
             masks,
             self.progress,
             C,
+            self.engine,
         )
 
     def fit_and_test(self, features: Sequence[Features], masks: Sequence[Bools | None]) -> list[float]:

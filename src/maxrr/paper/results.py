@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from maxrr.files import Lock, write_atomically
-from maxrr.parallel import cores
+from maxrr.parallel import Engine, cores
 
 Json = dict[str, Any]
 LOCK = ".lock"
@@ -40,12 +40,15 @@ class Results:
         Where the work is done; noted beside each piece.
     written
         Called when a piece is on the disk: what it was made from is no longer needed.
+    engine
+        What helps with the work, if anything does; its kind is noted beside each piece, whose seconds depend on it.
     """
 
     path: Path
     setting: Json
     device: torch.device
     written: Callable[[], None] = lambda: None
+    engine: Engine | None = None
 
     def piece(self, name: str, measure: Callable[[], Json]) -> Json:
         """What a piece gave, measured now unless the file has it."""
@@ -55,6 +58,8 @@ class Results:
         started = perf_counter()
         value = json.loads(json.dumps(measure()))  # as it will be read: names are strings, tuples are lists
         made = {"seconds": round(perf_counter() - started, 1), **made_here(self.device)}
+        if self.engine is not None:
+            made["engine"] = type(self.engine).__name__
         with self.alone():
             found = self.read()  # again: another process may have added a piece meanwhile
             self.write({  # without what was finished from fewer pieces

@@ -1,0 +1,68 @@
+"""What a cluster measures of the paper is what this machine measures, and either goes on where the other stopped."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.cli.shell import Shell
+from tests.paper.problems import TINY, ranked_by_hand, repeatable, sides, tiny_lab
+
+from maxrr.paper import PROFILES, heads
+from maxrr.parallel import Ray
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The functions that workers of Ray were asked for."""
+    found, in_order, as_finished = [], Ray.map, Ray.as_finished
+    monkeypatch.setattr(Ray, "map", lambda *given: found.append(given[1].__name__) or in_order(*given))
+    monkeypatch.setattr(Ray, "as_finished", lambda *given: found.append(given[1].__name__) or as_finished(*given))
+    return found
+
+
+def test_a_ranking_is_the_one_made_here(tmp_path, asked):
+    lab = tiny_lab(tmp_path, engine=Ray())
+    assert np.array_equal(lab.ranking.votes, ranked_by_hand(lab).votes)
+    assert asked == ["votes_by_worker"]
+    assert np.array_equal(tiny_lab(tmp_path).ranking.votes, lab.ranking.votes)  # read from the disk, without an engine
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize(("scheme", "by"), [("one-vs-rest", "solve_run"), ("one-vs-one", "solve_job")])
+def test_heads_are_the_same_numbers(tmp_path, asked, monkeypatch, scheme, by):
+    lab = tiny_lab(tmp_path)
+    some = lab.training.ids % 3 > 0
+    features, masks = lab.embed(lab.train([1, 2], lab.training)) * 2, [None, None, some, some]
+    here = list(lab.fit_heads(features, masks, scheme))
+    assert asked == []
+    monkeypatch.setattr(heads, "SMALL", 0)  # none are too small for the cluster
+    there = list(tiny_lab(tmp_path, engine=Ray()).fit_heads(features, masks, scheme))
+    assert asked == [by]
+    for one, other in zip(here, there, strict=True):
+        assert one.weights.tobytes() == other.weights.tobytes()
+        assert one.biases.tobytes() == other.biases.tobytes()
+        assert np.array_equal(one.influential, other.influential)
+        assert one.gap == other.gap
+
+
+def test_the_command_goes_on_there_and_gives_the_same_file(tmp_path, asked, monkeypatch):
+    monkeypatch.setitem(PROFILES, "smoke", replace(TINY, heads="one-vs-one"))
+    monkeypatch.setattr("maxrr.paper.lab.load", lambda name: sides())
+    monkeypatch.setattr("maxrr.paper.draw", lambda results, folder: [])
+    command = ("reproduce", "sensitivity", "--profile", "smoke", "--out", tmp_path)
+    path = tmp_path / "smoke" / "sensitivity.json"
+    Shell()(*command)
+    here = json.loads(path.read_text(encoding="utf-8"))
+    first = {name: {"full": here[name]["full"]} for name in ("made", "pieces")}  # as if interrupted after a piece
+    path.write_text(json.dumps({"setting": here["setting"], **first}), encoding="utf-8")
+    monkeypatch.setattr(heads, "SMALL", 0)
+    Shell()(*command, "--engine", "ray")
+    there = json.loads(path.read_text(encoding="utf-8"))
+    assert repeatable(there) == repeatable(here)
+    assert {name: made.get("engine") for name, made in there["made"].items()} == {
+        "full": None, "support": "Ray", "75%": "Ray",
+    }  # fmt: skip
+    assert asked == ["solve_job"]
