@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from tests.cli.shell import Shell
 from tests.paper.problems import TINY, ranked_by_hand, repeatable, sides, tiny_lab
+from torch.nn.utils import parameters_to_vector
 
 from maxrr.paper import PROFILES, heads
+from maxrr.paper.shard_networks import FULL, shard_rows, train_shards
 from maxrr.parallel import Ray
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -48,6 +50,19 @@ def test_heads_are_the_same_numbers(tmp_path, asked, monkeypatch, scheme, by):
         assert one.gap == other.gap
 
 
+def test_networks_of_shards_are_the_same(tmp_path, asked):
+    """Shards have unequally many records."""
+    trained = []
+    for engine in (None, Ray()):
+        lab = tiny_lab(tmp_path, engine=engine)
+        rows = shard_rows(lab, FULL, 2)
+        (networks,) = train_shards(lab, lab.network, rows, lab.profile.recipe, [1])
+        trained.append([parameters_to_vector(network.parameters()).detach().numpy() for network in networks])
+    assert asked == ["run_by_worker"]
+    for one, other in zip(*trained, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
 def test_the_command_goes_on_there_and_gives_the_same_file(tmp_path, asked, monkeypatch):
     monkeypatch.setitem(PROFILES, "smoke", replace(TINY, heads="one-vs-one"))
     monkeypatch.setattr("maxrr.paper.lab.load", lambda name: sides())
@@ -65,4 +80,4 @@ def test_the_command_goes_on_there_and_gives_the_same_file(tmp_path, asked, monk
     assert {name: made.get("engine") for name, made in there["made"].items()} == {
         "full": None, "support": "Ray", "75%": "Ray",
     }  # fmt: skip
-    assert asked == ["solve_job"]
+    assert asked == ["run_by_worker", "solve_job"]

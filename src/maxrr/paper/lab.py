@@ -352,7 +352,7 @@ class Lab:
         self.used.add(folder)
         for run in train_by(
             recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
-            without=without, folder=folder, progress=self.progress,
+            without=without, folder=folder, progress=self.progress, engine=self.engine,
         ):  # fmt: skip
             yield run.network
 

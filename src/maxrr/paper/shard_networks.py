@@ -16,7 +16,7 @@ from maxrr.nets.training import run_all
 from maxrr.paper.heads import Floats
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.selectors import Selector, frequency, middle_of_few
-from maxrr.parallel import cores
+from maxrr.parallel import cores, engine_from
 from maxrr.svm.arrays import to_numpy
 
 FULL, MIDDLE = "full", "middle"
@@ -65,7 +65,7 @@ def train_shards(
         for number, mine in enumerate(rows if lab.device.type == "cpu" else alike(rows))
     }
     task = Task(template, lab.training, recipe, lab.device, 1, None, seen)
-    networks = [run.network for run in run_all(task, list(seen), cores(), lab.progress)]
+    networks = [run.network for run in run_all(task, list(seen), cores(), lab.progress, engine_from(lab.engine))]
     for first in range(0, len(networks), len(rows)):
         yield networks[first : first + len(rows)]
 
