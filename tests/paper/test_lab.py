@@ -11,6 +11,7 @@ from maxrr.core.frequency import ranking_seeds
 from maxrr.paper import PARTS, STUDIES, Lab
 from maxrr.paper.frontier import selectors
 from maxrr.paper.selectors import FEW, SELECTORS
+from maxrr.parallel import Ray
 from maxrr.svm import LinearSVM
 
 ALL = {**PARTS, **STUDIES}
@@ -132,6 +133,14 @@ def test_records_are_loaded_in_the_order_of_their_ids(tmp_path, monkeypatch):
     for side in (lab.training, lab.test):
         assert side.ids.tolist() == sorted(side.ids.tolist())
     assert sides()[0].ids.tolist() != lab.training.ids.tolist()
+
+
+def test_networks_of_graphics_processors_need_one_here(tmp_path, monkeypatch):
+    monkeypatch.setattr("maxrr.paper.lab.load", lambda name: sides())
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert Lab.of(TINY, tmp_path, engine=Ray()).device.type == "cpu"
+    with pytest.raises(ValueError, match=r"the features are needed here, where PyTorch finds none: .* gpus=0"):
+        Lab.of(TINY, tmp_path, engine=Ray(gpus=1))
 
 
 def test_models_have_other_seeds_than_the_ranking(lab, tmp_path):
