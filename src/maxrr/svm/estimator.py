@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
+from maxrr.parallel import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import (
@@ -172,7 +173,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None,
         checkpoint: str | os.PathLike[str] | None = None, progress: Progress | None = None,
-        coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None,
+        coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None, engine: EngineLike = None,
     ) -> Self:  # fmt: skip
         """Solve every head from scratch.
 
@@ -195,6 +196,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             Weights and biases to begin with, as `coef_` and `intercept_` have them, one-vs-rest: from near the solution
             it is found sooner, and from a bad start later. The solution is the same. Not used where they are further
             from it than zeros can be, or where a device does the work.
+        engine
+            Where heads are solved, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
+            default on this machine, as always where a device does the work. Each worker solves those of some classes,
+            and needs all samples; those of a memory map are read from its file. Weights are the same from every engine.
 
         Returns
         -------
@@ -236,7 +241,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         store = None if checkpoint is None else Checkpoint(checkpoint)
         near = validation.beginning(coef_init, intercept_init, heads_needed(samples), features.shape[1])
-        solution = solve(self.scheme, samples, store, progress, near)
+        with working_on(engine) as chosen:
+            solution = solve(self.scheme, samples, store, progress, near, chosen, classes.tolist())
         found = FittedState(C, class_weight, classes, solution, self.scheme)
         self._check(found)
         if store is not None:

@@ -117,27 +117,34 @@ def solve(
     cold = 0
     with engine_for(there, len(needed)) as engine:
         for classes in groups(there, needed):
-            found = {} if checkpoint is None else from_checkpoint(there, classes, checkpoint, engine)
-            missing = [positive for positive in classes if positive not in found]
-            for head in from_scratch(there, missing, engine, near) if missing else []:
-                found[head.positive] = head
-                if checkpoint is not None:
-                    checkpoint.save(head)
+            left = [] if checkpoint is None else left_in(checkpoint, there, classes)
+            found, fresh = solve_group(there, classes, left, engine, near)
+            if checkpoint is not None:
+                for positive in fresh:
+                    checkpoint.save(found[positive])
             ready.update(found)
-            cold += len(missing)
+            cold += len(fresh)
             if progress is not None:
                 progress("heads", len(ready), len(needed))
     return Solution(samples, tuple(ready[positive] for positive in needed), work_of(samples, cold_solves=cold))
 
 
-def from_checkpoint(
-    samples: Samples, classes: list[int], checkpoint: Checkpoint, engine: Engine
-) -> dict[int, Head]:  # fmt: skip
-    """Those of these heads that were solved before, proved again."""
+def left_in(checkpoint: Checkpoint, samples: Samples, classes: list[int]) -> list[Head]:
+    """Those of these heads that an interrupted fit has left, not proved yet."""
     read = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
-    heads = [head for head in read if head is not None]
-    found = settle(samples, bands_around(samples, [(head, None) for head in heads]), engine)
-    return {head.positive: head for head in found if head is not None and head.certificate.solved}
+    return [head for head in read if head is not None]
+
+
+def solve_group(
+    samples: Samples, classes: list[int], left: list[Head], engine: Engine, near: Near = NOWHERE
+) -> tuple[dict[int, Head], list[int]]:  # fmt: skip
+    """Heads that are solved together: those that were left from before proved again, others from scratch, and which."""
+    proved = settle(samples, bands_around(samples, [(head, None) for head in left]), engine)
+    found = {head.positive: head for head in proved if head is not None and head.certificate.solved}
+    missing = [positive for positive in classes if positive not in found]
+    if missing:
+        found |= {head.positive: head for head in from_scratch(samples, missing, engine, near)}
+    return found, missing
 
 
 def groups(samples: Samples, classes: list[int]) -> list[list[int]]:

@@ -6,6 +6,7 @@ among all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import chain, combinations
 from typing import TypeVar
@@ -47,13 +48,18 @@ def vote(scores: Floats, classes: int) -> Ints:
     return np.asarray(votes.argmax(axis=0))
 
 
-def solve(samples: Samples, progress: Progress | None = None) -> Solution:
+def solve(samples: Samples, progress: Progress | None = None, engine: Engine | None = None) -> Solution:
     """Every head from scratch."""
-    return move(samples, Solution(samples, (), Work()), np.empty(0, dtype=np.int64), progress)
+    return move(samples, Solution(samples, (), Work()), np.empty(0, dtype=np.int64), progress, engine)
 
 
-def move(samples: Samples, solution: Solution, changed: Ints, progress: Progress | None = None) -> Solution:
-    """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
+def move(
+    samples: Samples, solution: Solution, changed: Ints, progress: Progress | None = None, engine: Engine | None = None
+) -> Solution:  # fmt: skip
+    """Solve for `samples`, which differ from those of `solution` at the positions `changed` only.
+
+    New heads are solved on the engine if there is one: each is given the samples of its two classes.
+    """
     needed = pairs(samples.present)
     ready = {(head.against, head.positive): head for head in solution.heads}
     classes_changed = set(samples.codes[changed].tolist())
@@ -75,9 +81,11 @@ def move(samples: Samples, solution: Solution, changed: Ints, progress: Progress
 
     parcels = (samples.among(places_of(pair)).parcel() for pair in new)
     costs = []
-    with single_threaded_blas():  # the products are small
-        moved = engine_for(samples, 0).map(move_pair, old)
-        solved = engine_for(samples, len(new)).map(solve_pair, parcels)
+    with ExitStack() as ending:
+        ending.enter_context(single_threaded_blas())  # the products are small
+        moved = ending.enter_context(closing(engine_for(samples, 0).map(move_pair, old)))
+        chosen = engine_for(samples, len(new)) if engine is None else engine
+        solved = ending.enter_context(closing(chosen.map(solve_pair, parcels)))
         for pair, (head, cost) in zip(old + new, chain(moved, solved), strict=True):
             ready[pair] = numbered_among_all(head, pair[0], places_of(pair), changed[~samples.held[changed]])
             costs.append(cost)

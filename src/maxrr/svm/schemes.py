@@ -1,12 +1,14 @@
 """The two ways to tell many classes apart with heads that tell two apart."""
 
-from typing import Literal, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from maxrr.parallel import Engine
 from maxrr.progress import Progress
-from maxrr.svm import heads, pairs
-from maxrr.svm.arrays import Floats, Ints
+from maxrr.svm import heads, heads_elsewhere, pairs
+from maxrr.svm.arrays import Floats, Ints, is_numpy
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import Solution
 from maxrr.svm.problem import Samples
@@ -18,12 +20,20 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 def solve(
     scheme: Scheme, samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None,
-    near: Near = NOWHERE,
+    near: Near = NOWHERE, engine: Engine | None = None, names: Sequence[Any] = (),
 ) -> Solution:  # fmt: skip
-    """Every head from scratch; one-vs-rest, those of a checkpoint from there, and others from where the caller says."""
-    if scheme == "one-vs-rest":
+    """Every head from scratch; one-vs-rest, those of a checkpoint from there, and others from where the caller says.
+
+    An engine is for samples in main memory that no device works on: others are solved here. `names` are those of the
+    classes, for errors of an engine.
+    """
+    if engine is not None and not (is_numpy(samples.X) and samples.device is None):
+        engine = None
+    if scheme == "one-vs-one":
+        return pairs.solve(samples, progress, engine)
+    if engine is None or len(heads.heads_needed(samples)) == 1:
         return heads.solve(samples, checkpoint, progress, near)
-    return pairs.solve(samples, progress)
+    return heads_elsewhere.solve(samples, engine, names, checkpoint, progress, near)
 
 
 def move(scheme: Scheme, samples: Samples, solution: Solution, changed: Ints) -> Solution:

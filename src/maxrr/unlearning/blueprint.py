@@ -236,7 +236,8 @@ class Blueprint:
         return embed(extractor, records, device=self.device, progress=progress)
 
     def fit_heads(
-        self, features: NDArray[Any], records: Dataset, progress: Progress | None = None, near: Weights | None = None
+        self, features: NDArray[Any], records: Dataset, progress: Progress | None = None, near: Weights | None = None,
+        engine: Engine | None = None,
     ) -> LinearSVM:  # fmt: skip
         """The heads, fitted on the features of these records; from these weights and biases, if there are some.
 
@@ -246,7 +247,7 @@ class Blueprint:
         with flat_heads.quietly():
             return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
                 features, records.labels, sample_weight=self.weights_of(records), progress=progress, coef_init=w,
-                intercept_init=b,
+                intercept_init=b, engine=engine,
             )  # fmt: skip
 
     def check_weights(self, records: Dataset) -> None:

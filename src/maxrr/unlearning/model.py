@@ -361,7 +361,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
             features = blueprint.embed(extractor, records, progress)
             clock.append(time.perf_counter())
-            heads = blueprint.fit_heads(features, records, progress)
+            heads = blueprint.fit_heads(features, records, progress, engine=engine)
             clock.append(time.perf_counter())
         durations = Durations.measured(
             np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),

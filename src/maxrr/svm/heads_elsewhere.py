@@ -1,0 +1,89 @@
+"""One-vs-rest heads on an engine: a worker solves those of some classes as they are solved here (`heads.py`).
+
+All samples are shared once; what travels for a group are its classes, and its heads when they are solved.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from maxrr.parallel import Engine
+from maxrr.progress import Progress
+from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.checkpoint import Checkpoint
+from maxrr.svm.heads import Solution, Work, group_size, heads_needed, left_in, solve_group, threads_for, work_of
+from maxrr.svm.penalties import Penalties
+from maxrr.svm.problem import Head, Samples
+from maxrr.svm.start import NOWHERE, Near
+
+GROUPS = 32  # at least, where there are as many heads: a few for each of some workers
+
+Group = tuple[list[int], list[Head], dict[int, tuple[Floats, float]]]
+"""Classes, those of their heads that were left from before, and where the others begin."""
+Shared = tuple[Any, Floats, Ints, Ints, Bools, float, Floats, Floats]
+"""Samples as arrays alone, which every engine hands over in its best way."""
+
+
+def solve(
+    samples: Samples, engine: Engine, names: Sequence[Any], checkpoint: Checkpoint | None = None,
+    progress: Progress | None = None, near: Near = NOWHERE,
+) -> Solution:  # fmt: skip
+    """Every head from scratch, or from where the caller says, or from where an interrupted fit has left it.
+
+    With a checkpoint heads are kept as they come, and a group that fails does not end the others.
+    """
+    needed = heads_needed(samples)
+    groups = [group_of(samples, classes, checkpoint, near) for classes in spread(samples, needed)]
+    ready: dict[int, Head] = {}
+    cost, errors = Work(), list[BaseException]()
+    with closing(engine.as_finished(solve_there, groups, shared(samples))) as finished:
+        for number, future in finished:
+            if (error := future.exception()) is not None:
+                classes = ", ".join(repr(names[positive]) for positive in groups[number][0])
+                error.add_note(f"while the heads of these classes were solved: {classes}")
+                errors.append(error)
+                if checkpoint is None:
+                    break
+                continue
+            found, fresh, work = future.result()
+            if checkpoint is not None:
+                for positive in fresh:
+                    checkpoint.save(found[positive])
+            ready |= found
+            cost = Work(
+                cost.cold_solves + work.cold_solves, cost.passes + work.passes, cost.rows_touched + work.rows_touched
+            )
+            if progress is not None:
+                progress("heads", len(ready), len(needed))
+    if errors:
+        raise errors[0]
+    return Solution(samples.counting(), tuple(ready[positive] for positive in needed), cost)
+
+
+def spread(samples: Samples, classes: list[int]) -> list[list[int]]:
+    """Heads that are solved together: fewer than here, so that all workers have some, down to one at a time."""
+    size = max(1, min(group_size(samples), len(classes) // GROUPS))
+    return [classes[first : first + size] for first in range(0, len(classes), size)]
+
+
+def group_of(samples: Samples, classes: list[int], checkpoint: Checkpoint | None, near: Near) -> Group:
+    """What a worker is told of a group."""
+    left = [] if checkpoint is None else left_in(checkpoint, samples, classes)
+    return classes, left, {positive: near[positive] for positive in classes if positive in near}
+
+
+def shared(samples: Samples) -> Shared:
+    """What all workers are given."""
+    weighed = samples.penalties
+    return (
+        samples.X, samples.lengths, samples.exponents, samples.codes, samples.alive, weighed.C,
+        weighed.weights, weighed.bounds,
+    )  # fmt: skip
+
+
+def solve_there(group: Group, given: Shared) -> tuple[dict[int, Head], list[int], Work]:
+    """What a worker does for a group: its heads, which of them are from scratch, and what they cost."""
+    (classes, left, near), (X, lengths, exponents, codes, held, C, weights, bounds) = group, given
+    samples = Samples(X, lengths, exponents, codes, held, Penalties(C, weights, bounds))
+    found, fresh = solve_group(samples, classes, left, threads_for(samples), near)
+    return found, fresh, work_of(samples, len(fresh))

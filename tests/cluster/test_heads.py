@@ -1,0 +1,95 @@
+"""Heads solved in groups on an engine are those that are solved here, to the byte."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from maxrr.parallel import InProcess, Processes, Ray
+from maxrr.svm import LinearSVM, heads_elsewhere
+from maxrr.svm.checkpoint import Checkpoint
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:400] / 16.0, np.array([f"digit {label}" for label in y[:400]])
+
+
+def same(one, other):
+    assert one.coef_.tobytes() == other.coef_.tobytes()
+    assert one.intercept_.tobytes() == other.intercept_.tobytes()
+    assert all(map(np.array_equal, one.influential_, other.influential_))
+    assert all(certificate.decided for certificate in one.certificate_)
+    assert [each.decided for each in one.certificate_] == [each.decided for each in other.certificate_]
+
+
+@pytest.mark.parametrize("engine", [Processes(2), Ray()], ids=["processes", "ray"])
+@pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
+def test_the_same_bytes(digits, engine, scheme):
+    seen = []
+    model = LinearSVM(scheme=scheme).fit(*digits, engine=engine, progress=lambda *done: seen.append(done[:3]))
+    here = LinearSVM(scheme=scheme).fit(*digits)
+    same(here, model)
+    heads = len(here.certificate_)
+    assert seen == [("heads", done, heads) for done in range(1, heads + 1)]
+    assert model.work_.cold_solves == here.work_.cold_solves
+    rows = np.arange(5)
+    here.forget(rows), model.forget(rows)
+    same(here, model)
+
+
+def test_weighted_samples_and_a_beginning(digits):
+    X, y = digits
+    weights = np.linspace(0.0, 2.0, len(X))
+    here = LinearSVM().fit(X, y, sample_weight=weights)
+    near = LinearSVM().fit(
+        X, y, sample_weight=weights, coef_init=here.coef_, intercept_init=here.intercept_, engine=Ray()
+    )  # fmt: skip
+    same(here, near)
+
+
+def test_more_heads_than_groups_share_some(digits, monkeypatch):
+    monkeypatch.setattr(heads_elsewhere, "GROUPS", 3)
+    seen = []
+    same(
+        LinearSVM().fit(*digits, engine=Ray(), progress=lambda stage, done, total: seen.append(done)),
+        LinearSVM().fit(*digits),
+    )
+    assert seen[-1] == 10
+    assert len(seen) == 4
+
+
+def test_two_classes_are_solved_here(digits):
+    X, y = digits
+    two = np.isin(y, ["digit 1", "digit 7"])
+    same(LinearSVM().fit(X[two], y[two], engine=Broken()), LinearSVM().fit(X[two], y[two]))
+
+
+class Broken(InProcess):
+    """An engine on which the second group fails."""
+
+    def as_finished(self, function, items, *shared):
+        def work(item, *given):
+            if 1 in item[0]:
+                raise MemoryError
+            return function(item, *given)
+
+        return super().as_finished(work, items, *shared)
+
+
+def test_a_group_that_fails_names_its_classes(digits):
+    with pytest.raises(MemoryError) as caught:
+        LinearSVM().fit(*digits, engine=Broken())
+    assert caught.value.__notes__ == ["while the heads of these classes were solved: 'digit 1'"]
+
+
+def test_with_a_checkpoint_the_others_are_kept(digits, tmp_path):
+    with pytest.raises(MemoryError):
+        LinearSVM().fit(*digits, engine=Broken(), checkpoint=tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted(Checkpoint(tmp_path).file(each) for each in range(10) if each != 1)
+    model = LinearSVM().fit(*digits, engine=Ray(), checkpoint=tmp_path)
+    assert model.work_.cold_solves == 1
+    assert list(tmp_path.iterdir()) == []
+    same(model, LinearSVM().fit(*digits))
