@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from maxrr.parallel import InProcess, Processes, Ray
-from maxrr.svm import LinearSVM, heads_elsewhere
+from maxrr.parallel.mapped import Mapped
+from maxrr.svm import LinearSVM, heads_elsewhere, validation
 from maxrr.svm.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -93,3 +94,14 @@ def test_with_a_checkpoint_the_others_are_kept(digits, tmp_path):
     assert model.work_.cold_solves == 1
     assert list(tmp_path.iterdir()) == []
     same(model, LinearSVM().fit(*digits))
+
+
+def test_samples_in_a_file_are_read_there(digits, tmp_path, monkeypatch):
+    monkeypatch.setattr(validation, "LARGE", 0)  # so that they stay in float32, and in the file
+    X, y = digits
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    there = LinearSVM(copy_X=False).fit(mapped, y, engine=Ray())
+    assert np.may_share_memory(there._state.solution.samples.X, mapped)
+    same(LinearSVM().fit(X.astype(np.float32), y), there)
+    assert isinstance(heads_elsewhere.shared(there._state.solution.samples)[0], Mapped)

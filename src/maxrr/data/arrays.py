@@ -53,7 +53,9 @@ def map_npy(path: Path) -> NDArray[Any]:
             promised, size = start + math.prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size
             if promised != size:
                 raise DataError(f"its header promises {promised:,} bytes, and there are {size:,}")
-            return np.memmap(file, dtype, "r", start, shape, "F" if in_columns else "C")
+            found = np.memmap(file, dtype, "r", start, shape, "F" if in_columns else "C")
+            found.filename = os.path.abspath(path)  # as NumPy notes it of a file that it has opened itself
+            return found
         except Exception as error:
             raise _unreadable(path, ".npy", error) from None
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from maxrr.parallel import Engine
+from maxrr.parallel.mapped import by_path, opened
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.checkpoint import Checkpoint
@@ -76,7 +77,7 @@ def shared(samples: Samples) -> Shared:
     """What all workers are given."""
     weighed = samples.penalties
     return (
-        samples.X, samples.lengths, samples.exponents, samples.codes, samples.alive, weighed.C,
+        by_path(samples.X), samples.lengths, samples.exponents, samples.codes, samples.alive, weighed.C,
         weighed.weights, weighed.bounds,
     )  # fmt: skip
 
@@ -84,6 +85,6 @@ def shared(samples: Samples) -> Shared:
 def solve_there(group: Group, given: Shared) -> tuple[dict[int, Head], list[int], Work]:
     """What a worker does for a group: its heads, which of them are from scratch, and what they cost."""
     (classes, left, near), (X, lengths, exponents, codes, held, C, weights, bounds) = group, given
-    samples = Samples(X, lengths, exponents, codes, held, Penalties(C, weights, bounds))
+    samples = Samples(opened(X), lengths, exponents, codes, held, Penalties(C, weights, bounds))
     found, fresh = solve_group(samples, classes, left, threads_for(samples), near)
     return found, fresh, work_of(samples, len(fresh))
