@@ -6,6 +6,7 @@ other. Copies, because what is no record, such as a sequence of length zero, som
 """
 
 import copy
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -18,21 +19,27 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
+from maxrr.data.checks import blocks as data_blocks
 from maxrr.files import write_atomically
+from maxrr.nets import feature_file
+from maxrr.nets.feature_file import Stretch
 from maxrr.nets.pinning import pinned
-from maxrr.nets.records import Inputs, as_tensors, call, chosen_device, each, ready
-from maxrr.parallel import Threads
+from maxrr.nets.records import Inputs, as_tensors, call, device_on, each, ready
+from maxrr.nets.run_store import as_array
+from maxrr.parallel import Engine, EngineLike, Ray, Threads, engine_from
+from maxrr.parallel.mapped import by_path, opened
 from maxrr.progress import Progress
 
 T = TypeVar("T")
 
 BY_ROUNDING = 1e-5  # of a record's largest feature; float32 rounds to 6e-8, and a deep network adds that up
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
+STRETCH = 64  # blocks that a worker of an engine embeds at a time
 
 
 def embed(
     extractor: nn.Module, dataset: Dataset, *, device: str | torch.device | None = None,
-    out: str | Path | None = None, progress: Progress | None = None,
+    out: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Compute the features of every record.
 
@@ -53,6 +60,12 @@ def embed(
         A `.npy` file to write the features to as they are computed, for features that do not fit in memory.
     progress : optional
         Called with how many records are embedded.
+    engine : optional
+        Where records are embedded, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
+        default on this machine, as for fewer than 16,384 records on the CPU. On the CPU the features are the same from
+        every engine, on machines of the same kind. Records in a memory map are read from its file. With `out` workers
+        write to a file beside it, named `.part`, which all nodes must see; what is done stands in another, named
+        `.journal`, so that work that was interrupted, or killed, is called again and goes on from there.
 
     Returns
     -------
@@ -63,23 +76,16 @@ def embed(
     ------
     ValueError
         The extractor gives no vector per record, or numbers that are not finite, or its features of a record depend on
-        the other records of a batch.
+        the other records of a batch; or what an interrupted call has left beside `out` is of another extractor, or of
+        other records.
     """
-    place = chosen_device(device)
+    chosen = engine_from(engine)
+    place = device_on(chosen, device)
     if not len(dataset):
         raise ValueError("there are no records to embed")
-    extract = block_extractor(extractor, place, dataset.ids)
-    size = BLOCKS[place.type]
-
-    def block(first: int) -> NDArray[Any]:
-        features = extract(first, as_tensors(np.asarray(dataset.inputs[first : first + size]))).cpu()
-        if features.dtype == torch.bfloat16:
-            raise ValueError(
-                "the extractor gives features in bfloat16, a type that NumPy lacks: give it float32 layers"
-            )
-        return features.numpy()
-
-    blocks = in_turn(block, range(0, len(dataset), size), place)
+    if chosen is not None and worth_sending(chosen, len(dataset), place):
+        return embed_on(chosen, extractor, dataset, place, None if out is None else Path(out), progress)
+    blocks = blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, len(dataset)))
     if out is None:
         return np.concatenate(list(counted(blocks, len(dataset), progress)))
     path = Path(out)
@@ -94,6 +100,80 @@ def embed(
     write_atomically(path, write)
     stored: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return stored
+
+
+def blocks_of(
+    extractor: nn.Module, inputs: NDArray[Any], ids: NDArray[Any], place: torch.device, stretch: Stretch
+) -> Iterator[NDArray[Any]]:  # fmt: skip
+    """The features of a stretch of records that begins where a block does, block by block."""
+    extract, size = block_extractor(extractor, place, ids), BLOCKS[place.type]
+
+    def block(first: int) -> NDArray[Any]:
+        features = extract(first, as_tensors(np.asarray(inputs[first : first + size]))).cpu()
+        if features.dtype == torch.bfloat16:
+            raise ValueError(
+                "the extractor gives features in bfloat16, a type that NumPy lacks: give it float32 layers"
+            )
+        return features.numpy()
+
+    return in_turn(block, range(*stretch, size), place)
+
+
+def worth_sending(engine: Engine, count: int, place: torch.device) -> bool:
+    """Whether an engine does it: on graphics processors that of a cluster, otherwise for more than one stretch."""
+    return isinstance(engine, Ray) if place.type == "cuda" else count > STRETCH * BLOCKS["cpu"]
+
+
+def embed_on(
+    engine: Engine, extractor: nn.Module, dataset: Dataset, place: torch.device, out: Path | None,
+    progress: Progress | None,
+) -> NDArray[Any]:  # fmt: skip
+    """As `embed`, by the workers of an engine."""
+    block, count = BLOCKS[place.type], len(dataset)
+    starts = range(0, count, STRETCH * block)
+    stretches = [(first, min(first + STRETCH * block, count)) for first in starts]
+    network = copy.deepcopy(extractor).cpu()
+    given = network, by_path(dataset.inputs), dataset.ids, place.type
+    if out is not None:
+        kind = {
+            "extractor": weights_hash(network),
+            "records": inputs_hash(dataset.inputs),
+            "device": place.type,
+            "version of PyTorch": torch.__version__,
+            "stretches": STRETCH * block,
+        }
+        feature_file.write(engine, rows_of, stretches, block, given, kind, out, progress)
+        stored: NDArray[Any] = np.load(out, mmap_mode="r", allow_pickle=False)
+        return stored
+    found: dict[int, NDArray[Any]] = {}
+    for number, rows in feature_file.finished(engine, rows_of, stretches, given):
+        found[number] = rows
+        if progress is not None:
+            progress("embedding", sum(map(len, found.values())), count)
+    return np.concatenate([found[number] for number in range(len(stretches))])
+
+
+def rows_of(stretch: Stretch, given: tuple[nn.Module, Any, NDArray[Any], str]) -> NDArray[Any]:
+    """What a worker does for a stretch, with the extractor, the inputs or where they lie, all ids, and the device."""
+    extractor, inputs, ids, device = given
+    return np.concatenate(list(blocks_of(extractor, opened(inputs), ids, torch.device(device), stretch)))
+
+
+def weights_hash(extractor: nn.Module) -> str:
+    """A hash of an extractor's layers and weights."""
+    digest = hashlib.sha256(f"{type(extractor).__module__}.{type(extractor).__qualname__} {extractor}".encode())
+    for name, value in extractor.state_dict().items():
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(as_array(value.detach().contiguous()).tobytes())
+    return digest.hexdigest()
+
+
+def inputs_hash(inputs: NDArray[Any]) -> str:
+    """A hash of records as a network is given them, in their order."""
+    digest = hashlib.sha256(f"{inputs.dtype.descr} {inputs.shape}\n".encode())
+    for _, rows in data_blocks(inputs):
+        digest.update(rows.tobytes())
+    return digest.hexdigest()
 
 
 def embed_on_device(extractor: nn.Module, inputs: Tensor, ids: NDArray[Any]) -> Tensor:

@@ -26,7 +26,7 @@ from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.nets.training import train_apart, train_by, train_once
-from maxrr.parallel import Engine, EngineLike, cores, working_on
+from maxrr.parallel import Engine, EngineLike, Ray, cores, working_on
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.carrying import Weights
@@ -229,11 +229,18 @@ class Blueprint:
         """Whether the records are features already, without a network."""
         return isinstance(self.network, NoNetwork)
 
-    def embed(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
-        """The records' features. Where the records are embeddings, these very arrays."""
+    def embed(
+        self, extractor: nn.Module, records: Dataset, progress: Progress | None = None, engine: Engine | None = None
+    ) -> NDArray[Any]:  # fmt: skip
+        """The records' features. Where the records are embeddings, these very arrays.
+
+        An engine is for models that embed on the CPU: it must not give other bytes than later requests will.
+        """
         if self.embeddings:
             return records.inputs
-        return embed(extractor, records, device=self.device, progress=progress)
+        place = chosen_device(self.device)
+        on_cpu = place.type == "cpu" and not (isinstance(engine, Ray) and engine.gpus)
+        return embed(extractor, records, device=place, progress=progress, engine=engine if on_cpu else None)
 
     def fit_heads(
         self, features: NDArray[Any], records: Dataset, progress: Progress | None = None, near: Weights | None = None,

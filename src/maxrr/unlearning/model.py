@@ -359,7 +359,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             clock.append(time.perf_counter())
             left = left_in(extractor, self.core, before)
             choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
-            features = blueprint.embed(extractor, records, progress)
+            features = blueprint.embed(extractor, records, progress, engine)
             clock.append(time.perf_counter())
             heads = blueprint.fit_heads(features, records, progress, engine=engine)
             clock.append(time.perf_counter())
