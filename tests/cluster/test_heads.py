@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from maxrr.parallel import InProcess, Processes, Ray
+from maxrr.parallel import InProcess, Processes, Ray, Threads
+from maxrr.parallel.choosing import at_once
 from maxrr.parallel.mapped import Mapped
 from maxrr.svm import LinearSVM, heads_elsewhere, validation
 from maxrr.svm.checkpoint import Checkpoint
+from maxrr.svm.heads import group_size
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -34,7 +36,9 @@ def test_the_same_bytes(digits, engine, scheme):
     here = LinearSVM(scheme=scheme).fit(*digits)
     same(here, model)
     heads = len(here.certificate_)
-    assert seen == [("heads", done, heads) for done in range(1, heads + 1)]
+    assert len(seen) == (4 if scheme == "one-vs-rest" else heads)  # two groups for each worker, or a pair each
+    assert seen == sorted(seen)
+    assert seen[-1] == ("heads", heads, heads)
     assert model.work_.cold_solves == here.work_.cold_solves
     rows = np.arange(5)
     here.forget(rows), model.forget(rows)
@@ -51,15 +55,23 @@ def test_weighted_samples_and_a_beginning(digits):
     same(here, near)
 
 
-def test_more_heads_than_groups_share_some(digits, monkeypatch):
-    monkeypatch.setattr(heads_elsewhere, "GROUPS", 3)
-    seen = []
-    same(
-        LinearSVM().fit(*digits, engine=Ray(), progress=lambda stage, done, total: seen.append(done)),
-        LinearSVM().fit(*digits),
-    )
-    assert seen[-1] == 10
-    assert len(seen) == 4
+@pytest.mark.parametrize(("workers", "size"), [(1, 5), (2, 3), (5, 1), (100, 1)])
+def test_groups_are_for_all_workers(digits, workers, size):
+    samples = LinearSVM().fit(*digits)._state.solution.samples
+    groups = heads_elsewhere.spread(samples, list(range(10)), workers)
+    assert [positive for group in groups for positive in group] == list(range(10))
+    assert max(map(len, groups)) == size
+
+
+def test_no_group_is_larger_than_here(digits):
+    samples = LinearSVM().fit(*digits)._state.solution.samples
+    assert set(map(len, heads_elsewhere.spread(samples, list(range(160)), 2))) == {group_size(samples)}
+
+
+def test_how_many_items_are_worked_on_at_once(cluster):
+    assert [at_once(engine) for engine in (InProcess(), Threads(3), Processes(4), Ray())] == [1, 3, 4, 2]
+    with Processes(2).kept() as kept:
+        assert at_once(kept) == 2
 
 
 def test_two_classes_are_solved_here(digits):
@@ -69,7 +81,7 @@ def test_two_classes_are_solved_here(digits):
 
 
 class Broken(InProcess):
-    """An engine on which the second group fails."""
+    """An engine on which the group with class 1 fails."""
 
     def as_finished(self, function, items, *shared):
         def work(item, *given):
@@ -83,15 +95,17 @@ class Broken(InProcess):
 def test_a_group_that_fails_names_its_classes(digits):
     with pytest.raises(MemoryError) as caught:
         LinearSVM().fit(*digits, engine=Broken())
-    assert caught.value.__notes__ == ["while the heads of these classes were solved: 'digit 1'"]
+    assert caught.value.__notes__ == [
+        "while the heads of these classes were solved: 'digit 0', 'digit 1', 'digit 2', 'digit 3', 'digit 4'"
+    ]
 
 
 def test_with_a_checkpoint_the_others_are_kept(digits, tmp_path):
     with pytest.raises(MemoryError):
         LinearSVM().fit(*digits, engine=Broken(), checkpoint=tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted(Checkpoint(tmp_path).file(each) for each in range(10) if each != 1)
+    assert sorted(tmp_path.iterdir()) == sorted(Checkpoint(tmp_path).file(each) for each in range(5, 10))
     model = LinearSVM().fit(*digits, engine=Ray(), checkpoint=tmp_path)
-    assert model.work_.cold_solves == 1
+    assert model.work_.cold_solves == 5
     assert list(tmp_path.iterdir()) == []
     same(model, LinearSVM().fit(*digits))
 

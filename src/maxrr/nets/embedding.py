@@ -62,7 +62,7 @@ def embed(
         Called with how many records are embedded.
     engine : optional
         Where records are embedded, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
-        default on this machine, as for fewer than 16,384 records on the CPU. On the CPU the features are the same from
+        default on this machine, as for up to 16,384 records on the CPU. On the CPU the features are the same from
         every engine, on machines of the same kind. Records in a memory map are read from its file. With `out` workers
         write to a file beside it, named `.part`, which all nodes must see; what is done stands in another, named
         `.journal`, so that work that was interrupted, or killed, is called again and goes on from there.
@@ -84,7 +84,8 @@ def embed(
     if not len(dataset):
         raise ValueError("there are no records to embed")
     if chosen is not None and worth_sending(chosen, len(dataset), place):
-        return embed_on(chosen, extractor, dataset, place, None if out is None else Path(out), progress)
+        with chosen.kept() as kept:
+            return embed_on(kept, extractor, dataset, place, None if out is None else Path(out), progress)
     blocks = blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, len(dataset)))
     if out is None:
         return np.concatenate(list(counted(blocks, len(dataset), progress)))

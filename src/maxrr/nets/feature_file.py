@@ -80,7 +80,8 @@ class Layout:
         """Which stretches are in a file as they were noted."""
         if not self.fits(path):
             return set()
-        return {number for number, digest in noted.items() if self.digest(path, stretches[number]) == digest}
+        there = [(number, noted[number]) for number in range(len(stretches)) if number in noted]
+        return {number for number, digest in there if self.digest(path, stretches[number]) == digest}
 
 
 def write_stretch(stretch: Stretch, rows_of: Rows, given: Any, layout: Layout) -> str:

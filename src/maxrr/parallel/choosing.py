@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from maxrr.parallel.engine import Engine
-from maxrr.parallel.ray_cluster import Ray
+from maxrr.parallel.ray_cluster import CONNECTION, Ray, slots
 
 LOCAL = "local"
 CHOICES = (
@@ -76,6 +76,14 @@ def working_on(said: EngineLike) -> Iterator[Engine | None]:
     engine = engine_from(said)
     with nullcontext() if engine is None else engine.kept() as kept:
         yield kept
+
+
+def at_once(engine: Engine) -> int:
+    """How many items an engine works on at once, as large as it is now; 1 for one that does not say."""
+    if isinstance(engine, Ray):
+        with CONNECTION.open(engine) as ray:
+            return slots(ray, engine)
+    return int(getattr(engine, "count", 1))
 
 
 def in_file(path: Path) -> Engine | None:

@@ -199,7 +199,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         engine
             Where heads are solved, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
             default on this machine, as always where a device does the work. Each worker solves those of some classes,
-            and needs all samples; those of a memory map are read from its file. Weights are the same from every engine.
+            and needs all samples; without `copy_X` those of a large memory map are read from its file, which all nodes
+            must see. Weights are the same from every engine.
 
         Returns
         -------

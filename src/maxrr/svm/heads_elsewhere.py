@@ -3,11 +3,13 @@
 All samples are shared once; what travels for a group are its classes, and its heads when they are solved.
 """
 
+import math
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
 from maxrr.parallel import Engine
+from maxrr.parallel.choosing import at_once
 from maxrr.parallel.mapped import by_path, opened
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints
@@ -17,7 +19,7 @@ from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Head, Samples
 from maxrr.svm.start import NOWHERE, Near
 
-GROUPS = 32  # at least, where there are as many heads: a few for each of some workers
+PER_WORKER = 2  # groups: more would even out who has more to do, but every group reads all samples by itself
 
 Group = tuple[list[int], list[Head], dict[int, tuple[Floats, float]]]
 """Classes, those of their heads that were left from before, and where the others begin."""
@@ -34,7 +36,7 @@ def solve(
     With a checkpoint heads are kept as they come, and a group that fails does not end the others.
     """
     needed = heads_needed(samples)
-    groups = [group_of(samples, classes, checkpoint, near) for classes in spread(samples, needed)]
+    groups = [group_of(samples, classes, checkpoint, near) for classes in spread(samples, needed, at_once(engine))]
     ready: dict[int, Head] = {}
     cost, errors = Work(), list[BaseException]()
     with closing(engine.as_finished(solve_there, groups, shared(samples))) as finished:
@@ -61,9 +63,9 @@ def solve(
     return Solution(samples.counting(), tuple(ready[positive] for positive in needed), cost)
 
 
-def spread(samples: Samples, classes: list[int]) -> list[list[int]]:
-    """Heads that are solved together: fewer than here, so that all workers have some, down to one at a time."""
-    size = max(1, min(group_size(samples), len(classes) // GROUPS))
+def spread(samples: Samples, classes: list[int], workers: int) -> list[list[int]]:
+    """Heads that are solved together: as many as here, or fewer, so that all workers have some."""
+    size = min(group_size(samples), math.ceil(len(classes) / (PER_WORKER * workers)))
     return [classes[first : first + size] for first in range(0, len(classes), size)]
 
 
