@@ -16,7 +16,7 @@ from typing import Any
 
 from maxrr.errors import WorkerLostError
 from maxrr.parallel import parcels
-from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order
+from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order, keep_to
 from maxrr.parallel.threads import BLAS
 
 BETWEEN = 0.05  # seconds between two interruptions
@@ -265,6 +265,7 @@ def settle_in() -> None:
 def settle_in_with_one_thread() -> None:
     """Prepare a worker that others work beside."""
     settle_in()
+    keep_to(1)
     BLAS.limit(limits=1)
 
 
