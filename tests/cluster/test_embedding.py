@@ -19,12 +19,11 @@ from maxrr.core import HashCore
 from maxrr.data import load
 from maxrr.errors import EngineError
 from maxrr.nets import MLP, embed, embedding
-from maxrr.parallel import InProcess, Processes, Ray
+from maxrr.parallel import InProcess, Ray
 from maxrr.svm import LinearSVM, validation
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
-ENGINES = pytest.mark.parametrize("engine", [InProcess(), Processes(2), Ray()], ids=["here", "processes", "ray"])
 STRETCHES = -(-ROWS // BLOCK)
 
 
@@ -46,7 +45,6 @@ def embedded(*, poisoned=None, extractor=None, **wanted):
     return embed(extractor or Noted(), records(poisoned=poisoned), device="cpu", **wanted)
 
 
-@ENGINES
 def test_in_memory(engine, expected):
     seen = []
     found = embedded(engine=engine, progress=lambda *done: seen.append(done))
@@ -56,7 +54,6 @@ def test_in_memory(engine, expected):
     assert seen[-1] == ("embedding", ROWS, ROWS)
 
 
-@ENGINES
 def test_into_a_file(engine, expected, tmp_path):
     path, seen = tmp_path / "features.npy", []
     path.write_bytes(b"old")
@@ -265,6 +262,7 @@ embed(Noted(sys.argv[1], seconds=0.3), records(), device="cpu", engine=Ray(), ou
 """
 
 
+@pytest.mark.long
 def test_a_killed_driver_goes_on_where_it_stopped(cluster, expected, tmp_path):
     environment = {**os.environ, "RAY_ADDRESS": cluster.address}
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)], cwd=ROOT, env=environment)
@@ -298,12 +296,12 @@ def test_heads_on_a_file_of_features(tmp_path, monkeypatch):
     assert there.intercept_.tobytes() == here.intercept_.tobytes()
 
 
-def test_a_model():
+def test_a_model(beside):
     training, test = load("digits")
     data = training.select(training.ids[:600])
     here, *others = (
         MaxRR(MLP(64, 10, hidden=(16,)), HashCore(0.5, key="k"), epochs=12, lr=0.01, device="cpu", engine=engine)
         .fit(data).decision_function(test).tobytes()
-        for engine in (None, Processes(2), Ray())
+        for engine in (None, beside, Ray())
     )  # fmt: skip
     assert others == [here, here]

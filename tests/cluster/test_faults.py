@@ -67,6 +67,18 @@ def test_killed_workers_cost_what_they_worked_on(tmp_path, times):
         assert not [line for line in lines[told_before:] if line[:2] == ["begin", str(number)]]
 
 
+def test_a_node_that_leaves_costs_what_it_worked_on(cluster, tmp_path):
+    node, delivered = cluster.add_node(num_cpus=1, object_store_memory=STORE), {}
+    for number, future in Ray().as_finished(work.slowly, range(12), str(tmp_path)):
+        delivered[number] = future.result()
+        if len(delivered) == 3:
+            cluster.remove_node(node, allow_graceful=False)
+    assert delivered == {number: number * number for number in range(12)}
+    begun = Counter(item for word, item, _ in work.notes(tmp_path) if word == "begin")
+    assert sum(begun.values()) <= 12 + 2  # what the node was working on, and what had just been sent to it
+
+
+@pytest.mark.long
 def test_a_node_that_leaves_during_a_ranking(cluster, digits, tmp_path):
     network, recipe, seeds = work.Counted(tmp_path, seconds=0.5), OwnTraining.by(work.train), range(6)
     expected = rank(network, digits, seeds, recipe=recipe)
@@ -107,6 +119,7 @@ rank(network, digits, range(8), recipe=OwnTraining.by(work.train), engine=Ray(),
 """
 
 
+@pytest.mark.long
 def test_a_killed_driver_goes_on_where_it_stopped(cluster, digits, tmp_path):
     environment = {**os.environ, "RAY_ADDRESS": cluster.address}
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)], cwd=ROOT, env=environment)
@@ -130,9 +143,9 @@ def test_a_killed_driver_goes_on_where_it_stopped(cluster, digits, tmp_path):
 
 ALONE = """
 import json, os, sys
-from tests.cluster import work
+from tests.parallel import work
 from maxrr.parallel import Ray
-print(json.dumps(list(Ray().map(work.told, range(2)))), flush=True)
+print(json.dumps(list(Ray().map(work.environment, range(2)))), flush=True)
 import ray
 print(json.dumps([ray.is_initialized(), "RAY_AUTH_MODE" in os.environ]))
 """

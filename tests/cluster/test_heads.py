@@ -28,7 +28,6 @@ def same(one, other):
     assert [each.decided for each in one.certificate_] == [each.decided for each in other.certificate_]
 
 
-@pytest.mark.parametrize("engine", [Processes(2), Ray()], ids=["processes", "ray"])
 @pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
 def test_the_same_bytes(digits, engine, scheme):
     seen = []

@@ -6,7 +6,7 @@ import pytest
 from maxrr.core import rank
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe
-from maxrr.parallel import Processes, Ray
+from maxrr.parallel import Ray
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -17,11 +17,9 @@ def digits():
     return training.select(training.ids[:300])
 
 
-def test_a_ranking(digits):
+def test_a_ranking(digits, beside):
     network, recipe, seeds = MLP(64, 10, hidden=(16,)), Recipe(epochs=12, lr=0.01), range(4)
-    here, beside, there = (
-        rank(network, digits, seeds, recipe=recipe, engine=engine) for engine in (None, Processes(2), Ray())
-    )
-    for other in (beside, there):
+    here, *others = (rank(network, digits, seeds, recipe=recipe, engine=engine) for engine in (None, beside, Ray()))
+    for other in others:
         assert np.array_equal(here.votes, other.votes)
         assert here.worst_gap == other.worst_gap

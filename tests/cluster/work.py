@@ -34,13 +34,20 @@ def slowly(item, folder):
     return item * item
 
 
-def process_of(item):
-    time.sleep(0.2)
+def after_the_last(item, folder, last):
+    """The first item waits for the last one."""
+    while item == 0 and ["end", str(last)] not in [line[:2] for line in notes(folder)]:
+        time.sleep(0.02)
+    note(folder, "end", item)
+    return item
+
+
+def meet(item, folder):
+    """Work until two processes do, and tell which this is."""
+    note(folder, "begin", item, os.getpid())
+    while len({line[2] for line in notes(folder)}) < 2:
+        time.sleep(0.02)
     return os.getpid()
-
-
-def told(item):
-    return os.environ.get("RAY_AUTH_MODE"), os.environ.get("OMP_NUM_THREADS")
 
 
 def train(network, dataset, seed, device):

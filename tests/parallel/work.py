@@ -42,6 +42,10 @@ def blas_threads(item):
     return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
 
 
+def environment(item):
+    return os.environ.get("RAY_AUTH_MODE"), os.environ.get("OMP_NUM_THREADS")
+
+
 def end_itself(item):
     os.kill(os.getpid(), signal.SIGKILL)
 

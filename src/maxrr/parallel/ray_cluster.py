@@ -247,34 +247,38 @@ def connected(engine: Ray) -> Any:
         except ConnectionError as error:
             raise EngineError(f"no Ray cluster answers at {named}: is it running, and reached from here?") from error
         return ray
-    with inherited():
+    with asking_for_a_token():
         ray = imported()
-        ray.init("local", num_cpus=cores(), include_dashboard=False, **common)
+        try:
+            ray.init("local", num_cpus=cores(), include_dashboard=False, **common)
+        except Exception as error:  # Ray has no name for what may go wrong here
+            raise EngineError(f"a Ray cluster could not be started on this machine: {error}") from error
     return ray
 
 
 @contextmanager
-def inherited() -> Iterator[None]:
-    """What processes of this machine's cluster should find around them: our modules, and a token to ask for."""
-    variables = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    if "RAY_AUTH_MODE" not in os.environ:
-        if sys.modules.get("ray") is not None and not ASKS_FOR_TOKEN.is_set():
-            raise EngineError(
-                "Ray was imported before, so that a cluster started now would take orders from anybody who reaches "
-                "this machine: do not import it, or call ray.init() yourself; or set RAY_AUTH_MODE before Python "
-                "starts, to token with a RAY_AUTH_TOKEN, or to disabled where nobody reaches it"
-            )
-        variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
-        ASKS_FOR_TOKEN.set()
-    before = {name: os.environ.get(name) for name in variables}
+def asking_for_a_token() -> Iterator[None]:
+    """A cluster that is started meanwhile takes no orders without a token that only this process knows."""
+    if "RAY_AUTH_MODE" in os.environ:
+        yield
+        return
+    if sys.modules.get("ray") is not None and not ASKS_FOR_TOKEN.is_set():
+        raise EngineError(
+            "Ray was imported before, so that a cluster started now would take orders from anybody who reaches this "
+            "machine: do not import it, or call ray.init() yourself; or set RAY_AUTH_MODE before Python starts, to "
+            "token with a RAY_AUTH_TOKEN, or to disabled where nobody reaches it"
+        )
+    ASKS_FOR_TOKEN.set()
+    variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+    before = os.environ.get("RAY_AUTH_TOKEN")
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name in variables:
             os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
+        if before is not None:
+            os.environ["RAY_AUTH_TOKEN"] = before
 
 
 def slots(ray: Any, engine: Ray) -> int:
