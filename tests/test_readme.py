@@ -14,7 +14,7 @@ from tests.small_networks import here  # noqa: F401
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-TRAINING = ("audit.md", "serving.md", "training.md")  # which train many networks, or export them
+TRAINING = ("audit.md", "scale.md", "serving.md", "training.md")  # which train many networks, or export them
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 

@@ -113,7 +113,8 @@ def test_a_frequency_core_is_the_top_and_says_how_much_is_fill(ranked):
         "worst_gap": 0.0,
     }  # fmt: skip
     expected = {
-        "seeds": ranking_seeds(MODEL, 2), "C": C, "recipe": RECIPE, "device": "cpu", "folder": "there", "progress": None
+        "seeds": ranking_seeds(MODEL, 2), "C": C, "recipe": RECIPE, "device": "cpu", "folder": "there",
+        "progress": None, "engine": None,
     }  # fmt: skip
     assert asked == [expected]
 

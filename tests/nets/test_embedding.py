@@ -19,7 +19,7 @@ from torch import nn
 
 from maxrr import files
 from maxrr.data import Dataset, load
-from maxrr.nets import MLP, LeNet5, embed, embedding, split, train
+from maxrr.nets import MLP, LeNet5, embed, embedding, pinning, split, train
 from maxrr.nets.embedding import BLOCKS, embed_on_device
 
 BLOCK = BLOCKS["cpu"]
@@ -211,6 +211,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     assert "features.npy" in str(caught.value)
     assert names(tmp_path) == []
     assert torch.get_num_threads() == before
+    assert not pinning._inside  # while somebody still looks at the error
 
 
 def test_only_a_few_blocks_are_ahead():

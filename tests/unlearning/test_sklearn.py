@@ -47,7 +47,8 @@ def test_in_a_pipeline():
 
 def test_parameters_and_clones():
     model = estimator(C=2.0, seed=3)
-    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train", "class_weight"}
+    names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train", "class_weight",
+             "engine"}  # fmt: skip
     assert set(model.get_params(deep=False)) == names
     X, y = arrays()
     copied = clone(model.fit(X, y))

@@ -7,7 +7,7 @@ other. Copies, because what is no record, such as a sequence of length zero, som
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -86,15 +86,18 @@ def embed(
     if chosen is not None and worth_sending(chosen, len(dataset), place):
         with chosen.kept() as kept:
             return embed_on(kept, extractor, dataset, place, None if out is None else Path(out), progress)
-    blocks = blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, len(dataset)))
-    if out is None:
-        return np.concatenate(list(counted(blocks, len(dataset), progress)))
-    path = Path(out)
+    with closing(blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, len(dataset)))) as blocks:
+        found = counted(blocks, len(dataset), progress)
+        return np.concatenate(list(found)) if out is None else stored_as(found, len(dataset), Path(out))
+
+
+def stored_as(blocks: Iterator[NDArray[Any]], count: int, path: Path) -> NDArray[Any]:
+    """The features of so many records in a `.npy` file, as a memory map of it."""
 
     def write(file: BinaryIO) -> None:
-        for number, rows in enumerate(counted(blocks, len(dataset), progress)):
+        for number, rows in enumerate(blocks):
             if number == 0:
-                header = {"descr": rows.dtype.str, "fortran_order": False, "shape": (len(dataset), rows.shape[1])}
+                header = {"descr": rows.dtype.str, "fortran_order": False, "shape": (count, rows.shape[1])}
                 np.lib.format.write_array_header_1_0(file, header)
             file.write(rows.tobytes())
 
@@ -105,8 +108,11 @@ def embed(
 
 def blocks_of(
     extractor: nn.Module, inputs: NDArray[Any], ids: NDArray[Any], place: torch.device, stretch: Stretch
-) -> Iterator[NDArray[Any]]:  # fmt: skip
-    """The features of a stretch of records that begins where a block does, block by block."""
+) -> Generator[NDArray[Any]]:  # fmt: skip
+    """The features of a stretch of records that begins where a block does, block by block.
+
+    Close it: until then PyTorch's settings are pinned.
+    """
     extract, size = block_extractor(extractor, place, ids), BLOCKS[place.type]
 
     def block(first: int) -> NDArray[Any]:
@@ -157,7 +163,8 @@ def embed_on(
 def rows_of(stretch: Stretch, given: tuple[nn.Module, Any, NDArray[Any], str]) -> NDArray[Any]:
     """What a worker does for a stretch, with the extractor, the inputs or where they lie, all ids, and the device."""
     extractor, inputs, ids, device = given
-    return np.concatenate(list(blocks_of(extractor, opened(inputs), ids, torch.device(device), stretch)))
+    with closing(blocks_of(extractor, opened(inputs), ids, torch.device(device), stretch)) as blocks:
+        return np.concatenate(list(blocks))
 
 
 def weights_hash(extractor: nn.Module) -> str:
@@ -184,8 +191,8 @@ def embed_on_device(extractor: nn.Module, inputs: Tensor, ids: NDArray[Any]) -> 
     """
     extract, size = block_extractor(extractor, inputs.device, ids), BLOCKS[inputs.device.type]
     firsts = range(0, len(inputs), size)
-    blocks = in_turn(lambda first: extract(first, inputs[first : first + size]), firsts, inputs.device)
-    return torch.cat(list(blocks)).clone()  # outside of inference mode: a tensor like any other
+    with closing(in_turn(lambda first: extract(first, inputs[first : first + size]), firsts, inputs.device)) as blocks:
+        return torch.cat(list(blocks)).clone()  # outside of inference mode: a tensor like any other
 
 
 def block_extractor(
@@ -268,7 +275,7 @@ def with_every_second(part: Tensor, first: int) -> Tensor:
     return changed
 
 
-def in_turn(block: Callable[[int], T], firsts: range, device: torch.device) -> Iterator[T]:
+def in_turn(block: Callable[[int], T], firsts: range, device: torch.device) -> Generator[T]:
     """Blocks in order; on the CPU several are computed at once, but never many more than were asked for."""
     if device.type == "cuda":
         with full_precision():
