@@ -13,6 +13,14 @@ ROOT = Path(__file__).parents[2]
 STORE = 100 << 20  # bytes of shared memory for each node
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Workers that were killed have to import PyTorch again: the tests that kill them come last of this folder."""
+    here = [number for number, item in enumerate(items) if item.path.parent == Path(__file__).parent]
+    last = sorted((items[number] for number in here), key=lambda item: item.path.stem in ("test_engine", "test_faults"))
+    for number, item in zip(here, last, strict=True):
+        items[number] = item
+
+
 @pytest.fixture(scope="session")
 def ray() -> Any:
     """The module, told by its environment to ask for a token, and to let workers import tests."""

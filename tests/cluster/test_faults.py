@@ -96,13 +96,6 @@ def test_a_node_that_leaves_during_a_ranking(cluster, digits, tmp_path):
     assert len(work.notes(tmp_path)) <= 6 + 2  # what the node was working on, and what had just been sent to it
 
 
-def test_a_run_that_fails_names_its_seed_and_leaves_the_others(digits, tmp_path):
-    recipe = OwnTraining.by(work.train)
-    with pytest.raises(ValueError, match=r"the run with seed 2: .* returned weights that are not finite"):
-        rank(work.Counted(tmp_path, poisoned=2), digits, range(4), recipe=recipe, engine=Ray(), folder=tmp_path / "a")
-    assert sorted(path.name for path in (tmp_path / "a").glob("votes-*")) == [f"votes-{n}.npz" for n in (0, 1, 3)]
-
-
 DRIVER = """
 import json, sys
 from tests.cluster import work

@@ -1,11 +1,13 @@
-"""What a cluster gives is what this machine gives, to the byte."""
+"""A ranking on a cluster is that of this machine, to the byte; a run that fails does not end the others."""
 
 import numpy as np
 import pytest
+from tests.cluster import work
 
 from maxrr.core import rank
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe
+from maxrr.nets.own_training import OwnTraining
 from maxrr.parallel import Ray
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -23,3 +25,10 @@ def test_a_ranking(digits, beside):
     for other in others:
         assert np.array_equal(here.votes, other.votes)
         assert here.worst_gap == other.worst_gap
+
+
+def test_a_run_that_fails_names_its_seed_and_leaves_the_others(digits, tmp_path):
+    recipe = OwnTraining.by(work.train)
+    with pytest.raises(ValueError, match=r"the run with seed 2: .* returned weights that are not finite"):
+        rank(work.Counted(tmp_path, poisoned=2), digits, range(4), recipe=recipe, engine=Ray(), folder=tmp_path / "a")
+    assert sorted(path.name for path in (tmp_path / "a").glob("votes-*")) == [f"votes-{n}.npz" for n in (0, 1, 3)]
