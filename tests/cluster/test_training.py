@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import pytest
+import torch
 from tests.small_networks import one_thread  # noqa: F401
 from torch import nn
 
@@ -11,7 +12,7 @@ from maxrr.core import HashCore
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe, train_many
 from maxrr.nets.training import train_by
-from maxrr.parallel import Engine, InProcess, Ray
+from maxrr.parallel import Engine, InProcess, Ray, Threads
 from maxrr.unlearning import MaxRR
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -56,9 +57,31 @@ def test_has_the_bytes_of_this_machine(digits, engine):
     assert not any(run.network.training for run in there)
 
 
+DROPOUT = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Dropout(0.3), nn.Linear(8, 10))
+
+
+@pytest.mark.parametrize("network", [NETWORK, DROPOUT], ids=["plain", "dropout"])
+def test_threads_draw_one_at_a_time(digits, network):
+    """PyTorch has one source of random numbers for all of them."""
+    settings = {"epochs": 1, "device": "cpu"}
+    here = [run for seed in range(8) for run in train_many(network, digits, [seed], **settings)]
+    state = torch.get_rng_state()
+    assert facts(here) == facts(train_many(network, digits, range(8), **settings, engine=Threads(4)))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_another_default_type_is_refused(digits):
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(ValueError, match="usual default type, float32"):
+            train_many(NETWORK, digits, SEEDS, device="cpu", engine=InProcess())
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_networks_that_draw_numbers_as_they_go(digits):
     """Here one at a time, since PyTorch has one source of these; each worker has its own."""
-    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Dropout(0.3), nn.Linear(8, 10))
+    network = DROPOUT
     with pytest.warns(UserWarning, match="one at a time"):
         here = list(train_many(network, digits, SEEDS, epochs=1, device="cpu"))
     assert facts(here) == facts(train_many(network, digits, SEEDS, epochs=1, device="cpu", engine=Ray()))

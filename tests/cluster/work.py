@@ -14,6 +14,13 @@ class UnspeakableError(Exception):
     """What cannot be shown raises this."""
 
 
+class StrangeError(Exception):
+    """Is made of two things, and says one."""
+
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
 def note(folder, *words):
     """Add a line to a file that all workers share; short lines are written whole."""
     descriptor = os.open(Path(folder) / "notes", os.O_WRONLY | os.O_APPEND | os.O_CREAT)

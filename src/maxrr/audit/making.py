@@ -3,7 +3,8 @@
 A worker gets the records, and how the audited model was made; nothing else of that model, and no key.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,16 +105,20 @@ class Maker:
         """The records that extractors on this core are trained on."""
         return self.everything.select(self.everything.ids[self.cores[core]])
 
-    def train(self, core: str, seeds: Sequence[int], progress: Progress | None) -> Iterator[nn.Module]:
+    def train(self, core: str, seeds: Sequence[int], progress: Progress | None) -> Generator[nn.Module]:
         """Extractors on this core, one for each seed. Of several shards one after the other is trained, for all."""
+        if not seeds:
+            return
         sharding, records = self.blueprint.sharding, self.records_of(core)
         if sharding.count == 1:
-            return self.blueprint.extractors(records, seeds, self.device, progress)
+            with closing(self.blueprint.extractors(records, seeds, self.device, progress)) as trained:
+                yield from trained
+            return
         shard, parts = self.shards[self.cores[core]], []
         for number in range(sharding.count):
             own, mine = [sharding.seed(seed, number) for seed in seeds], records.select(records.ids[shard == number])
             parts.append(list(self.blueprint.extractors(mine, own, self.device, progress)))
-        return map(joined, zip(*parts, strict=True))
+        yield from map(joined, zip(*parts, strict=True))
 
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
         """What models on this extractor say: with the forgotten records in the heads, or without."""
@@ -196,7 +201,8 @@ class Maker:
 
 def made_by_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
     """What a worker does for some seeds: one, or those that step together on its graphics processor."""
-    return [list(maker.seen(extractor, batch.kinds)) for extractor in maker.train(batch.core, batch.seeds, None)]
+    with closing(maker.train(batch.core, batch.seeds, None)) as trained:
+        return [list(maker.seen(extractor, batch.kinds)) for extractor in trained]
 
 
 def scores(svm: LinearSVM, features: Any) -> Floats:

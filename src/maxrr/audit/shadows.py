@@ -7,7 +7,7 @@ records are never written to a disk.
 import io
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from maxrr.audit.pools import ShadowPool
 from maxrr.files import write_atomically
 from maxrr.nets.seeding import stream
 from maxrr.parallel import Engine
-from maxrr.parallel.failures import raise_first
+from maxrr.parallel.failures import ends_all, raise_first
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.blueprint import numbered
@@ -96,22 +96,24 @@ class Shadows:
     def make(self, batch: Batch) -> Iterator[tuple[int, str, View]]:
         """The models of a batch: from the disk, or from training."""
         left = self.missing(batch)
-        trained = self.extractors(batch.core, left) if left else iter(())
-        for seed in batch.seeds:
-            if seed not in left:
-                yield from ((seed, kind, self.read(seed, kind)) for kind in batch.kinds)
-            else:
-                for kind, view in self.maker.seen(next(trained), batch.kinds):
-                    self.keep(seed, kind, view)
-                    yield seed, kind, view
-            self.tell()
+        with closing(self.extractors(batch.core, left)) as trained:
+            for seed in batch.seeds:
+                if seed not in left:
+                    yield from ((seed, kind, self.read(seed, kind)) for kind in batch.kinds)
+                else:
+                    for kind, view in self.maker.seen(next(trained), batch.kinds):
+                        self.keep(seed, kind, view)
+                        yield seed, kind, view
+                self.tell()
 
     def missing(self, batch: Batch) -> list[int]:
         """The seeds of which some model is not there yet."""
         return [seed for seed in batch.seeds if not all(self.kept(seed, kind) for kind in batch.kinds)]
 
-    def extractors(self, core: str, seeds: Sequence[int]) -> Iterator[nn.Module]:
+    def extractors(self, core: str, seeds: Sequence[int]) -> Generator[nn.Module]:
         """Trained on the records of this core, one for each seed."""
+        if not seeds:
+            return
         pool = self.pool
         if not np.array_equal(self.maker.cores[core], self.maker.cores[RETRAINED]):
             pool = None  # none that saw the forgotten
@@ -120,15 +122,15 @@ class Shadows:
             known = pool.known(blueprint, numbered(self.maker.records_of(core)))
         left = [seed for seed in seeds if seed not in known]
         told = None if self.progress is None else self.progress.training(len(left))
-        trained = self.maker.train(core, left, told) if left else iter(())
-        for seed in seeds:
-            if seed in known:
-                yield known[seed]
-                continue
-            extractor = next(trained)
-            if pool is not None:
-                known[seed] = extractor
-            yield extractor
+        with closing(self.maker.train(core, left, told)) as trained:
+            for seed in seeds:
+                if seed in known:
+                    yield known[seed]
+                    continue
+                extractor = next(trained)
+                if pool is not None:
+                    known[seed] = extractor
+                yield extractor
 
     # The same by the workers of an engine
 
@@ -151,7 +153,7 @@ class Shadows:
                 batch = left[number]
                 if (error := future.exception()) is not None:
                     failed.append((batch.seeds, error))
-                    if self.folder is None:
+                    if ends_all(error, kept=self.folder is not None):
                         break
                     continue
                 for seed, views in zip(batch.seeds, future.result(), strict=True):

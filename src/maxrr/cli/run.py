@@ -76,7 +76,7 @@ def reported(*, debug: bool = False) -> Iterator[None]:
     except EngineError as error:
         if debug:
             raise
-        ended(FAILED, str(error))
+        ended(FAILED, in_words(error))
     except ModuleNotFoundError as error:
         if error.name == "ray" and not debug:
             ended(FAILED, str(error))
@@ -129,7 +129,8 @@ def in_words(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
         return ": ".join(filter(None, ["there is not enough memory", str(error)]))
-    return str(error) or repr(error)
+    notes = [note for note in getattr(error, "__notes__", ()) if "\n" not in note]  # others are tracebacks
+    return "; ".join([str(error) or repr(error), *notes])
 
 
 class Closed(io.TextIOBase):

@@ -28,7 +28,7 @@ from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
 from maxrr.nets.training import TOGETHER, run_all
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, cores, engine_from
-from maxrr.parallel.failures import raise_first
+from maxrr.parallel.failures import ends_all, raise_first
 from maxrr.progress import Progress
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
@@ -214,7 +214,7 @@ def votes_on(
         for number, future in finished:
             if (error := future.exception()) is not None:
                 failed.append((groups[number], error))
-                if store is None:
+                if ends_all(error, kept=store is not None):
                     break
                 continue
             steps.finished(len(groups[number]))

@@ -102,6 +102,8 @@ class Dataset:
         from maxrr.parallel.mapped import Mapped, by_path  # brings SciPy
 
         state = dict(vars(self))
+        if "_mapped" in state:
+            return {name: value for name, value in state.items() if name != "inputs"}
         inputs = state.pop("inputs", None)
         if isinstance(sent := by_path(inputs), Mapped):
             return state | {"_mapped": sent}
@@ -114,7 +116,6 @@ class Dataset:
             if name != "inputs" or "_mapped" not in vars(self):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             inputs = vars(self)["inputs"] = vars(self)["_mapped"].opened()
-            del vars(self)["_mapped"]
             return inputs
 
     def __len__(self) -> int:

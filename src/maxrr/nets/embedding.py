@@ -85,7 +85,7 @@ def embed(
         raise ValueError("there are no records to embed")
     if chosen is not None and worth_sending(chosen, len(dataset), place):
         with chosen.kept() as kept:
-            return embed_on(kept, extractor, dataset, place, None if out is None else Path(out), progress)
+            return embed_on(kept, extractor, dataset, place, None if out is None else Path(out).absolute(), progress)
     with closing(blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, len(dataset)))) as blocks:
         found = counted(blocks, len(dataset), progress)
         return np.concatenate(list(found)) if out is None else stored_as(found, len(dataset), Path(out))

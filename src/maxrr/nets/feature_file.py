@@ -22,6 +22,7 @@ from maxrr.errors import EngineError
 from maxrr.files import Lock, flush_folder, write_atomically
 from maxrr.files.atomic import FULL
 from maxrr.parallel import Engine
+from maxrr.parallel.failures import ends_all
 from maxrr.parallel.mapped import digest_of
 from maxrr.progress import Progress
 
@@ -132,7 +133,11 @@ def write(
                 journal.path.unlink()
                 return
             layout.make()
+            journal.begin(kind, layout)
+            noted = {}
         done = layout.kept(part, stretches, noted)
+        if done:
+            check_same_extractor(engine, rows_of, stretches[min(done)][0], block, given, layout, journal.path)
         missing = [number for number in range(len(stretches)) if number not in done]
         left = [stretches[number] for number in missing]
         rows = count - sum(last - first for first, last in left)
@@ -147,6 +152,20 @@ def write(
         os.replace(part, out)
         flush_folder(out.parent)
         journal.path.unlink()
+
+
+def check_same_extractor(
+    engine: Engine, rows_of: Rows, first: int, block: int, given: Any, layout: Layout, journal: Path
+) -> None:  # fmt: skip
+    """Compute a block again that is done: what its file has may be of an extractor whose weights alone are the same."""
+    stretch = first, min(first + block, layout.count)
+    ((_, rows),) = finished(engine, rows_of, [stretch], given)
+    start, end = map(layout.place, stretch)
+    if np.memmap(layout.path, np.uint8, "r", start, (end - start,)).tobytes() != rows.tobytes():
+        raise ValueError(
+            f"{journal} is of unfinished work with another extractor, or on another kind of processor: choose another "
+            f"file, or delete it and {Path(layout.path).name} to start anew"
+        )
 
 
 def finished(
@@ -165,7 +184,7 @@ def finished(
             first, last = stretches[number]
             error.add_note(f"while rows {first:,} to {last - 1:,} of the dataset were embedded")
             errors.append(error)
-            if not to_the_end:
+            if ends_all(error, kept=to_the_end):
                 break
     if errors:
         raise errors[0]

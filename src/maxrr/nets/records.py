@@ -157,6 +157,8 @@ def chosen_device(device: str | torch.device | None) -> torch.device:
 
 def device_on(engine: Engine | None, device: str | torch.device | None) -> torch.device:
     """Where the workers of an engine train: those of a cluster on the CPU, or on the graphics processors asked for."""
+    if engine is not None and torch.get_default_dtype() != torch.float32:
+        raise ValueError("workers of an engine have PyTorch's usual default type, float32: set that, or use no engine")
     if not isinstance(engine, Ray):
         return chosen_device(device)
     there = torch.device("cuda" if engine.gpus else "cpu")

@@ -7,6 +7,7 @@ other drew, and an epoch's shuffle does not depend on the epochs before it.
 import copy
 import operator
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,7 @@ WEIGHTS, SHUFFLES, DRAWS = 0, 1, 2
 
 Network = nn.Module | Callable[..., nn.Module]
 """A `torch.nn.Module`, or a function that makes one: without arguments, wherever it is not said otherwise."""
+_one_at_a_time = threading.RLock()
 
 
 def stream(seed: int, *path: int) -> np.random.SeedSequence:
@@ -48,11 +50,14 @@ def shuffle(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
 
 @contextmanager
 def drawing(seed: int, purpose: int) -> Iterator[None]:
-    """Let PyTorch draw numbers of this stream; whatever it drew before goes on unchanged afterwards."""
+    """Let PyTorch draw numbers of this stream; whatever it drew before goes on unchanged afterwards.
+
+    There is one source for all threads: others that want to draw wait.
+    """
     devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
     # For devices that may be set up later, `torch.manual_seed` keeps a copy of the call stack, each time and for good.
     seeded = torch.manual_seed if torch.accelerator.is_available() else torch.default_generator.manual_seed
-    with torch.random.fork_rng(devices):
+    with _one_at_a_time, torch.random.fork_rng(devices):
         seeded(int(stream(seed, purpose).generate_state(1, np.uint64)[0]))
         yield
 

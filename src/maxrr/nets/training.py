@@ -7,7 +7,7 @@ finished run can be put on the disk at once, and runs that are there already are
 
 import hashlib
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from maxrr.nets.runs_own import run_in_turn
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Tally, Task
 from maxrr.parallel import Engine, EngineLike, cores, engine_from
-from maxrr.parallel.failures import raise_first
+from maxrr.parallel.failures import ends_all, raise_first
 from maxrr.progress import Progress
 
 TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do
@@ -108,7 +108,7 @@ def train_apart(
     network: Network, dataset: Dataset, rows: Mapping[int, NDArray[np.int64]], recipe: Training, *,
     device: str | torch.device | None, threads: int, progress: Progress | None, tell: bool,
     engine: Engine | None = None,
-) -> Iterator[Run]:  # fmt: skip
+) -> Generator[Run]:  # fmt: skip
     """As `train_once` for several seeds, each of which sees rows of its own alone, in the order of the seeds.
 
     `dataset` is in the order of ids. The bytes are those of training on the records of these rows by themselves: on
@@ -133,7 +133,7 @@ def train_many(
     epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
     folder: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
-) -> Iterator[Run]:  # fmt: skip
+) -> Generator[Run]:  # fmt: skip
     """Train a network once for each seed, in the way of `train`.
 
     On the CPU each run has one thread and the bytes of `train(…, threads=1)`. On CUDA networks share their steps, and
@@ -182,7 +182,7 @@ def train_by(
     recipe: Training, network: Network, dataset: Dataset, seeds: Iterable[int], *,
     device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
     folder: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
-) -> Iterator[Run]:  # fmt: skip
+) -> Generator[Run]:  # fmt: skip
     """As `train_many`, for any recipe, or by a function of the caller's own."""
     wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
@@ -224,7 +224,7 @@ def rows_without(
 
 def run_all(
     task: Task, seeds: Sequence[int], workers: int, progress: Progress | None, engine: Engine | None = None
-) -> Iterator[Run]:  # fmt: skip
+) -> Generator[Run]:  # fmt: skip
     """The runs in the order of the seeds, those on the disk among them; by so many workers here, or by an engine's."""
     missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
     tally = Tally(progress, task.lengths(seeds), set(seeds) - set(missing))
@@ -263,7 +263,7 @@ def as_trained(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -
         for number, future in finished:
             if (error := future.exception()) is not None:
                 failed.append((groups[number], error))
-                if task.runs is None:
+                if ends_all(error, kept=task.runs is not None):
                     break
                 continue
             for seed, content in zip(groups[number], future.result(), strict=True):

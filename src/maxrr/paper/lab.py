@@ -7,7 +7,7 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -350,11 +350,13 @@ class Lab:
         """
         folder = self.work(piece)
         self.used.add(folder)
-        for run in train_by(
+        runs = train_by(
             recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
             without=without, folder=folder, progress=self.progress, engine=self.engine,
-        ):  # fmt: skip
-            yield run.network
+        )  # fmt: skip
+        with closing(runs):
+            for run in runs:
+                yield run.network
 
     def tidy(self) -> None:
         """Delete the networks that were asked for so far."""

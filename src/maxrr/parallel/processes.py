@@ -181,6 +181,14 @@ def can_be_sent(thing: Any) -> bool:
     return True
 
 
+def comes_back(thing: Any) -> bool:
+    """Whether it can be sent, and is made again where it arrives."""
+    try:
+        return type(ForkingPickler.loads(ForkingPickler.dumps(thing))) is type(thing)
+    except Exception:  # as above
+        return False
+
+
 class Spawn(SpawnContext):
     """Starts fresh processes, knows which, and can interrupt what they do.
 

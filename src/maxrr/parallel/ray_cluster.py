@@ -4,13 +4,14 @@ Shared inputs are put into Ray's object store once, and every node fetches them 
 costs the items that it worked on: these are given to others. Ray itself is an extra, `pip install maxrr[ray]`.
 """
 
-import copy
 import importlib
+import inspect
 import os
 import platform
 import secrets
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
@@ -22,14 +23,17 @@ from typing import Any
 
 from maxrr.errors import EngineError, WorkerLostError
 from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order, keep_to
-from maxrr.parallel.processes import can_be_sent
+from maxrr.parallel.processes import comes_back
 from maxrr.parallel.threads import BLAS
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
+UNSENDABLE = "something cannot be sent to workers (locks, open files, generators cannot):"
 PATIENCE = 2.0  # seconds for work that is interrupted, to end by itself
+AGAIN = 1.0  # seconds until it is ended by force again
 LONGEST = 30.0  # seconds until the end of workers is believed, whatever the cluster says
 MUST_AGREE = ("maxrr", "torch", "numpy", "scipy", "scikit-learn")  # bytes depend on these
 TOKEN = secrets.token_hex(32)  # of clusters that this process starts: nobody else may use them
+SECRET = ("MAXRR_SIGNING_KEY",)  # what workers have no use for
 ASKS_FOR_TOKEN = threading.Event()  # whether Ray was told about it when it was imported
 
 
@@ -55,7 +59,8 @@ class Ray:
     retries
         How often an item is given to another worker when its worker is lost.
     runtime_env
-        What Ray should bring to every node, such as `{"working_dir": "."}`, as Ray has it.
+        What Ray should bring to every node, such as `{"working_dir": "code"}`, as Ray has it: all of that
+        folder is copied.
     """
 
     address: str | None = None
@@ -68,6 +73,8 @@ class Ray:
     def __post_init__(self) -> None:
         if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
             raise ValueError(f"an item takes some part of a processor, not cpus={self.cpus}, gpus={self.gpus}")
+        if self.address == "local":
+            raise ValueError("a cluster of this machine is Ray() without an address")
         if self.retries < 0 or (self.ahead is not None and self.ahead < 0):
             raise ValueError(f"ahead and retries are 0 or more, not {self.ahead} and {self.retries}")
 
@@ -117,7 +124,10 @@ class Sender:
     def __init__(self, engine: Ray, ray: Any, function: Callable[..., Any], shared: tuple[Any, ...]) -> None:
         self.ray, self.retries, self.sent = ray, engine.retries, 0
         self.task = ray.remote(num_cpus=engine.cpus, num_gpus=engine.gpus, max_retries=engine.retries)(call)
-        self.common = ray.put((function, shared, versions(), engine.cpus))
+        try:
+            self.common = ray.put((function, shared, versions(), engine.cpus))
+        except TypeError as error:  # whose message shows what it is about
+            raise TypeError(f"{UNSENDABLE} {type(error).__name__}") from None
         self.under_way: dict[Future[Any], Any] = {}
         self.lock = threading.Lock()
 
@@ -125,7 +135,11 @@ class Sender:
         """A future that gets the result for an item."""
         number, found = self.sent, Future[Any]()
         self.sent += 1
-        reference = self.task.remote(item, self.common)
+        try:
+            reference = self.task.remote(item, self.common)
+        except TypeError as error:
+            found.set_exception(TypeError(f"item {number}: {UNSENDABLE} {type(error).__name__}"))
+            return found
         with self.lock:
             self.under_way[found] = reference
 
@@ -157,9 +171,9 @@ class Sender:
             return cause  # its result could not be sent
         said = next(iter(str(error).strip().splitlines()), "").removeprefix("System error: ")
         if isinstance(error, kinds.RaySystemError) and "No module named" in said:
-            return ModuleNotFoundError(
+            return EngineError(
                 f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
-                "Ray(runtime_env={'working_dir': '.'})"
+                "Ray(runtime_env={'working_dir': 'code'})"
             )
         if isinstance(error, kinds.WorkerCrashedError | kinds.NodeDiedError | kinds.OutOfMemoryError):
             times = "once" if self.retries == 0 else f"{self.retries + 1} times"
@@ -168,13 +182,14 @@ class Sender:
 
     def close(self) -> None:
         """Nothing is worked on when this returns. Work that goes on after an interruption ends with its worker."""
-        for force in (False, True):
+        started = time.monotonic()
+        while (waited := time.monotonic() - started) < LONGEST:
             with self.lock:
                 left = dict(self.under_way)
             for reference in left.values():
                 with suppress(Exception):  # it may just have ended
-                    self.ray.cancel(reference, force=force)
-            if not wait(left, LONGEST if force else PATIENCE).not_done:
+                    self.ray.cancel(reference, force=waited >= PATIENCE)  # one that just began may not hear it
+            if not wait(left, AGAIN if waited >= PATIENCE else PATIENCE).not_done:
                 return
 
 
@@ -191,7 +206,7 @@ class Connection:
     """The connection of this process, shared by all that use it at the same time, or somebody else's."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a generator that is collected meanwhile may close in the same thread
         self.ours: Session | None = None
 
     @contextmanager
@@ -246,6 +261,8 @@ def connected(engine: Ray) -> Any:
             ray.init(engine.address, **common)
         except ConnectionError as error:
             raise EngineError(f"no Ray cluster answers at {named}: is it running, and reached from here?") from error
+        except Exception as error:  # other versions, another token: Ray has no name for all of it
+            raise EngineError(f"the Ray cluster at {named} cannot be used: {error}") from error
         return ray
     with asking_for_a_token():
         ray = imported()
@@ -270,15 +287,15 @@ def asking_for_a_token() -> Iterator[None]:
         )
     ASKS_FOR_TOKEN.set()
     variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
-    before = os.environ.get("RAY_AUTH_TOKEN")
+    before = {name: os.environ.pop(name, None) for name in (*variables, *SECRET)}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name in variables:
-            os.environ.pop(name)
-        if before is not None:
-            os.environ["RAY_AUTH_TOKEN"] = before
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def slots(ray: Any, engine: Ray) -> int:
@@ -330,7 +347,10 @@ def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str
     function, shared, wanted, cpus = common
     try:
         settle_in(wanted, cpus)
-        return function(item, *shared)
+        result = function(item, *shared)
+        if inspect.isgenerator(result):
+            raise TypeError(f"{function.__name__} gives a generator, which cannot be sent: give a list")
+        return result
     except Exception as error:
         return Failed(sendable(error), traceback.format_exc(), platform.node())
 
@@ -351,9 +371,4 @@ def settle_in(wanted: dict[str, str], cpus: float) -> None:
 
 def sendable(error: Exception) -> Exception:
     """The error, or one that says the same where it cannot be sent."""
-    said = RuntimeError(f"{type(error).__name__}: {error}")
-    try:
-        copy.copy(error)  # as it is made again where it arrives
-    except Exception:  # each kind of thing that cannot be made again says so in its own way
-        return said
-    return error if can_be_sent(error) else said
+    return error if comes_back(error) else RuntimeError(f"{type(error).__name__}: {error}")

@@ -10,11 +10,22 @@ from typing import Any
 
 from maxrr.parallel import Engine
 from maxrr.parallel.choosing import at_once
+from maxrr.parallel.failures import ends_all
 from maxrr.parallel.mapped import by_path, opened
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.heads import Solution, Work, group_size, heads_needed, left_in, solve_group, threads_for, work_of
+from maxrr.svm.heads import (
+    MOST_TOGETHER,
+    Solution,
+    Work,
+    group_size,
+    heads_needed,
+    left_in,
+    solve_group,
+    threads_for,
+    work_of,
+)
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Head, Samples
 from maxrr.svm.start import NOWHERE, Near
@@ -45,7 +56,7 @@ def solve(
                 classes = ", ".join(repr(names[positive]) for positive in groups[number][0])
                 error.add_note(f"while the heads of these classes were solved: {classes}")
                 errors.append(error)
-                if checkpoint is None:
+                if ends_all(error, kept=checkpoint is not None):
                     break
                 continue
             found, fresh, work = future.result()
@@ -65,7 +76,7 @@ def solve(
 
 def spread(samples: Samples, classes: list[int], workers: int) -> list[list[int]]:
     """Heads that are solved together: as many as here, or fewer, so that all workers have some."""
-    size = min(group_size(samples), math.ceil(len(classes) / (PER_WORKER * workers)))
+    size = min(group_size(samples), MOST_TOGETHER, math.ceil(len(classes) / (PER_WORKER * workers)))
     return [classes[first : first + size] for first in range(0, len(classes), size)]
 
 

@@ -6,7 +6,8 @@ the new.
 
 import copy
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -186,15 +187,17 @@ class Blueprint:
 
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None, progress: Progress | None
-    ) -> Iterator[nn.Module]:  # fmt: skip
+    ) -> Generator[nn.Module]:  # fmt: skip
         """Extractors trained on these core records, or on those of one shard, from other seeds than the model's."""
         classes = len(np.unique(core.labels))
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
         network = self.network if self.sharding.count == 1 else self.for_shard(classes)
-        for run in train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress):
-            yield split(run.network)[0]
+        runs = train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress)
+        with closing(runs):
+            for run in runs:
+                yield split(run.network)[0]
 
     def untrained(self, records: Dataset, choice: Choice, shards: Collection[int]) -> frozenset[int]:
         """Which of these shards have too little to be trained on; a single one has not."""
