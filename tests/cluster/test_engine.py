@@ -50,9 +50,9 @@ def test_an_error_comes_in_its_turn_and_says_where_it_was_raised():
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(other_work.BrokenError, match="three") as raised:
         next(results)
-    (note,) = raised.value.__notes__
-    assert "raised by a worker of Ray on node" in note
-    assert "refuse_three" in note
+    where, traceback = raised.value.__notes__
+    assert "raised by a worker of Ray on node" in where
+    assert "refuse_three" in traceback
 
 
 def test_an_error_ends_the_work_on_its_own_item_alone():

@@ -5,7 +5,9 @@ import sys
 import pytest
 from tests.parallel import work
 
+from maxrr.errors import EngineError
 from maxrr.parallel import Processes, Ray, engine_from, working_on
+from maxrr.parallel.ray_cluster import check_reachable
 
 
 def test_names():
@@ -43,10 +45,11 @@ def test_a_file(tmp_path):
         ('engine = "other.toml"', "engine = 'other.toml' should be"),
         ('engine = "dask"', "an engine is 'local'"),
         ("gpu = 1", "gpu is none of engine, cpus, gpus, ahead, retries, runtime_env"),
-        ('cpus = "two"', "cpus = 'two' is not of the type"),
-        ("retries = true", "retries = True is not of the type"),
+        ('cpus = "two"', "cpus = 'two' should be a number"),
+        ("retries = true", "retries = True should be a whole number"),
         ("cpus = 0", "an item takes some part of a processor"),
         ("= 1", "cannot be read as TOML"),
+        ('engine = "local"\ngpus = 1', "gpus are for a Ray cluster, and the engine is 'local'"),
     ],
 )
 def test_a_file_that_is_wrong_is_named(tmp_path, content, why):
@@ -71,3 +74,15 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
 def test_working_on_this_machine_needs_nothing():
     with working_on("local") as engine:
         assert engine is None
+
+
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1"])
+def test_an_address_at_which_nobody_listens_is_said_at_once(address):
+    with pytest.raises(EngineError, match=f"no Ray cluster answers at {address}"):
+        check_reachable(address)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ray://", "ray://head", "host:port"])
+def test_what_is_no_address(address):
+    with pytest.raises(EngineError, match="is no address of a Ray cluster"):
+        check_reachable(address)

@@ -15,6 +15,8 @@ CHOICES = (
 )
 KINDS = {"cpus": (int, float), "gpus": (int, float), "ahead": (int,), "retries": (int,), "runtime_env": (dict,)}
 
+WORDS = {(int, float): "a number", (int,): "a whole number", (dict,): "a table, as Ray has it"}
+
 EngineLike = Engine | str | Path | None
 """An engine, or what `engine_from` makes one from."""
 
@@ -101,9 +103,11 @@ def in_file(path: Path) -> Engine | None:
         if name not in KINDS:
             raise ValueError(f"{path}: {name} is none of engine, {', '.join(KINDS)}")
         if not isinstance(value, KINDS[name]) or isinstance(value, bool):
-            raise ValueError(f"{path}: {name} = {value!r:.80} is not of the type that it has in maxrr.parallel.Ray")
+            raise ValueError(f"{path}: {name} = {value!r:.80} should be {WORDS[KINDS[name]]}")
     try:
         engine = engine_from(said)
+        if found and engine is None:
+            raise ValueError(f"{', '.join(found)} are for a Ray cluster, and the engine is {LOCAL!r}")
         return Ray(engine.address, **found) if isinstance(engine, Ray) else engine
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

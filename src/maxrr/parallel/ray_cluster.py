@@ -9,6 +9,7 @@ import inspect
 import os
 import platform
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -28,6 +29,7 @@ from maxrr.parallel.threads import BLAS
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
 UNSENDABLE = "something cannot be sent to workers (locks, open files, generators cannot):"
+REACH = 10.0  # seconds for a cluster to take a connection
 PATIENCE = 2.0  # seconds for work that is interrupted, to end by itself
 AGAIN = 1.0  # seconds until it is ended by force again
 LONGEST = 30.0  # seconds until the end of workers is believed, whatever the cluster says
@@ -126,6 +128,8 @@ class Sender:
         self.task = ray.remote(num_cpus=engine.cpus, num_gpus=engine.gpus, max_retries=engine.retries)(call)
         try:
             self.common = ray.put((function, shared, versions(), engine.cpus))
+        except ModuleNotFoundError as error:  # where the cluster's own client unpacks it first
+            raise lacking(str(error)) from error
         except TypeError as error:  # whose message shows what it is about
             raise TypeError(f"{UNSENDABLE} {type(error).__name__}") from None
         self.under_way: dict[Future[Any], Any] = {}
@@ -160,7 +164,8 @@ class Sender:
             raise self.explained(error, f"item {number}{named(item)}") from error
         result = theirs.result()
         if isinstance(result, Failed):
-            result.error.add_note(f"raised by a worker of Ray on node {result.node}:\n{result.where}")
+            result.error.add_note(f"raised by a worker of Ray on node {result.node}, which has modules of its own")
+            result.error.add_note(result.where)
             raise result.error
         return result
 
@@ -171,10 +176,7 @@ class Sender:
             return cause  # its result could not be sent
         said = next(iter(str(error).strip().splitlines()), "").removeprefix("System error: ")
         if isinstance(error, kinds.RaySystemError) and "No module named" in said:
-            return EngineError(
-                f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
-                "Ray(runtime_env={'working_dir': 'code'})"
-            )
+            return lacking(said)
         if isinstance(error, kinds.WorkerCrashedError | kinds.NodeDiedError | kinds.OutOfMemoryError):
             times = "once" if self.retries == 0 else f"{self.retries + 1} times"
             return WorkerLostError(f"{item}: its worker was lost {times}; it may have run out of memory ({said})")
@@ -238,6 +240,29 @@ class Connection:
 CONNECTION = Connection()
 
 
+def lacking(said: str) -> EngineError:
+    """What to do about a module that a node does not have."""
+    return EngineError(
+        f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
+        "Ray(runtime_env={'working_dir': 'code'})"
+    )
+
+
+def check_reachable(address: str) -> None:
+    """Refuse an address at which nobody listens, at once: Ray itself tries for a minute, or for ever."""
+    if address == "auto":
+        return
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not (colon and host and port.isdigit()):
+        raise EngineError(f"{address!r} is no address of a Ray cluster: host:6379 in RAY_ADDRESS, or ray://host:10001")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+    except OSError as error:
+        raise EngineError(
+            f"no Ray cluster answers at {address} ({error}): is it running, and reached from here?"
+        ) from None
+
+
 def imported() -> Any:
     """The module `ray`, or a sentence that says what to install."""
     try:
@@ -257,6 +282,7 @@ def connected(engine: Ray) -> Any:
     named = engine.address or os.environ.get("RAY_ADDRESS")
     if named:
         ray = imported()
+        check_reachable(named)
         try:
             ray.init(engine.address, **common)
         except ConnectionError as error:
