@@ -44,6 +44,7 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, two or three hours; wr
 	$(BIN)/python benchmarks/workspace.py --out benchmarks/workspace.json
 	$(BIN)/python benchmarks/requests.py --out benchmarks/requests.json
 	$(BIN)/python benchmarks/plot_requests.py benchmarks/requests.json
+	$(BIN)/python benchmarks/engines.py --out benchmarks/engines.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json
 	$(BIN)/python benchmarks/proof.py --out benchmarks/proof.json
 	$(BIN)/python benchmarks/plot.py benchmarks/results.json
