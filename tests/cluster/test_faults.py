@@ -152,3 +152,32 @@ def test_a_cluster_of_this_machine_asks_for_a_token_and_ends_with_the_work():
     told, after = map(json.loads, done.stdout.splitlines())
     assert told == [["token", "1"]] * 2
     assert after == [False, False]
+
+
+THREADS = """
+import json, os, threading
+from tests.parallel import work
+from maxrr.parallel import Ray
+found = {}
+def go(number):
+    found[number] = list(Ray().map(work.scaled, range(20), number))
+threads = [threading.Thread(target=go, args=(number,)) for number in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(60)
+print(json.dumps([found[number] == [number * item for item in range(20)] for number in range(3)]))
+print(json.dumps(["MAXRR_SIGNING_KEY" in os.environ, list(Ray().map(work.knows_the_key, [0]))]))
+"""
+
+
+@pytest.mark.long
+def test_threads_share_a_cluster_that_outlives_the_one_that_started_it():
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
+    environment["MAXRR_SIGNING_KEY"] = "secret"
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    same, keys = map(json.loads, done.stdout.splitlines()[-2:])
+    assert same == [True] * 3
+    assert keys == [True, [False]]  # the driver has it, its workers have not

@@ -46,6 +46,10 @@ def environment(item):
     return os.environ.get("RAY_AUTH_MODE"), os.environ.get("OMP_NUM_THREADS")
 
 
+def knows_the_key(item):
+    return "MAXRR_SIGNING_KEY" in os.environ
+
+
 def end_itself(item):
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -202,6 +202,24 @@ class Session:
     address: str | None
     runtime_env: Mapping[str, Any] | None
     users: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self, engine: Ray) -> Any:
+        """The module `ray`, connected. On Linux a cluster ends with the thread that started it: one is kept for it."""
+        if threading.current_thread() is threading.main_thread():
+            return connected(engine)
+        found = Future[Any]()
+
+        def stay() -> None:
+            try:
+                found.set_result(connected(engine))
+            except BaseException as error:
+                found.set_exception(error)
+                return
+            self.ended.wait()
+
+        threading.Thread(target=stay, name="maxrr-ray", daemon=True).start()
+        return found.result()
 
 
 class Connection:
@@ -217,7 +235,12 @@ class Connection:
         with self.lock:
             ray = sys.modules.get("ray")
             if ray is None or not ray.is_initialized():
-                ray, self.ours = connected(engine), Session(engine.address, engine.runtime_env)
+                self.ours = Session(engine.address, engine.runtime_env)
+                try:
+                    ray = self.ours.begin(engine)
+                except BaseException:
+                    self.ours = None
+                    raise
             session = self.ours or Session(None, None)
             for name in ("address", "runtime_env"):
                 wanted = getattr(engine, name)
@@ -235,6 +258,7 @@ class Connection:
                 if session.users == 0 and session is self.ours:
                     self.ours = None
                     ray.shutdown()
+                    session.ended.set()
 
 
 CONNECTION = Connection()
