@@ -153,7 +153,7 @@ def rewritten(folder, change):
 
 
 OTHERS = {
-    "version": (lambda body: body.update(version=2), "is of version 2, and this program knows versions 3 to 7"),
+    "version": (lambda body: body.update(version=7), "is of version 7, and this program knows version 8"),
     "no version": (lambda body: body.pop("version"), "is of version None"),
     "another form": (lambda body: body.update(form=1), "canonical form 1, and this program makes form 2"),
     "a form in words": (lambda body: body.update(form="2"), "canonical form '2', and this program makes form 2"),

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from tests.workspace.problems import contents, copied, kinds, write_root
-from tests.workspace.test_former_versions import BEFORE_ADDING, BEFORE_GROWING, private_copy
 
 from maxrr.workspace import Workspace, WorkspaceError, commits, overview
 
@@ -69,33 +68,4 @@ def test_the_old_seal_does_not_go_with_other_words(used, tmp_path):
     other = {**body_of(folder), "hmac": seal}
     del other["sha256"]
     (folder / commits.NAME).write_text(json.dumps({**other, "sha256": commits.json_digest(other)}))
-    refused(folder)
-
-
-@pytest.mark.parametrize("version", [4, 5])
-def test_a_sealed_workspace_is_not_taken_for_one_of_a_former_version(tmp_path, version):
-    folder = private_copy(BEFORE_GROWING, tmp_path)
-    assert body_of(folder)["version"] == 6
-    write_root(folder, {**body_of(folder), "version": version}, UNDER_NO_KEY)
-    refused(folder)
-
-
-def test_one_of_a_former_version_is_sealed_when_it_is_opened(tmp_path):
-    """Who only reads it reads it as it always was."""
-    folder = private_copy(BEFORE_ADDING, tmp_path)
-    before = contents(folder)
-    Workspace.open(folder, read_only=True).close()
-    assert contents(folder) == before
-    Workspace.open(folder).close()
-    assert len(list(folder.glob("secrets-*.json"))) == 1
-    body = body_of(folder)
-    assert body["version"] == 7
-    SAYS["no technique was used"](body["facts"])
-    write_root(folder, body, UNDER_NO_KEY)
-    refused(folder)
-
-
-def test_secrets_that_do_not_ask_for_a_seal_do_not_go_with_one(tmp_path):
-    folder = private_copy(BEFORE_ADDING, tmp_path)
-    write_root(folder, {**body_of(folder), "version": 6}, ANOTHER)
     refused(folder)

@@ -19,7 +19,7 @@ from torch import Tensor
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
-from maxrr.files import renamed, write_atomically
+from maxrr.files import write_atomically
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
@@ -32,10 +32,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone, Tombstones
 
-# 2 says the same as 1 in other words, 3 may say more, 4 has a commitment with its salts in the place of a content hash.
-FORMAT, VERSION = "maxrr bundle", 4
-KNOWN, OLD_WORDS, WITH_HASH = (1, 2, 3, VERSION), 1, 3  # can still be read
-FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "marks": "tombstones"}
+FORMAT, VERSION = "maxrr bundle", 5  # the first whose models are hashed with their layers: no other is read
 WEIGHT = "extractor/"  # before the names of the extractor's weights
 
 
@@ -53,12 +50,9 @@ class Bundle:
     choice : maxrr.core.Choice
         Which retained records are core, and what choosing them depended on.
     commitment : str
-        The commitment to the retained records, as receipts have it. Empty in one that an earlier version wrote.
+        The commitment to the retained records, as receipts have it.
     salts : array of shape (records, 32)
-        The salts of the retained records in it, in the order of `ids`. Without rows in one of an earlier version.
-    content_hash : str
-        The content hash of the retained records, as `Dataset.content_hash` gives it, in one that an earlier version
-        wrote; otherwise empty.
+        The salts of the retained records in it, in the order of `ids`.
     model_hash : str
         The hash of extractor and heads, as `MaxRR.model_hash_`.
     layers : str
@@ -113,7 +107,6 @@ class Bundle:
     choice: Choice
     commitment: str
     salts: NDArray[np.uint8]
-    content_hash: str
     model_hash: str
     layers: str
     extractor: Mapping[str, Tensor]
@@ -154,7 +147,7 @@ class Bundle:
         rows, ids = fitted.in_order(), np.sort(fitted.records.ids[fitted.records.alive])
         features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
-            fitted.blueprint, fitted.choice, fitted.commitment, salts_of(fitted.secret, ids), "", fitted.model_hash,
+            fitted.blueprint, fitted.choice, fitted.commitment, salts_of(fitted.secret, ids), fitted.model_hash,
             str(fitted.extractor), facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_,
             fitted.heads.intercept_, fitted.heads.certificate_, FORM, fitted.technique, fitted.on_influential,
             ids, fitted.records.ids[rows], features, fitted.key,
@@ -216,7 +209,7 @@ class Bundle:
             )
         kept = records if len(records) == len(self.ids) else records.select(self.ids)
         used = tuple(kept.class_names[label] for label in np.unique(kept.labels).tolist())
-        if used == self.classes or set(used) != set(self.classes) or self.content_hash == kept.content_hash():
+        if used == self.classes or set(used) != set(self.classes):
             return kept
         places = np.array([self.classes.index(name) if name in used else -1 for name in kept.class_names])
         return replace(kept, labels=places[kept.labels], class_names=self.classes)
@@ -232,11 +225,8 @@ class Bundle:
         Returns
         -------
         bool
-            Whether the tree over them has the model's commitment as its root; of a bundle that an earlier version
-            wrote, whether they have its content hash.
+            Whether the tree over them has the model's commitment as its root.
         """
-        if not self.commitment:
-            return records.content_hash() == self.content_hash
         ordered = records.in_order()
         if not np.array_equal(ordered.ids, self.ids):
             return False
@@ -253,7 +243,7 @@ class Bundle:
         import safetensors.torch  # here, because machines that only measure do without
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
-        for name in ("weights", "intercepts", "features", *(("salts",) if self.commitment else ())):
+        for name in ("weights", "intercepts", "features", "salts"):
             tensors[name] = torch.tensor(getattr(self, name))
         content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self._said())})
         write_atomically(path, content, private=True)
@@ -261,7 +251,7 @@ class Bundle:
     def _said(self) -> dict[str, Any]:
         """All but its arrays, as JSON has it."""
         return {
-            "format": FORMAT, "version": VERSION if self.commitment else WITH_HASH,
+            "format": FORMAT, "version": VERSION,
             "blueprint": facts.blueprint_facts(self.blueprint), "network": self.network,
             "core": facts.core_facts(self.blueprint.core), "core_key": facts.core_key(self.blueprint.core),
             "choice": facts.choice_facts(self.choice), "core_ids": self.choice.ids.tolist(),
@@ -269,7 +259,7 @@ class Bundle:
             "ids": self.ids.tolist(), "fitted_on": self.fitted_on.tolist(), "key": self.key.hex(),
             "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
             "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
-            **{name: getattr(self, name) for name in SIMPLE if getattr(self, name) or name not in EITHER},
+            **{name: getattr(self, name) for name in SIMPLE},
             "classes": list(self.classes),
             **{name: getattr(self, name).tolist() for name in ("late", "waiting") if len(getattr(self, name))},
             **({"people": {person: list(then) for person, then in self.people.items()}} if self.people else {}),
@@ -383,23 +373,13 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise ValueError(f"{path} is not a bundle")
     version = said.get("version")
-    if version not in KNOWN or type(version) is not int:
-        raise ValueError(f"{path} is a bundle of version {version}, and this program knows {KNOWN[0]} to {VERSION}")
-    said = in_present_words(path, said) if version == OLD_WORDS else said
-    return said | {"version": max(version, WITH_HASH)}, tensors
+    if version != VERSION or type(version) is not int:
+        raise ValueError(f"{path} is a bundle of version {version}, and this program knows version {VERSION}")
+    return said, tensors
 
 
-def in_present_words(path: str | Path, said: dict[str, Any]) -> dict[str, Any]:
-    """What a bundle of the first version says, as later ones do."""
-    try:
-        return renamed(said, FORMERLY)
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-
-
-EITHER = {"commitment": str, "content_hash": str}  # the first from version 4 on, the other before
 SIMPLE = {
-    **EITHER, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
+    "commitment": str, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
 }  # fmt: skip
 
 
@@ -426,14 +406,13 @@ def read(
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
         blueprint = replace(blueprint, network=facts.stored_extractor(blueprint, said["layers"], weights))
-    absent = "content_hash" if said["version"] == VERSION else "commitment"
-    simple = facts.checked({name: "" if name == absent else said[name] for name in SIMPLE}, SIMPLE)
+    simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     left = frozenset(map(bytes.fromhex, said["left"]))
     bundle = Bundle(
         blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
-        salts=tensors["salts"].numpy() if simple["commitment"] else np.empty((0, 32), dtype=np.uint8),
+        salts=tensors["salts"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
         ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
@@ -453,8 +432,7 @@ def check_parts(bundle: Bundle) -> None:
     for name, part, whole in (("late", bundle.late, bundle.ids), ("waiting", bundle.waiting, bundle.late)):
         if len(part) and (len(np.unique(part)) < len(part) or set(part.tolist()) - set(whole.tolist())):
             raise ValueError(f"the ids of {name!r} are not among those that they belong to, each once")
-    wanted = (len(bundle.ids) if bundle.commitment else 0, 32)
-    if bundle.salts.shape != wanted or bundle.salts.dtype != np.uint8:
+    if bundle.salts.shape != (len(bundle.ids), 32) or bundle.salts.dtype != np.uint8:
         raise ValueError("there is not one salt of 32 bytes for each record")
     if any(then.number > len(bundle.receipts) for then in bundle.people.values()):
         raise ValueError(f"people were forgotten by a request after the last, which is {len(bundle.receipts)}")

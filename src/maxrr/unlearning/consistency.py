@@ -19,7 +19,6 @@ from maxrr.unlearning.receipts import (
     KNOWN,
     NOTHING,
     OLD_WORDS,
-    WITH_ROOTS,
     HeadCertificate,
     Receipt,
     claim_of,
@@ -177,17 +176,10 @@ def not_among(receipt: Receipt, handed_out: Sequence[str]) -> str:
     return ""
 
 
-def is_latest(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> bool:
-    """Whether the state that a receipt tells of is the present one, in which the model retains these records."""
-    after = commitment_on(receipt, bundle, dataset), keyed_hash(bundle.key, b"model", bundle.model_hash)
+def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
+    """Whether the state that a receipt tells of is the present one of the model."""
+    after = bundle.commitment, keyed_hash(bundle.key, b"model", bundle.model_hash)
     return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
-
-
-def commitment_on(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> str:
-    """What a receipt of its version should say of the records that the model retains, which `Bundle.has`."""
-    if receipt.version >= WITH_ROOTS:
-        return bundle.commitment
-    return keyed_hash(bundle.key, b"records", dataset.content_hash())
 
 
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
@@ -211,7 +203,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
     found = bundle.conditions if exact else []
     facts = {
         "records_after": len(dataset),
-        "commitment_after": commitment_on(receipt, bundle, dataset),
+        "commitment_after": bundle.commitment,
         "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
         "form": bundle.form,
         "seed": blueprint.seed,

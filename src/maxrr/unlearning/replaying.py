@@ -167,7 +167,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
             Outcome.false, "nothing", Outcome.different, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
             time.perf_counter() - started,
         )  # fmt: skip
-    latest = consistency.is_latest(receipt, bundle, dataset)
+    latest = consistency.is_latest(receipt, bundle)
     blueprint = bundle.blueprint
     here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
     comparable = blueprint.embeddings or here == blueprint.environment  # heads have the same bytes on every machine

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
@@ -49,7 +48,7 @@ from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
-from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS, WITH_SEAL
+from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LARGE, LATE, WAITING, Layout
@@ -142,12 +141,9 @@ def extractor_bytes(fitted: Fitted) -> bytes:
 
 
 def secret_bytes(fitted: Fitted) -> bytes:
-    """The model's key, that of the core, and the secret of the commitment's salts.
-
-    And that `workspace.json` is sealed, which former versions did not do.
-    """
+    """The model's key, that of the core, and the secret of the commitment's salts."""
     said = {"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core), "secret": fitted.secret.hex()}
-    return json.dumps({**said, WITH_SEAL: True}).encode()
+    return json.dumps(said).encode()
 
 
 def facts_of(fitted: Fitted) -> dict[str, Any]:
@@ -176,13 +172,6 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         **({"untrained": sorted(fitted.untrained)} if fitted.untrained else {}),
         **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
     }  # fmt: skip
-
-
-def has_records_of(fitted: Fitted, facts: Mapping[str, Any]) -> bool:
-    """Whether a model has the records that `workspace.json` names: by their commitment, or formerly by one hash."""
-    if "commitment" in facts:
-        return bool(fitted.commitment == facts["commitment"])
-    return bool(fitted.records.content_hash == facts["content_hash"])
 
 
 def only_erases(before: Fitted, after: Fitted) -> bool:
@@ -233,21 +222,16 @@ def load(
     tombstones = Stones(itertools.starmap(Tombstone, entries.stones))
     fitted = Fitted(
         blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
-        labels, by_place(labels, records), bytes.fromhex(known["key"]), secret_of(known),
+        labels, by_place(labels, records), bytes.fromhex(known["key"]), bytes.fromhex(known["secret"]),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
         untrained=untrained_of(facts, blueprint), technique=facts["technique"],
         receipts=Row(each.digest for each in entries.answered),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
         late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(entries.people)),
-        adopted=checked_flag(facts, "adopted"), committed=Commitment(facts.get("commitment")),
+        adopted=checked_flag(facts, "adopted"), committed=Commitment(facts["commitment"]),
     )  # fmt: skip
     return fitted
-
-
-def secret_of(known: Mapping[str, Any]) -> bytes:
-    """The secret of the commitment's salts; a fresh one for a workspace that an earlier version wrote."""
-    return bytes.fromhex(known["secret"]) if "secret" in known else secrets.token_bytes(32)
 
 
 def same_layers(one: nn.Module, other: nn.Module) -> bool:
@@ -307,10 +291,7 @@ def orders_of(facts: Mapping[str, Any]) -> tuple[Columns, ...]:
 
 
 def by_place(labels: NDArray[Any], records: HeldRecords) -> bool:
-    """Whether classes are known by their places, as those of datasets are, which alone a workspace is fitted on.
-
-    Earlier versions took classes such as '0' and '1' for the labels of arrays when others were added.
-    """
+    """Whether classes are known by their places, as those of datasets are, which alone a workspace is fitted on."""
     return np.array_equal(labels[records.present], records.present)
 
 

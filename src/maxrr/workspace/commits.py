@@ -14,36 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import renamed, write_atomically
+from maxrr.files import write_atomically
 from maxrr.files.hashes import json_digest
 from maxrr.svm import FORM
 from maxrr.workspace import names
 from maxrr.workspace.appending import Extent
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
 from maxrr.workspace.journal import Frame, last_frame
-from maxrr.workspace.names import FORMER_PARTS, GROWING, JOURNAL, ROWS, STAGED, is_named_after, name_of, part_of
+from maxrr.workspace.names import GROWING, JOURNAL, ROWS, is_named_after, name_of, part_of
 from maxrr.workspace.ownership import was_workspace
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
 NAME = names.ROOT
 PARTS = EXTRACTOR, HEADS, SECRETS = names.PARTS
 FORMAT = "maxrr workspace"
-# 2 names the canonical form of the heads, 3 puts a token into the names of files, 4 has other words, 5 may say more,
-# 6 is sealed, 7 has a commitment and its secret, files that only grow, and a journal.
-VERSION = 7
-KNOWN, OLD_WORDS, SEALED = (3, 4, 5, 6, VERSION), 3, 6
-GROWN = 7  # the first with files that only grow
-WITH_SEAL = "sealed"  # what the secrets say
-FORMERLY = {"setting": "blueprint", "manifest": "content_hash", "pace": "durations"}  # what facts were called
+VERSION = 8  # the first whose models are hashed with their layers: nothing older can be compared, or is read
 WIDEST = 1 << 24  # features of a record are fewer
-
-
-@dataclass(frozen=True)
-class Former:
-    """What a root of a former version says of receipts: their hashes, and the name of one not handed out yet."""
-
-    receipts: list[str]
-    staged: str | None
 
 
 @dataclass(frozen=True)
@@ -53,8 +39,7 @@ class Root:
     `token` is in the names of its files; `files` are hashes by name, `grown` says how far the files go that only grow.
     `requests` were carried out, of which `logged` were in the log before. `keys` are the public keys that receipts were
     signed with, from the first; none where they are not. `facts` is all else that a model is, as JSON has it. `seal` is
-    the HMAC that a file has, and the digest that it should be of; None where a version before 6 wrote the file.
-    `former` is what only versions up to 6 say.
+    the HMAC that a file has, and the digest that it should be of; None before it is sealed.
     """
 
     token: str
@@ -67,7 +52,6 @@ class Root:
     keys: list[str]
     facts: dict[str, Any]
     seal: tuple[str, str] | None = field(default=None, compare=False, repr=False)
-    former: Former | None = None
 
     def file_of(self, part: str) -> str:
         """The name of the file that holds a part."""
@@ -81,7 +65,7 @@ class Root:
 
     def body(self) -> dict[str, Any]:
         """What the file says, but for seal and hash."""
-        said = {name: value for name, value in asdict(self).items() if name not in ("seal", "former")}
+        said = {name: value for name, value in asdict(self).items() if name != "seal"}
         return {"format": FORMAT, "version": VERSION, "form": FORM, **said}
 
     def write(self, folder: Path) -> None:
@@ -96,14 +80,13 @@ class Root:
         if not frames:
             return self
         last = frames[-1]
-        facts = {name: fact for name, fact in self.facts.items() if name != "content_hash"}
-        facts["commitment"] = last.commitment
         for frame in frames:
             for block, digest in frame.blocks.items():
                 self.rows.blocks[block] = digest
         return replace(
             self, state=self.state + last.requests - self.requests, rows=replace(self.rows, erased=last.erased),
-            grown=last.grown, requests=last.requests, logged=last.logged, facts=facts,
+            grown=last.grown, requests=last.requests, logged=last.logged,
+            facts={**self.facts, "commitment": last.commitment},
         )  # fmt: skip
 
     @property
@@ -112,17 +95,10 @@ class Root:
         return name_of(JOURNAL, self.token, self.state)
 
     def is_sealed(self, secrets: bytes) -> bool:
-        """Whether what the file says was written by one who had the key.
-
-        The secrets say whether a seal is wanted: a former version in its place would otherwise do without.
-        """
-        said = json.loads(secrets)
-        if said.get(WITH_SEAL, False) is not True:
-            return self.seal is None
-        if self.seal is None:
-            return False
+        """Whether what the file says was written by one who had the key."""
+        assert self.seal is not None
         found, digest = self.seal
-        return hmac.compare_digest(found, seal_of(digest, bytes.fromhex(said["key"])))
+        return hmac.compare_digest(found, seal_of(digest, bytes.fromhex(json.loads(secrets)["key"])))
 
     @classmethod
     def read(cls, folder: Path) -> "Root":
@@ -139,31 +115,23 @@ class Root:
         if not isinstance(body, dict) or body.pop("format", None) != FORMAT:
             raise damaged(path, "it does not describe a workspace")
         version = body.pop("version", None)
-        if version not in KNOWN or type(version) is not int:
-            raise unfamiliar(path, f"is of version {version}", f"knows versions {KNOWN[0]} to {VERSION}")
+        if version != VERSION or type(version) is not int:
+            raise unfamiliar(path, f"is of version {version}", f"knows version {VERSION}")
         named_hash = body.pop("sha256", None)
         if named_hash != json_digest({"format": FORMAT, "version": version, **body}):
             raise damaged(path, "its content does not have the hash that it names")
-        seal = None
-        if version >= SEALED:
-            found_seal = body.pop("hmac", None)
-            if not is_hex(found_seal, 64):
-                raise damaged(path, "it is not sealed")
-            seal = found_seal, json_digest({"format": FORMAT, "version": version, **body})
+        found_seal = body.pop("hmac", None)
+        if not is_hex(found_seal, 64):
+            raise damaged(path, "it is not sealed")
+        seal = found_seal, json_digest({"format": FORMAT, "version": version, **body})
         form = body.pop("form", None)
         if form != FORM:
             raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
         try:
-            if version == OLD_WORDS:
-                body["facts"] = renamed(body["facts"], FORMERLY)
             rows = body["rows"]
             rows["layout"], rows["erased"] = Layout(**rows["layout"]), tuple(rows["erased"])
-            former = None
-            if version < GROWN:
-                former = Former(body.pop("receipts"), body.pop("staged"))
-                body |= {"grown": {}, "requests": len(former.receipts), "logged": 0, "keys": []}
             grown = {part: Extent(**extent) for part, extent in body["grown"].items()}
-            found = cls(**{**body, "rows": Rows(**rows), "grown": grown, "seal": seal, "former": former})
+            found = cls(**{**body, "rows": Rows(**rows), "grown": grown, "seal": seal})
             check(found)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise damaged(path, f"it does not describe a workspace ({error})") from None
@@ -243,8 +211,6 @@ def is_later(folder: Path, token: str, state: int) -> bool:
 
 def how_far(folder: Path, found: Root) -> tuple[int, int]:
     """How often something was committed, and how many requests were carried out: by a root, and its journal."""
-    if found.former is not None:
-        return found.state, found.requests
     try:
         last = last_frame(folder / found.journal)
         requests = found.requests if last is None else int(last["requests"])
@@ -288,23 +254,16 @@ def check(found: Root) -> None:
     """Refuse what no program of ours has written: names of files elsewhere, above all."""
     wanted("token", is_hex(found.token, 16))
     wanted("state", is_count(found.state) and found.state > 0)
-    parts = PARTS if found.former is None else FORMER_PARTS
-    wanted("files", is_a(dict, found.files) and len(found.files) == len(parts))
-    for part in parts:
+    wanted("files", is_a(dict, found.files) and len(found.files) == len(PARTS))
+    for part in PARTS:
         name = found.file_of(part)
         digest_ = found.files[name]
         wanted(name, is_hex(digest_, 64) and is_named_after(name, digest_))
     wanted("requests", is_count(found.requests) and is_count(found.logged) and found.logged <= found.requests)
     wanted("keys", is_a(list, found.keys) and all(is_hex(each, 64) for each in found.keys))
-    if found.former is None:
-        wanted("files that grow", found.grown.keys() == set(GROWING))
-        for extent in found.grown.values():
-            wanted("files that grow", is_count(extent.length) and is_hex(extent.sha256, 64))
-    else:
-        receipts, staged = found.former.receipts, found.former.staged
-        wanted("receipts", is_a(list, receipts) and all(is_hex(each, 64) for each in receipts))
-        expected = name_of(STAGED, found.token, len(receipts))
-        wanted("staged receipt", staged is None or (bool(receipts) and staged == expected))
+    wanted("files that grow", found.grown.keys() == set(GROWING))
+    for extent in found.grown.values():
+        wanted("files that grow", is_count(extent.length) and is_hex(extent.sha256, 64))
     check_rows(found)
     check_facts(found.facts)
 
@@ -324,9 +283,9 @@ def check_rows(found: Root) -> None:
 def check_facts(facts: Any) -> None:
     """What is used before a model is made of them. The rest is seen then."""
     wanted("facts", isinstance(facts, dict))
-    absent = {"network", "layers", "layouts", "records", "source", "model_hash"} - facts.keys()
-    if absent or not {"commitment", "content_hash"} & facts.keys():
-        raise ValueError(f"it does not say {sorted(absent) or 'which records'}")
+    absent = {"network", "layers", "layouts", "records", "source", "model_hash", "commitment"} - facts.keys()
+    if absent:
+        raise ValueError(f"it does not say {sorted(absent)}")
     named, records, source = facts["network"], facts["records"], facts["source"]
     wanted("network", named is None or (isinstance(named, dict) and named.keys() == {"maker", "arguments"}))
     if named is not None:

@@ -11,11 +11,11 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import fits, parse_json, write_atomically
@@ -104,17 +104,8 @@ class Export:
 
 
 def state_under(key: bytes, model_hash: str, records: str) -> str:
-    """A model and its records under the key: it recognises them, and nobody without the key can try out others."""
+    """Name a model and the commitment to its records under the key: nobody without the key can try out others."""
     return hmac.digest(key, f"export of {model_hash} on {records}".encode(), "sha256").hex()
-
-
-def states_under(key: bytes, facts: Mapping[str, Any]) -> set[str]:
-    """The present state as notes may have it: by the commitment to its records, or formerly by one hash of them.
-
-    That hash is known where no request came since the last fit, or since a former version wrote the workspace.
-    """
-    records = [facts[name] for name in ("commitment", "content_hash") if name in facts]
-    return {state_under(key, facts["model_hash"], each) for each in records}
 
 
 def new_note(kind: str, path: str, requests: int, of: str) -> Note:
@@ -138,14 +129,14 @@ def notes_in(folder: Path) -> list[Note]:
     return sorted(found, key=lambda note: (note.time, note.id))
 
 
-def judged(notes: Sequence[Note], now: Set[str], receipts: Iterable[Receipt]) -> list[Export]:
+def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
     """The exports, by what the workspace holds `now` and what was forgotten since each was made."""
     last = last_erasure(receipts)
     latest = {(note.kind, os.path.normpath(note.path)): note.id for note in notes}
     return [
         Export(
             note.id, note.time, note.kind, note.path, note.requests,
-            out_of_date=note.of not in now or last > note.requests, revoked=last > note.requests,
+            out_of_date=note.of != now or last > note.requests, revoked=last > note.requests,
             replaced=latest[note.kind, os.path.normpath(note.path)] != note.id,
         )
         for note in notes

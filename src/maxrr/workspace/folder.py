@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from maxrr.errors import WorkspaceError
 from maxrr.files import Lock, enter, flush_folder, overwrite
 from maxrr.plain_text import count
-from maxrr.workspace import commits, former, ownership, receipt_copies, seen
+from maxrr.workspace import commits, ownership, receipt_copies, seen
 from maxrr.workspace.appending import Growing
 from maxrr.workspace.commits import PARTS, SECRETS, Root
 from maxrr.workspace.entries import Entries, read_entries
@@ -82,7 +82,6 @@ class Folder:
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
         self.journal: Journal | None = None
         self.growing: dict[str, Growing] = {}  # the files that only grow
-        self.unwritten: dict[str, bytes] = {}  # what they will hold, where they are not there yet
         self.entries = Entries([], {}, [])  # of the forgotten until a model is made of them; of receipts also then
         self.lines = b""  # of the receipts, for those who read only
         self.copies: dict[int, int] = {}  # the sizes of copies of receipts, as they were read
@@ -167,15 +166,8 @@ class Folder:
         self.content = found.rows.content(self.folder, may_map=self.maps_large_tables)
         self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
         key = self.key_for(found)
-        if found.former is None:
-            self.unwritten = {}
-            self.root = self.read_journal(found, key)
-            contents = self.read_growing(self.root)
-        else:
-            self.root = found
-            found.rows.check(self.folder, self.content)
-            contents = former.contents_of(self.folder, found, self.checked(found.file_of(TOMBSTONES), found))
-            self.unwritten = contents
+        self.root = self.read_journal(found, key)
+        contents = self.read_growing(self.root)
         self.entries, self.lines = self.read_entries(contents[TOMBSTONES]), contents[SIGNED]
         self.ranking()
         self.check_log(logged)
@@ -294,7 +286,7 @@ class Folder:
 
     def receipt_path(self, number: int) -> Path:
         """Where the copy of a receipt lies, as it was handed out, or will lie."""
-        if self.read_only or self.root is None or self.root.former or not 0 < number <= self.root.requests:
+        if self.read_only or self.root is None or not 0 < number <= self.root.requests:
             return receipt_copies.path_of(self.folder, number)
         return receipt_copies.compared(self.folder, number, self.line(number))
 
@@ -374,7 +366,7 @@ class Folder:
 
     def cut(self) -> None:
         """Drop what was appended and never committed."""
-        if self.root is not None and self.root.former is None:
+        if self.root is not None:
             assert self.journal is not None
             self.journal.cut()
             for file in self.growing.values():
@@ -384,16 +376,14 @@ class Folder:
         """Whether the last commit promised something that is not done yet: a receipt, an erasure."""
         assert self.root is not None
         old = (part_of(path.name, self.token) in LEARNED | {RANKING} for path in self.leftovers())
-        return former.staged_in(self.folder, self.root) is not None or any(old) or self.root.rows.owes(self.folder)
+        return any(old) or self.root.rows.owes(self.folder)
 
     def leftovers(self) -> list[Path]:
         """What has our names and is not of the present state."""
         kept = {self.ranking_name}
         if self.root is not None:
             kept |= {*self.root.files, self.root.rows.file}
-            if self.root.former is not None:
-                kept.add(self.root.former.staged or "")
-            elif self.journal is not None:
+            if self.journal is not None:
                 kept |= {self.journal.path.name, *(file.path.name for file in self.growing.values())}
         return [
             path for path in sorted(self.folder.iterdir())
@@ -404,9 +394,7 @@ class Folder:
         """Write the copies of receipts: of the last ones, or of those that are not as they should be."""
         if self.root is None:
             return
-        if self.root.former is not None:
-            former.hand_out(self.folder, self.root)
-        elif self.lines:
+        if self.lines:
             ends = (each.line for each in self.entries.answered)
             receipt_copies.restore(self.folder, self.copies, self.lines, ends)
         elif self.unhanded:

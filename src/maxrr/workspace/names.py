@@ -7,10 +7,7 @@ import re
 
 PARTS = EXTRACTOR, HEADS, SECRETS = "extractor.safetensors", "heads.safetensors", "secrets.json"
 GROWING = SIGNED, TOMBSTONES, PROOFS = "receipts.jsonl", "tombstones.bin", "proofs.bin"  # files that only grow
-FORMER_PARTS = (*PARTS, TOMBSTONES)  # up to version 6
-FORMERLY = {"head.safetensors": HEADS, "forgotten.bin": TOMBSTONES}  # what these were called up to version 3
 ROWS, JOURNAL, RANKING = "rows.bin", "journal.bin", "ranking"
-STAGED = "receipt.json"  # up to version 6: a receipt that is not handed out yet
 LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
 ROOT, MARKER, LOCK, TURNSTILE = "workspace.json", ".maxrr", ".lock", ".turnstile"
 RECEIPTS, EXPORTS = "receipts", "exports"  # the log beside them: `maxrr.evidence.log.LOG`
@@ -53,11 +50,11 @@ def part_of(name: str, token: str) -> str | None:
     for part in GROWING:
         if name == growing_name(part, token):
             return part
-    for part in (*FORMER_PARTS, *FORMERLY, ROWS, JOURNAL, STAGED, RANKING):
-        which = "[0-9a-f]{16}" if part in (*FORMER_PARTS, *FORMERLY) else "0|[1-9][0-9]{0,17}"
+    for part in (*PARTS, ROWS, JOURNAL, RANKING):
+        which = "[0-9a-f]{16}" if part in PARTS else "0|[1-9][0-9]{0,17}"
         stem, dot, suffix = part.partition(".")
         if re.fullmatch(rf"{stem}-{token}-({which}){re.escape(dot + suffix)}", name, re.ASCII):
-            return FORMERLY.get(part, part)
+            return part
     return None
 
 

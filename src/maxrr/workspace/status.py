@@ -16,7 +16,7 @@ from maxrr.unlearning.receipt_text import depending, left_in_extractor
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of
 from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.exports import Export, judged, notes_in, states_under
+from maxrr.workspace.exports import Export, judged, notes_in, state_under
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
 
@@ -67,7 +67,7 @@ class Status:
     model_hash : str
         The hash of extractor and heads, as `MaxRR.model_hash_`.
     commitment : str
-        The commitment to the retained records, as on receipts; empty where a former version wrote the folder.
+        The commitment to the retained records, as on receipts.
     source : dict of str to str
         Where the records of the last fit come from, as `Workspace.create` was told.
     added_sources : list of dict
@@ -286,7 +286,8 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         files.look_back()
         try:
             counts = counted(found, files)
-            now = states_under(bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), found.facts)
+            key, facts = bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), found.facts
+            now = state_under(key, facts["model_hash"], facts["commitment"])
             receipts = tuple(KeptReceipt.read(line).receipt for line in files.lines.splitlines())
             status = status_of(found, files.folder, counts, judged(notes_in(files.folder), now, receipts))
         except WorkspaceError:
@@ -369,7 +370,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         heads=len(heads), decided=sum(head.decided for head in heads),
         bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
         conditions=depends, unconditional=not depends and not on_influential, overrides=list(facts["overrides"]),
-        model_hash=facts["model_hash"], commitment=facts.get("commitment", ""), source=dict(facts["source"]),
+        model_hash=facts["model_hash"], commitment=facts["commitment"], source=dict(facts["source"]),
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
         class_weight=dict(facts["blueprint"].get("class_weight", {})),
         weighted_records=found.rows.layout.weights is not None,

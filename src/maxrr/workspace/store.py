@@ -64,8 +64,6 @@ class Store(Folder):
         self.parts, self.entries = {}, Entries([], {}, self.entries.answered)  # they would outlive what is forgotten
         if model_hash != facts["model_hash"]:
             raise damaged(self.folder / commits.NAME, "the model does not have the hash that it names")
-        if not codec.has_records_of(found, facts):
-            raise damaged(self.folder / commits.NAME, "the records do not have the hash that it names")
         if self.read_only:
             self.table = self.table[:0]
         self.kept = found
@@ -92,7 +90,7 @@ class Store(Folder):
     def is_appended(self, fitted: Fitted, done: Sequence[CarriedOut], sources: dict[str, Any]) -> bool:
         """Whether the journal can say all that has changed."""
         return (
-            self.root is not None and self.root.former is None and self.kept is not None and bool(done)
+            self.root is not None and self.kept is not None and bool(done)
             and sources == commits.sources_in(self.root.facts) and self.keys() == self.root.keys
             and codec.only_erases(self.kept, fitted)
         )  # fmt: skip
@@ -145,15 +143,13 @@ class Store(Folder):
         files = self.write_parts(fitted)
         rows, table = self.write_rows(fitted, state)
         if before is None:
-            forgotten = entries_of(fitted.tombstones.stones, fitted.people)
-            self.unwritten = {SIGNED: b"", TOMBSTONES: forgotten, PROOFS: b""}
-        lengths = {part: len(content) for part, content in self.unwritten.items()}
-        lengths = lengths or {part: file.length for part, file in self.growing.items()}
-        contents, answered = appended(done, lengths[SIGNED], lengths[PROOFS])
-        growing = {part: self.grow(part, content) for part, content in contents.items()}
+            contents, answered = appended(done, 0, 0)
+            contents[TOMBSTONES] = entries_of(fitted.tombstones.stones, fitted.people) + contents[TOMBSTONES]
+            growing = {part: self.created(part, content) for part, content in contents.items()}
+        else:
+            contents, answered = appended(done, self.growing[SIGNED].length, self.growing[PROOFS].length)
+            growing = {part: self.growing[part].append(content) for part, content in contents.items()}
         facts = {**network, **codec.facts_of(fitted), **sources}
-        if not done:  # a fit, or a migration: exports may name the records in this way
-            facts["content_hash"] = fitted.records.content_hash
         requests = len(done) + (0 if before is None else before.requests)
         grown = {part: file.extent for part, file in growing.items()}
         after = Root(self.token, state, files, rows, grown, requests, self.logged, self.keys(), facts)
@@ -165,22 +161,20 @@ class Store(Folder):
         after.write(self.folder)
         self.finished = False
         table[list(rows.erased)] = np.zeros(1, table.dtype)[0]
-        self.root, self.table, self.growing, self.journal, self.unwritten = after, table, growing, journal, {}
+        self.root, self.table, self.growing, self.journal = after, table, growing, journal
         return answered
 
-    def grow(self, part: str, content: bytes) -> Growing:
-        """Append to a file, or write it first, with what it should hold already."""
-        if not self.unwritten:
-            return self.growing[part].append(content)
-        return Growing.created(self.folder / growing_name(part, self.token), self.unwritten[part] + content)
+    def created(self, part: str, content: bytes) -> Growing:
+        """Write the first content of a file that only grows."""
+        return Growing.created(self.folder / growing_name(part, self.token), content)
 
     def write_parts(self, fitted: Fitted) -> dict[str, str]:
         """The parts that are not in a file yet; the names and hashes of all. What has not changed is not even made."""
         files, before = {}, self.kept
         made: dict[str, Callable[[Fitted], bytes]] = {SECRETS: codec.secret_bytes}
-        if before is None or before.extractor is not fitted.extractor or not self.is_named(EXTRACTOR):
+        if before is None or before.extractor is not fitted.extractor:
             made[EXTRACTOR] = codec.extractor_bytes
-        if before is None or not fitted.heads.has_heads_of(before.heads) or not self.is_named(HEADS):
+        if before is None or not fitted.heads.has_heads_of(before.heads):
             made[HEADS] = codec.heads_bytes
         for part in PARTS:
             if part not in made:
@@ -195,12 +189,6 @@ class Store(Folder):
                 write_atomically(self.folder / name, content, private=True, flush_name=False)
             files[name] = digest
         return files
-
-    def is_named(self, part: str) -> bool:
-        """Whether a part is in a file that has the name of today."""
-        assert self.root is not None
-        name = self.root.file_of(part)
-        return name == name_of(part, self.token, self.root.files[name][:16])
 
     def write_rows(self, fitted: Fitted, state: int) -> tuple[Rows, Table]:
         """The table of records: the file that is there with rows to erase and perhaps to add, or another."""

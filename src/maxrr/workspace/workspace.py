@@ -43,7 +43,7 @@ from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.catching_up import later_receipts, said_so
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
-from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under, states_under
+from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
 from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.signed_receipts import KeptReceipt, Signer
@@ -165,8 +165,6 @@ class Workspace:
     ) -> Self:  # fmt: skip
         """Open the workspace in a folder.
 
-        One that a former version wrote is brought to the present one, unless it is opened `read_only`.
-
         Parameters
         ----------
         folder : str or Path
@@ -215,7 +213,6 @@ class Workspace:
             if train is not None and not isinstance(workspace._fitted.blueprint.recipe, OwnTraining):
                 raise WorkspaceError("the workspace was fitted without a training function: open it without train")
             workspace._store.look_back()
-            workspace._migrate()
         except BaseException:
             workspace.close()
             raise
@@ -1167,7 +1164,7 @@ class Workspace:
         with self._lock:
             notes, fitted = notes_in(self.folder), self._fitted
             assert self._store.root is not None
-            now = states_under(fitted.key, self._store.root.facts)
+            now = state_under(fitted.key, fitted.model_hash, fitted.commitment)
             return judged(notes, now, self.receipts() if notes else ())
 
     def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
@@ -1366,14 +1363,6 @@ class Workspace:
             raise
         assert self._store.root is not None
         seen.keep(self._store.token, seen.Seen(self._store.root.state, self._store.root.requests))
-
-    def _migrate(self) -> None:
-        """Write what a former version has written in the way of the present one, by an ordinary commit."""
-        root = self._store.root
-        if self._store.read_only or root is None or root.former is None:
-            return
-        network = {name: root.facts[name] for name in ("network", "layers")}
-        self._commit(self._fitted, [], network, commits.sources_in(root.facts))
 
 
 def without_raw_records(fitted: Fitted) -> Fitted:
