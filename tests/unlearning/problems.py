@@ -13,7 +13,9 @@ from tests.evidence.oracle import commitment_to
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
+from maxrr.nets.architecture import architecture
 from maxrr.nets.seeding import begin
+from maxrr.nets.side_by_side import SideBySide
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import keyed_hash, model_hash
@@ -184,9 +186,9 @@ def fit_again(extractor, records, C=C):
 
 def hash_of(extractor, head, class_names):
     """The hash of a model of these two."""
-    return model_hash(
-        extractor.state_dict(), [class_names[label] for label in head.classes_], head.coef_, head.intercept_
-    )
+    ours = SideBySide(list(extractor.parts)) if isinstance(extractor, Beside) else extractor  # as its layers are named
+    names = [class_names[label] for label in head.classes_]
+    return model_hash(architecture(ours), extractor.state_dict(), names, head.coef_, head.intercept_)
 
 
 def parts(extractor, head, class_names):

@@ -23,6 +23,7 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.files import sha256_of
 from maxrr.nets.pinning import pinned
+from maxrr.nets.probe import taken_over
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.run_store import as_array
 from maxrr.nets.seeding import Network, all_drawing, begin
@@ -104,8 +105,8 @@ class OwnTraining:
     def train(self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int) -> nn.Module:
         """The network that the function gives for these records, on the CPU and in evaluation mode.
 
-        Its weights and buffers are taken over into a network of our own: what else the function did to it (hooks,
-        references to a trainer) stays behind.
+        Its weights and buffers are taken over into a network of our own: what else the function did to it (references
+        to a trainer, say) stays behind, and must not be needed.
         """
         if self.function is None:
             raise DataError(f"this trains again, by {self.name}: give that function as train=…")
@@ -117,9 +118,8 @@ class OwnTraining:
             found = self.function(started, mine, seed, device)
         if not isinstance(found, nn.Module):
             raise DataError(f"{self.name} should return the trained network, a torch.nn.Module, not {found!r:.80}")
-        trained = begin(network, seed)
         try:
-            trained.load_state_dict(found.state_dict())
+            trained = taken_over(found, begin(network, seed), dataset.shape, dataset.inputs.dtype)
         except RuntimeError as error:
             raise DataError(
                 f"{self.name} returned a network with other layers than the one that it was given: return that one, "
@@ -127,7 +127,7 @@ class OwnTraining:
             ) from error
         if not all(bool(value.isfinite().all()) for value in trained.parameters()):
             raise DataError(f"{self.name} returned weights that are not finite: try a smaller learning rate")
-        return trained.cpu().eval()
+        return trained
 
     def watched(
         self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int

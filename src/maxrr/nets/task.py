@@ -12,9 +12,10 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.nets.own_training import OwnTraining, Training
+from maxrr.nets.probe import taken_over
 from maxrr.nets.recipe import Environment, Run
 from maxrr.nets.run_store import RunStore
-from maxrr.nets.seeding import Network
+from maxrr.nets.seeding import Network, begin
 from maxrr.progress import Progress
 
 Seen = Callable[[int, float, float], None]
@@ -45,11 +46,12 @@ class Task:
         return {seed: self.recipe.epochs * count for seed, count in seen.items()}
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
-        """The run of a trained network; if there is a folder, it is on the disk when this returns."""
+        """Return the run of a trained network, as it comes back from a file; with a folder, it is on the disk then."""
         known = math.isfinite(loss) or isinstance(self.recipe, OwnTraining)  # which does not tell
         if not (known and all(weights.isfinite().all() for weights in network.parameters())):
             raise ValueError(f"the run with seed {seed} diverged (loss {loss:g}): try a smaller learning rate")
-        run = Run(seed, network.cpu().eval(), loss, accuracy, Environment.here(self.device, self.threads))
+        kept = taken_over(network, begin(self.network, seed), self.dataset.shape, self.dataset.inputs.dtype)
+        run = Run(seed, kept, loss, accuracy, Environment.here(self.device, self.threads))
         if self.runs is not None:
             self.runs.add(run)
         return run

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.fields import are_several, described, fields_of, packed
+from maxrr.data.fields import are_several, described, packed
+from maxrr.nets.probe import made_up
 from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.model import unlabelled
 from maxrr.unlearning.state import Fitted
@@ -29,24 +30,6 @@ def probes_of(fitted: Fitted, records: Dataset | Inputs | None) -> tuple[NDArray
         raise ValueError(
             f"the extractor does not take made-up records ({reason(error)}): pass some of your own, records=…"
         ) from error
-
-
-def made_up(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records of a type and shape: random ones, always the same, and the outermost.
-
-    Integers may be places in a table of any length: all of them are zeros and ones, and booleans nearly all true.
-    """
-    if dtype.names is not None:
-        return packed({name: made_up(size, kind) for name, (kind, size) in fields_of(dtype).items()})
-    rng = np.random.default_rng(0)
-    if dtype.kind in "ib":
-        return (rng.random((64, *shape)) < (0.5 if dtype.kind == "i" else 0.9)).astype(dtype)
-    if dtype == np.uint8:
-        extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
-        return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
-    scales = np.repeat([0.0, 0.1, 1.0, 10.0], [1, 21, 21, 21])
-    normal = rng.standard_normal((len(scales), *shape))
-    return np.asarray(normal * scales.reshape(-1, *(1 for _ in shape)), dtype)
 
 
 def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

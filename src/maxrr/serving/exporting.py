@@ -79,13 +79,13 @@ def export(
     probes, features = probes_of(fitted, records)
 
     def facts(file: str, sha256: str, name: str = folders.new_export()) -> Facts:
-        made, held = network_facts(fitted.blueprint, fitted.extractor), fitted.records
-        with_network = chosen == TORCH
+        with_network, held = chosen == TORCH, fitted.records
         return Facts(
             chosen, name, None if origin.workspace is None else origin.workspace.token, fitted.requests,
             fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
-            None if held.columns is None else list(held.columns), made["network"] if with_network else None,
-            made["layers"] if with_network else None, fitted.blueprint.frozen, file, sha256,
+            None if held.columns is None else list(held.columns),
+            network_facts(fitted.blueprint) if with_network else None,
+            fitted.fingerprint.layers if with_network else None, fitted.blueprint.frozen, file, sha256,
             declared, fitted.blueprint.sharding.count if with_network else 1,
         )  # fmt: skip
 
@@ -129,7 +129,7 @@ def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:
             raise ValueError(f"{error}. Use form='torch', which needs PyTorch where it is loaded") from error
     heads = Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt())
     if form == TORCH:
-        return extracting.to_bytes(fitted.extractor, heads), None
+        return extracting.to_bytes(fitted.extractor, heads, fitted.fingerprint.features), None
     if form == NUMPY and fitted.blueprint.embeddings:
         return safetensors.numpy.save(heads.to_arrays()), None
     raise ValueError(f"an export is of form 'onnx' or 'torch', and 'numpy' by itself for embeddings; not {form!r:.40}")

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.nets.naming import NamedNetwork, as_recorded
+from maxrr.nets.probe import Fingerprint
 from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import Network
 from maxrr.serving.computing import HEADS, Floats, Heads
 from maxrr.serving.folders import Facts
 from maxrr.unlearning.facts import extractor_of, weights_of
 
-EXTRACTOR = "extractor."  # in front of the names of its weights
+EXTRACTOR, PROBE = "extractor.", "probe"  # in front of the names of its weights; its features of made-up records
 
 
 class Extracted:
@@ -36,10 +37,11 @@ class Extracted:
         return self.heads.probabilities_of(self.scores(records))
 
 
-def to_bytes(extractor: nn.Module, heads: Heads) -> bytes:
-    """Both in one file."""
+def to_bytes(extractor: nn.Module, heads: Heads, probe: NDArray[np.float64]) -> bytes:
+    """Both in one file, with the features of made-up records."""
     weights = {EXTRACTOR + name: value for name, value in weights_of(extractor).items()}
-    return safetensors.torch.save(weights | {name: torch.tensor(value) for name, value in heads.to_arrays().items()})
+    arrays = {**heads.to_arrays(), PROBE: probe}
+    return safetensors.torch.save(weights | {name: torch.tensor(value) for name, value in arrays.items()})
 
 
 def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extracted:
@@ -49,7 +51,10 @@ def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extract
     weights = {name.removeprefix(EXTRACTOR): found[name] for name in found if name.startswith(EXTRACTOR)}
     given = as_recorded(network, recorded(facts.network))
     made = named(facts.network) if given is None else given
-    extractor = extractor_of(made, facts.layers or "", weights, frozen=facts.frozen, shards=facts.shards)
+    extractor = extractor_of(made, weights, frozen=facts.frozen, shards=facts.shards)
+    stored = Fingerprint(facts.layers or "", found[PROBE].numpy())
+    if differs := Fingerprint.of(extractor, tuple(facts.shape), facts.kind).differs_from(stored, exactly=False):
+        raise ValueError(f"the network is not the one that was exported: {differs}. Bring its code as it was")
     return Extracted(extractor.eval(), heads)
 
 

@@ -232,6 +232,15 @@ class Blueprint:
         """Whether the records are features already, without a network."""
         return isinstance(self.network, NoNetwork)
 
+    @property
+    def is_at_home(self) -> bool:
+        """Whether this process computes as the one that fitted the model: same device, versions and threads."""
+        try:
+            here = chosen_device(self.device)
+        except ValueError:  # it has no such device
+            return False
+        return Environment.here(here, self.threads) == self.environment
+
     def embed(
         self, extractor: nn.Module, records: Dataset, progress: Progress | None = None, engine: Engine | None = None
     ) -> NDArray[Any]:  # fmt: skip

@@ -20,8 +20,10 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import write_atomically
+from maxrr.nets.architecture import architecture
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.own_training import TrainingFunction
+from maxrr.nets.probe import layers_differ
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
 from maxrr.svm.arrays import wide
@@ -56,7 +58,9 @@ class Bundle:
     model_hash : str
         The hash of extractor and heads, as `MaxRR.model_hash_`.
     layers : str
-        The layers of the extractor, as PyTorch prints them.
+        The layers of the extractor: the tree of modules with their settings, and the source of own classes as a hash.
+    probe : array of shape (records, features)
+        The extractor's features of a few made-up records, by which a network that is made again is recognised.
     extractor : dict of str to Tensor
         The weights of the extractor by name.
     classes : tuple of str
@@ -109,6 +113,7 @@ class Bundle:
     salts: NDArray[np.uint8]
     model_hash: str
     layers: str
+    probe: NDArray[np.float64]
     extractor: Mapping[str, Tensor]
     classes: tuple[str, ...]
     weights: NDArray[np.float64]
@@ -148,11 +153,11 @@ class Bundle:
         features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
             fitted.blueprint, fitted.choice, fitted.commitment, salts_of(fitted.secret, ids), fitted.model_hash,
-            str(fitted.extractor), facts.weights_of(fitted.extractor), fitted.head_classes, fitted.heads.coef_,
-            fitted.heads.intercept_, fitted.heads.certificate_, FORM, fitted.technique, fitted.on_influential,
-            ids, fitted.records.ids[rows], features, fitted.key,
+            fitted.fingerprint.layers, fitted.fingerprint.features, facts.weights_of(fitted.extractor),
+            fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_, fitted.heads.certificate_, FORM,
+            fitted.technique, fitted.on_influential, ids, fitted.records.ids[rows], features, fitted.key,
             frozenset(fitted.tombstones.stones), fitted.left, tuple(fitted.receipts),
-            json.loads(json.dumps(facts.network_facts(fitted.blueprint, fitted.extractor)["network"])),
+            json.loads(json.dumps(facts.network_facts(fitted.blueprint))),
             fitted.late.array(), fitted.waiting.array(), dict(fitted.people), fitted.adopted,
             fitted.stale if fitted.blueprint.sharding.count > 1 else frozenset(),
         )  # fmt: skip
@@ -243,7 +248,7 @@ class Bundle:
         import safetensors.torch  # here, because machines that only measure do without
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
-        for name in ("weights", "intercepts", "features", "salts"):
+        for name in ("weights", "intercepts", "features", "salts", "probe"):
             tensors[name] = torch.tensor(getattr(self, name))
         content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self._said())})
         write_atomically(path, content, private=True)
@@ -405,14 +410,17 @@ def read(
     blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]), train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
-        blueprint = replace(blueprint, network=facts.stored_extractor(blueprint, said["layers"], weights))
+        extractor = facts.stored_extractor(blueprint, weights)
+        if differs := layers_differ(architecture(extractor), said["layers"]):
+            raise ValueError(differs)
+        blueprint = replace(blueprint, network=extractor)
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     left = frozenset(map(bytes.fromhex, said["left"]))
     bundle = Bundle(
         blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
         classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
-        salts=tensors["salts"].numpy(),
+        salts=tensors["salts"].numpy(), probe=tensors["probe"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
         ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from maxrr.files import fits
 from maxrr.nets import Environment, split
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.own_training import TrainingFunction, training_of
+from maxrr.nets.probe import Fingerprint, made_by, taken_over
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.nets.side_by_side import joined
@@ -147,10 +149,10 @@ def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
     return core
 
 
-def network_facts(blueprint: Blueprint, extractor: nn.Module) -> dict[str, Any]:
-    """What is needed to make the network again."""
+def network_facts(blueprint: Blueprint) -> dict[str, Any] | None:
+    """What makes the network; None where it has no name that can be imported."""
     named = name_of(blueprint.network)
-    return {"network": None if named is None else asdict(named), "layers": str(extractor)}
+    return None if named is None else asdict(named)
 
 
 def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
@@ -170,27 +172,32 @@ def trainer_in(facts: Mapping[str, Any]) -> str | None:
     return name
 
 
-def extractor_of(
-    network: Network, layers: str, weights: dict[str, Tensor], *, frozen: bool, shards: int
-) -> nn.Module:  # fmt: skip
+def extractor_of(network: Network, weights: dict[str, Tensor], *, frozen: bool, shards: int) -> nn.Module:
     """The extractor: the network's layers, for each shard, with the stored weights."""
     if shards > max(len(weights), 1):  # each has some
         raise ValueError(f"there are not the weights of {shards:,} extractors")
     try:
-        made = network if isinstance(network, nn.Module) else network()
+        made = network if isinstance(network, nn.Module) else made_by(network, 0)
     except Exception as error:  # of the caller's code
         raise ValueError(f"the network could not be made: {error}") from error
     extractor = copy.deepcopy(made).cpu().eval() if frozen else joined([split(made)[0] for _ in range(shards)])
-    if str(extractor) != layers or kinds(extractor.state_dict()) != kinds(weights):
+    if kinds(extractor.state_dict()) != kinds(weights):
         raise ValueError("the network has other layers than the one that was fitted: name the network that was")
     extractor.load_state_dict(weights)
     return extractor
 
 
-def stored_extractor(blueprint: Blueprint, layers: str, weights: dict[str, Tensor]) -> nn.Module:
+def stored_extractor(blueprint: Blueprint, weights: dict[str, Tensor]) -> nn.Module:
     """The same, of a blueprint."""
-    count = blueprint.sharding.count
-    return extractor_of(blueprint.network, layers, weights, frozen=blueprint.frozen, shards=count)
+    return extractor_of(blueprint.network, weights, frozen=blueprint.frozen, shards=blueprint.sharding.count)
+
+
+def kept(
+    blueprint: Blueprint, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
+    """Return an extractor as it comes back from a file, and its fingerprint; refuse one that does not."""
+    anew = taken_over(extractor, stored_extractor(blueprint, weights_of(extractor)), shape, dtype)
+    return anew, Fingerprint.of(anew, shape, dtype)
 
 
 def stale_of(facts: Mapping[str, Any], blueprint: Blueprint, left: Collection[bytes]) -> frozenset[int]:

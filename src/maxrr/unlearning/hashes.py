@@ -1,4 +1,4 @@
-"""The hash of a model, of extractor and heads alone; and hashes under its key, for what is handed out."""
+"""The hash of a model, of its layers, weights and heads alone; and hashes under its key, for what is handed out."""
 
 import hashlib
 import hmac
@@ -20,12 +20,14 @@ class ExtractorHash:
 
     Parameters
     ----------
+    layers : str
+        Its architecture, as `maxrr.nets.architecture` describes it.
     extractor : mapping of str to Tensor
         Its weights and buffers by name.
     """
 
-    def __init__(self, extractor: Mapping[str, Tensor]) -> None:
-        self._seen = hashlib.sha256()
+    def __init__(self, layers: str, extractor: Mapping[str, Tensor]) -> None:
+        self._seen = hashlib.sha256(framed(layers.encode("utf-8", "surrogatepass")))
         for name, value in sorted(extractor.items()):
             self._seen.update(framed(framed(name.encode(), described(as_array(value.detach().cpu())))))
 
@@ -40,10 +42,11 @@ class ExtractorHash:
 
 
 def model_hash(
-    extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]
+    layers: str, extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any],
+    intercepts: NDArray[Any],
 ) -> str:  # fmt: skip
-    """SHA-256 over every weight with its name, type and shape, and over the heads with the names of their classes."""
-    return ExtractorHash(extractor).with_heads(classes, weights, intercepts)
+    """SHA-256 over the layers, every weight with its name, type and shape, and the heads with their classes' names."""
+    return ExtractorHash(layers, extractor).with_heads(classes, weights, intercepts)
 
 
 def described(array: NDArray[Any]) -> bytes:

@@ -31,6 +31,7 @@ from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawin
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
+from maxrr.nets.probe import check_comes_back
 from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
@@ -45,6 +46,7 @@ from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.class_weights import by_name
 from maxrr.unlearning.durations import Durations
+from maxrr.unlearning.facts import kept
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.locks import lock_of
@@ -250,8 +252,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         maxrr.errors.DataError
-            Something is wrong with the records; or this model has forgotten one of the ids, which stays refused
-            whatever its record holds now; or values of a forgotten record are among them, without `allow_copies`.
+            The network computes with something that its `state_dict()` does not hold, and would not come back from a
+            file. Or something is wrong with the records; or this model has forgotten one of the ids, which stays
+            refused whatever its record holds now; or values of a forgotten record are among them, without
+            `allow_copies`.
         maxrr.svm.ConvergenceError
             A head cannot be solved.
 
@@ -334,6 +338,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
         blueprint.check_weights(dataset)
+        if not blueprint.embeddings:
+            check_comes_back(network, dataset.shape, dataset.inputs.dtype)
         if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         with working_on(self.engine) as engine:
@@ -356,6 +362,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 extractor = split(made(network))[0]
             else:
                 extractor = blueprint.train_extractor(records, choice, progress, tell=True, engine=engine)
+            extractor, fingerprint = kept(blueprint, extractor, dataset.shape, dataset.inputs.dtype)
             clock.append(time.perf_counter())
             left = left_in(extractor, self.core, before)
             choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
@@ -369,8 +376,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         none = IdSet(held.ids[:0])
         fitted = Fitted(
-            blueprint, extractor, heads, held, choice, labels, by_place, key, secret, Tombstones(), durations,
-            left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
+            blueprint, extractor, fingerprint, heads, held, choice, labels, by_place, key, secret, Tombstones(),
+            durations, left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
         )  # fmt: skip
         if before is not None:
             fitted = replace(
@@ -551,7 +558,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def model_hash_(self) -> str:
-        """The SHA-256 over extractor and heads. Two models with the same hash have the same bytes."""
+        """The SHA-256 over the extractor, its layers and weights, and the heads.
+
+        Two models with the same hash have the same bytes. Layers are the tree of modules with their settings, and the
+        source of classes that are your own.
+        """
         return self._fitted.model_hash
 
     @property

@@ -25,11 +25,10 @@ from maxrr.core import Choice
 from maxrr.core.words import Words, words_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.nets import Environment
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import SAME, OwnTraining
-from maxrr.nets.records import chosen_device
+from maxrr.nets.probe import Fingerprint
 from maxrr.nets.run_store import as_array
 from maxrr.parallel import WorkerLostError
 from maxrr.parallel.processes import call_in_fresh_process
@@ -169,8 +168,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         )  # fmt: skip
     latest = consistency.is_latest(receipt, bundle)
     blueprint = bundle.blueprint
-    here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
-    comparable = blueprint.embeddings or here == blueprint.environment  # heads have the same bytes on every machine
+    comparable = blueprint.embeddings or blueprint.is_at_home  # heads have the same bytes on every machine
     other_code = blueprint.recipe.changed if isinstance(blueprint.recipe, OwnTraining) else ""
     seen_others = blueprint.frozen or bundle.left or bundle.technique
     rebuilds = comparable and not seen_others and not other_code
@@ -185,8 +183,8 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
     if made.given != dict(blueprint.given):
         wrong.append("the network brings along other weights than the model's did")
-    if made.layers != bundle.layers:
-        wrong.append("the network has other layers than the model's")
+    if differs := made.fingerprint.differs_from(Fingerprint(bundle.layers, bundle.probe), exactly=comparable):
+        wrong.append(f"the network is not the model's: {differs}")
     entirely = (rebuilds or blueprint.embeddings) and not blueprint.given and not bundle.on_influential
     outcome = outcome_of(comparison, wrong=bool(wrong), comparable=comparable, latest=latest, entirely=entirely)
     trained_again = rebuilds and comparison != Outcome.different
@@ -222,7 +220,10 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
             "the records are not those that the model retains: they have the ids, but not the model's commitment, or "
             "content hash. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )
-    if model_hash(bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts) != bundle.model_hash:
+    if (
+        model_hash(bundle.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
+        != bundle.model_hash
+    ):
         raise ValueError("the bundle is damaged: its weights do not have the hash that it names")
     if bundle.form != FORM:
         raise ValueError(
@@ -276,7 +277,7 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
     fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
-    given = None if rebuilds else facts.stored_extractor(blueprint, bundle.layers, dict(bundle.extractor))
+    given = None if rebuilds else facts.stored_extractor(blueprint, dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
         return call_in_fresh_process(
@@ -342,7 +343,7 @@ class Made:
     certificates: tuple[Certificate, ...]
     longest: float  # the length of the longest record that the heads were fitted on, as features
     apart: float  # how far stored features are from the ones made here
-    layers: str  # of the extractor
+    fingerprint: Fingerprint  # of the extractor
     given: dict[str, str]  # the weights that the network brought along
 
 
@@ -368,7 +369,8 @@ def rebuild(
         found |= arrays(facts.weights_of(trained))
     longest = float(np.max(lengths(used)))
     given = {} if blueprint.frozen else given_weights(blueprint.network)
-    return Made(found, heads.certificate_, longest, apart, str(trained), given)
+    fingerprint = facts.kept(blueprint, trained, dataset.shape, dataset.inputs.dtype)[1]
+    return Made(found, heads.certificate_, longest, apart, fingerprint, given)
 
 
 def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:

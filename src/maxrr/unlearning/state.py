@@ -19,9 +19,8 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.evidence import Tree
-from maxrr.nets import Environment
 from maxrr.nets.embedding import type_read
-from maxrr.nets.records import chosen_device
+from maxrr.nets.probe import Fingerprint
 from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.once import once
 from maxrr.parallel import EngineLike
@@ -38,6 +37,7 @@ from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.commitment import Commitment, Departure, Moved
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
+from maxrr.unlearning.facts import kept
 from maxrr.unlearning.hashes import ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.layers import Layered, Row
@@ -54,6 +54,7 @@ class Fitted:
 
     blueprint: Blueprint
     extractor: nn.Module
+    fingerprint: Fingerprint  # of the extractor
     heads: LinearSVM  # its samples stand where the records do
     records: HeldRecords
     choice: Choice
@@ -159,11 +160,11 @@ class Fitted:
     @once
     def extractor_hash(self) -> ExtractorHash:
         """What is known of the hash of the model from the extractor alone."""
-        return ExtractorHash(self.extractor.state_dict())
+        return ExtractorHash(self.fingerprint.layers, self.extractor.state_dict())
 
     @once
     def model_hash(self) -> str:
-        """Over extractor and heads."""
+        """Over extractor, its layers named, and heads."""
         return self.extractor_hash.with_heads(self.head_classes, self.heads.coef_, self.heads.intercept_)
 
     @once
@@ -371,10 +372,11 @@ def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) 
     if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
         blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
+    extractor, fingerprint = kept(blueprint, extractor, retained.shape, retained.inputs.dtype)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
-        then, blueprint=blueprint, extractor=extractor, choice=choice, left=frozenset(), stale=frozenset(),
-        untrained=untrained, technique=False, adopted=False,
+        then, blueprint=blueprint, extractor=extractor, fingerprint=fingerprint, choice=choice, left=frozenset(),
+        stale=frozenset(), untrained=untrained, technique=False, adopted=False,
     )  # fmt: skip
 
 
@@ -393,7 +395,12 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, f
         if len(parts) > 1:
             check_type(now.blueprint, parts[shard], extractor, leaving)
         parts[shard] = extractor
-    return replace(then, extractor=joined(parts), untrained=then.untrained - made, technique=True), made
+    extractor = joined(parts)
+    found = Fingerprint.of(extractor, core.shape, core.inputs.dtype)
+    if found.layers == now.fingerprint.layers:  # others are of a kind that only this process can make
+        extractor, found = kept(now.blueprint, extractor, core.shape, core.inputs.dtype)
+    then = replace(then, extractor=extractor, fingerprint=found, untrained=then.untrained - made, technique=True)
+    return then, made
 
 
 def check_type(blueprint: Blueprint, before: nn.Module, extractor: nn.Module, records: Dataset) -> None:
@@ -422,8 +429,7 @@ def features_then(
     technique, which may give any number of them; and of records that are `fresh`.
     """
     blueprint, parts = then.blueprint, parts_of(then.extractor)
-    here = Environment.here(chosen_device(blueprint.device), blueprint.threads)
-    if len(parts) == 1 or now.on_influential or now.technique or here != blueprint.environment:
+    if len(parts) == 1 or now.on_influential or now.technique or not blueprint.is_at_home:
         return blueprint.embed(then.extractor, retained, progress)
     known = ~np.isin(retained.ids, fresh)
     before = now.heads.features_of(now.records.rows(retained.ids[known]))

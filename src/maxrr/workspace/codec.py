@@ -10,6 +10,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 import safetensors.torch
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -19,6 +20,7 @@ from maxrr.errors import WorkspaceError
 from maxrr.nets.given import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
+from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
 from maxrr.svm.flags import Flags
 from maxrr.svm.snapshot import HeadState, restored, taken
@@ -35,7 +37,6 @@ from maxrr.unlearning.facts import (
     core_facts,
     core_key,
     core_of,
-    kinds,
     people_of,
     stale_of,
     stored_extractor,
@@ -57,6 +58,7 @@ Table = NDArray[np.void]
 Ints = NDArray[np.int64]
 
 TOGETHER = 1 << 14  # rows
+PROBE = "features of made-up records"  # beside the weights of the extractor
 CHANGED = {  # of a state, by a request that only erases
     "heads", "codes", "records", "choice", "tombstones", "receipts", "late", "waiting", "people", "derived",
     "committed",
@@ -136,8 +138,9 @@ def heads_bytes(fitted: Fitted) -> bytes:
 
 
 def extractor_bytes(fitted: Fitted) -> bytes:
-    """The extractor's weights."""
-    return safetensors.torch.save(weights_of(fitted.extractor))
+    """The extractor's weights, and its features of made-up records."""
+    probe = torch.tensor(fitted.fingerprint.features)
+    return safetensors.torch.save({**weights_of(fitted.extractor), PROBE: probe})
 
 
 def secret_bytes(fitted: Fitted) -> bytes:
@@ -150,6 +153,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
     """What `workspace.json` keeps of a model: all that is not an array or a secret."""
     blueprint, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return {
+        "layers": fitted.fingerprint.layers,
         "core": core_facts(blueprint.core),
         "blueprint": blueprint_facts(blueprint),
         "choice": choice_facts(choice),
@@ -194,16 +198,18 @@ def load(
     """
     known = json.loads(parts[SECRETS])
     weights = safetensors.torch.load(parts[EXTRACTOR])
+    fingerprint = Fingerprint(facts["layers"], weights.pop(PROBE).numpy())
     core = core_of(facts["core"], known["core"])
     if network is None:
-        extractor: nn.Module = Unmade(weights, facts["network"], facts["layers"])
+        extractor: nn.Module = Unmade(weights, facts["network"])
         blueprint = blueprint_of(facts["blueprint"], extractor, core, train)
     else:
         blueprint = blueprint_of(facts["blueprint"], network, core, train)
         try:
-            extractor = stored_extractor(blueprint, facts["layers"], weights)
+            extractor = stored_extractor(blueprint, weights)
+            check_recognised(blueprint, extractor, fingerprint, facts["records"])
         except ValueError as error:
-            raise WorkspaceError(f"the workspace was fitted with a network: {error}") from error
+            raise WorkspaceError(f"the workspace was fitted with another network: {error}") from error
         check_given(blueprint)
     if blueprint.frozen:  # what is used again is what was used, whatever the maker gives today
         blueprint = replace(blueprint, network=extractor)
@@ -221,7 +227,7 @@ def load(
     left = frozenset(map(bytes.fromhex, facts["left"]))
     tombstones = Stones(itertools.starmap(Tombstone, entries.stones))
     fitted = Fitted(
-        blueprint, extractor, heads, records, choice_of(facts["choice"], core_ids),
+        blueprint, extractor, fingerprint, heads, records, choice_of(facts["choice"], core_ids),
         labels, by_place(labels, records), bytes.fromhex(known["key"]), bytes.fromhex(known["secret"]),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
         on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
@@ -234,9 +240,13 @@ def load(
     return fitted
 
 
-def same_layers(one: nn.Module, other: nn.Module) -> bool:
-    """Whether the weights of one fit into the layers of the other."""
-    return str(one) == str(other) and kinds(one.state_dict()) == kinds(other.state_dict())
+def check_recognised(
+    blueprint: Blueprint, extractor: nn.Module, known: Fingerprint, records: Mapping[str, Any]
+) -> None:  # fmt: skip
+    """Refuse a network that computes something else with the stored weights than the one that was fitted."""
+    found = Fingerprint.of(extractor, tuple(records["shape"]), from_facts(records["dtype"]))
+    if differs := found.differs_from(known, exactly=blueprint.is_at_home):
+        raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")
 
 
 def check_given(blueprint: Blueprint) -> None:
@@ -254,14 +264,10 @@ def check_given(blueprint: Blueprint) -> None:
 class Unmade(nn.Module):
     """The weights of an extractor without its layers, which only somebody's own code can make."""
 
-    def __init__(self, weights: dict[str, Tensor], named: Mapping[str, Any] | None, layers: str) -> None:
+    def __init__(self, weights: dict[str, Tensor], named: Mapping[str, Any] | None) -> None:
         super().__init__()
         self.weights = weights
-        self.layers = layers
         self.maker: str | None = None if named is None else named["maker"]
-
-    def __repr__(self) -> str:
-        return self.layers
 
     def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
         return dict(self.weights)

@@ -70,7 +70,7 @@ class Store(Folder):
         return found
 
     def commit(
-        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
+        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
     ) -> None:  # fmt: skip
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
         before = self.root
@@ -135,7 +135,7 @@ class Store(Folder):
         return answered
 
     def replace(
-        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
+        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
     ) -> list[Answered]:  # fmt: skip
         """Commit by another root, with a journal of its own."""
         before, self.tidy = self.root, False
@@ -149,7 +149,7 @@ class Store(Folder):
         else:
             contents, answered = appended(done, self.growing[SIGNED].length, self.growing[PROOFS].length)
             growing = {part: self.growing[part].append(content) for part, content in contents.items()}
-        facts = {**network, **codec.facts_of(fitted), **sources}
+        facts = {"network": network, **codec.facts_of(fitted), **sources}
         requests = len(done) + (0 if before is None else before.requests)
         grown = {part: file.extent for part, file in growing.items()}
         after = Root(self.token, state, files, rows, grown, requests, self.logged, self.keys(), facts)

@@ -365,7 +365,7 @@ class Workspace:
         code = self._network, self._train
         self._network, self._train = fresh.network, fresh.train if callable(fresh.train) else None
         try:
-            self._commit(after, [], network_facts(after.blueprint, after.extractor), sources)
+            self._commit(after, [], network_facts(after.blueprint), sources)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network, self._train = code  # nothing was committed
@@ -1334,16 +1334,16 @@ class Workspace:
         facts, before = self._store.root.facts, self._fitted
         if after.extractor is not before.extractor and after.technique:
             check_layers(before, after)
-        network = {name: facts[name] for name in ("network", "layers")}
+        network = facts["network"]
         if after.blueprint.network is not before.blueprint.network:
-            network = network_facts(after.blueprint, after.extractor)
+            network = network_facts(after.blueprint)
         sources = commits.sources_in(facts)
         if source is not None:
             sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
         self._commit(after, done, network, sources)
 
     def _commit(
-        self, after: Fitted, done: Sequence[CarriedOut], network: dict[str, Any], sources: dict[str, Any]
+        self, after: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = after if after.records.inputs is None else without_raw_records(after)
@@ -1372,7 +1372,7 @@ def without_raw_records(fitted: Fitted) -> Fitted:
 
 def check_layers(before: Fitted, after: Fitted) -> None:
     """Refuse the work of a technique that a workspace cannot keep."""
-    if not codec.same_layers(after.extractor, before.extractor):
+    if after.fingerprint.layers != before.fingerprint.layers:
         raise WorkspaceError(
             "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
             "that it was given, with other weights"

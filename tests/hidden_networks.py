@@ -1,0 +1,158 @@
+"""Networks that compute with more than their `state_dict()` holds, and some that only look so."""
+
+import functools
+import random
+
+import numpy as np
+import torch
+from torch import nn
+
+
+class Plain(nn.Module):
+    """Eight numbers in, two scores out; what is done to the numbers first is up to the others."""
+
+    def __init__(self, activation=torch.relu):
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 12), nn.Linear(12, 2)
+        self.activation = activation
+
+    def before(self, x):
+        return x
+
+    def forward(self, x):
+        return self.last(self.activation(self.first(self.before(x))))
+
+
+class MovedBuffer(Plain):
+    """Training moves a buffer that is not persistent."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(8), persistent=False)
+
+    def before(self, x):
+        if self.training:
+            self.centre = 0.9 * self.centre + 0.1 * x.detach().mean(0)
+        return x - self.centre
+
+
+class MovedNumber(Plain):
+    """Training moves a number of Python."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = 1.0
+
+    def before(self, x):
+        if self.training:
+            self.scale *= 1.01
+        return x * self.scale
+
+
+class DrawnAttribute(Plain):
+    """Random features, drawn when the network is made and kept as a plain attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.frequencies = torch.randn(8, 8)
+
+    def before(self, x):
+        return torch.cos(x @ self.frequencies)
+
+
+class DrawnDeep(Plain):
+    """The same in an array of NumPy, in a dictionary, in a list, in an object."""
+
+    def __init__(self):
+        super().__init__()
+        self.held = functools.partial(dict, kept=[{"w": np.random.default_rng().normal(size=(8, 8)).astype("f4")}])
+
+    def before(self, x):
+        return torch.cos(x @ torch.from_numpy(self.held.keywords["kept"][0]["w"]))
+
+
+class UnregisteredLayer(Plain):
+    """A layer in a plain list, which PyTorch does not see."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = [nn.Linear(8, 8)]
+
+    def before(self, x):
+        return self.hidden[0](x)
+
+
+class DrawnNumber(Plain):
+    """A setting that is another each time."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = 1.0 + random.random()
+
+    def before(self, x):
+        return x * self.scale
+
+
+class Cache(Plain):
+    """Keeps what it saw last, and how often it was called: nothing depends on it."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.maps = None, []
+
+    def before(self, x):
+        self.seen = x.detach()
+        self.maps = [x.detach() * 2]
+        return x
+
+
+class Table(Plain):
+    """A table that is the same each time, in a buffer that is not persistent."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("places", torch.arange(8.0) / 8, persistent=False)
+
+    def before(self, x):
+        return x + self.places
+
+
+class AttributeTable(Plain):
+    """The same as a plain attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.places = torch.arange(8.0) / 8
+
+    def before(self, x):
+        return x + self.places
+
+
+class Registered(Plain):
+    """Random features as they should be kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("frequencies", torch.randn(8, 8))
+
+    def before(self, x):
+        return torch.cos(x @ self.frequencies)
+
+
+def normed():
+    """A network of PyTorch's own parts that keep plain attributes: spectral norm, recurrent layers."""
+    return nn.Sequential(nn.Unflatten(1, (8, 1)), Recurrent(), nn.utils.spectral_norm(nn.Linear(6, 5)), nn.Linear(5, 2))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cells = nn.GRU(1, 6, batch_first=True)
+
+    def forward(self, x):
+        return self.cells(x)[0][:, -1]
+
+
+def plain_start():
+    """A network that is trained from a module with weights, then frozen: a bare extractor."""
+    return nn.Sequential(nn.Linear(8, 6), nn.ReLU())
