@@ -97,9 +97,8 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
 
     names = (bundle.classes[1], bundle.classes[0], *bundle.classes[2:])
     swapped = replace(bundle, classes=names)
-    swapped = replace(
-        swapped, model_hash=model_hash(bundle.layers, swapped.extractor, names, bundle.weights, bundle.intercepts)
-    )
+    hash_ = model_hash(bundle.layers, swapped.extractor, names, bundle.weights, bundle.intercepts)
+    swapped = replace(swapped, model_hash=hash_)
     replayed = replay(*handed_in(receipt, swapped), retained)
     assert replayed.outcome == "different"  # each head was given the name of another
     ranking = FrequencyCore(40)

@@ -30,9 +30,8 @@ def retrained():
 
 def hashed_again(bundle):
     """The bundle with the hash of the weights that it has: as a forger would hand it in."""
-    return replace(
-        bundle, model_hash=model_hash(bundle.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
-    )  # fmt: skip
+    hash_ = model_hash(bundle.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
+    return replace(bundle, model_hash=hash_)
 
 
 def handed_in(receipt, bundle, **changes):

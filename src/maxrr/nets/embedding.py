@@ -22,6 +22,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import blocks as data_blocks
 from maxrr.files import write_atomically
 from maxrr.nets import feature_file
+from maxrr.nets.architecture import architecture
 from maxrr.nets.feature_file import Stretch
 from maxrr.nets.pinning import pinned
 from maxrr.nets.records import Inputs, as_tensors, call, device_on, each, ready
@@ -169,7 +170,7 @@ def rows_of(stretch: Stretch, given: tuple[nn.Module, Any, NDArray[Any], str]) -
 
 def weights_hash(extractor: nn.Module) -> str:
     """A hash of an extractor's layers and weights."""
-    digest = hashlib.sha256(f"{type(extractor).__module__}.{type(extractor).__qualname__} {extractor}".encode())
+    digest = hashlib.sha256(architecture(extractor).encode("utf-8", "surrogatepass"))
     for name, value in extractor.state_dict().items():
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
         digest.update(as_array(value.detach().contiguous()).tobytes())

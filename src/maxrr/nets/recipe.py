@@ -208,7 +208,7 @@ class Environment:
     torch_version, numpy_version
         Versions of PyTorch and NumPy.
     machine
-        The kind of processor, such as 'x86_64'.
+        The kind of processor and what PyTorch uses of it, such as 'x86_64 AVX2'.
     """
 
     device: str
@@ -234,7 +234,8 @@ class Environment:
             With the versions that are installed here.
         """
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-        return cls(name, threads, str(torch.__version__), np.__version__, platform.machine())
+        machine = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+        return cls(name, threads, str(torch.__version__), np.__version__, machine)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.files import Lock, write_atomically
+from maxrr.nets.architecture import architecture
 from maxrr.nets.recipe import Environment, Recipe, Run
 
 KIND = "runs.json"
@@ -144,9 +145,8 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Described) -> dict[str
             frozen.update(f"{place}.{name} {value.dtype} {tuple(value.shape)}\n".encode())
             frozen.update(as_array(value.detach().cpu().contiguous()).tobytes())
     return {
-        "network": f"{type(network).__module__}.{type(network).__qualname__}",
         "weights": {name: [str(value.dtype), *value.shape] for name, value in state.items()},
-        "layers": str(network),
+        "layers": architecture(network),
         "frozen": frozen.hexdigest(),
         "recipe": recipe.facts | ({} if type(recipe) is Recipe else {"kind": type(recipe).__qualname__}),
         "records": dataset.content_hash(),
