@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT
 from maxrr.evidence.dossier_checks import Check, check_dossier
 from maxrr.evidence.envelopes import Envelope
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
@@ -224,8 +223,6 @@ class Dossier:
             raise EvidenceError(f"this is no dossier: it is not of the type {DOSSIER_TYPE}")
         said = exactly(said, FIELDS, "the dossier")
         log = exactly(said["log"], ("origin", "checkpoint", "inclusion"), "the dossier's log")
-        if len(checkpoint := text(log["checkpoint"], "the checkpoint")) > LARGEST_CHECKPOINT:
-            raise EvidenceError("the checkpoint is too large to be one")
         for name in ("records", "keys"):
             if not isinstance(said[name], list):
                 raise EvidenceError(f"the dossier's {name} are not a list")
@@ -234,7 +231,8 @@ class Dossier:
             None if said["subject"] is None else _plain_id(said["subject"], "the subject"),
             tuple(DossierRecord.from_object(each) for each in said["records"][: MOST_RECORDS + 1]),
             _layout(said["record_layout"]),
-            text(log["origin"], "the log's name"), checkpoint, Inclusion.from_object(log["inclusion"]),
+            text(log["origin"], "the log's name"), text(log["checkpoint"], "the checkpoint"),
+            Inclusion.from_object(log["inclusion"]),
             tuple(_key(each) for each in said["keys"][: MOST_KEYS + 1]),
         )  # fmt: skip
 

@@ -46,7 +46,7 @@ def text_of(value: Any) -> str:
 
 
 def _require_plain(value: Any, depth: int = 0) -> None:
-    if depth > 60:  # `parse_json` reads no more than 64 levels
+    if depth > 62 and value:  # as `parse_json`, which reads no more than 64 levels
         raise EvidenceError("the value is nested too deeply")
     if isinstance(value, dict):
         for name, one in value.items():
