@@ -11,8 +11,7 @@ from typing import Any, Self
 from maxrr.errors import EvidenceError
 from maxrr.evidence.dossier_checks import Check, check_dossier
 from maxrr.evidence.envelopes import Envelope
-from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
-from maxrr.evidence.hashing import SIZE
+from maxrr.evidence.exact_text import canonical_json, exactly, from_hex, read_json, text
 from maxrr.evidence.log_proofs import Inclusion
 from maxrr.evidence.proofs import Absence, Presence
 from maxrr.evidence.signing import PublicKey
@@ -108,8 +107,8 @@ class DossierRecord:
         except ValueError as error:
             raise EvidenceError(f"a proof of the dossier cannot be read: {error}") from None
         return cls(
-            _id(said["id"]), _bytes(said["salt"], "a salt"), _bytes(said["value"], "a value"), before, after,
-            _bytes(said["after_value"], "a value") if replaced else None,
+            _id(said["id"]), from_hex(said["salt"], "a salt"), from_hex(said["value"], "a value"), before, after,
+            from_hex(said["after_value"], "a value") if replaced else None,
         )  # fmt: skip
 
 
@@ -276,12 +275,6 @@ def _plain_id(value: Any, what: str) -> int | str:
     if type(value) is str and 0 < len(value) <= LONGEST_ID:
         return value
     raise EvidenceError(f"{what} is no integer of 64 bits, and no text of 1 to {LONGEST_ID:,} characters")
-
-
-def _bytes(said: Any, what: str) -> bytes:
-    if not isinstance(said, str) or not re.fullmatch(rf"[0-9a-f]{{{2 * SIZE}}}", said):
-        raise EvidenceError(f"{what} of the dossier is not {2 * SIZE} hexadecimal digits, in small letters")
-    return bytes.fromhex(said)
 
 
 def _layout(said: Any) -> bytes:

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -92,6 +93,13 @@ def text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise EvidenceError(f"{what} is not text")
     return value
+
+
+def from_hex(said: Any, what: str) -> bytes:
+    """The 32 bytes that hexadecimal digits in small letters stand for."""
+    if not isinstance(said, str) or not re.fullmatch("[0-9a-f]{64}", said):
+        raise EvidenceError(f"{what} is not 64 hexadecimal digits, in small letters")
+    return bytes.fromhex(said)
 
 
 def to_base64(data: bytes) -> str:
