@@ -13,7 +13,6 @@ LEADING = {
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
     "tensor": {},
 }
-ELSEWHERE = (13, 14)  # of a tensor: external_data and data_location
 
 
 def refers_elsewhere(content: bytes) -> bool:
@@ -30,7 +29,7 @@ def refers_elsewhere(content: bytes) -> bool:
     while waiting:
         kind, message = waiting.pop()
         for number, value in _fields(message):
-            if kind == "tensor" and number in ELSEWHERE:
+            if kind == "tensor" and number in (13, 14):  # external_data and data_location
                 return True
             if number in LEADING[kind]:
                 waiting.append((LEADING[kind][number], value))
