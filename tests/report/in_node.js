@@ -12,8 +12,15 @@ const bytes = (hex) => Uint8Array.from(Buffer.from(hex, "hex"));
 function made(crypto) {
   const world = vm.createContext({ TextEncoder, TextDecoder, atob, btoa, crypto, Uint8Array, DataView, Map, Array, Error });
   vm.runInContext(scripts.join("\n"), world);
+  const known = new Map(); // many dossiers have one signature, and the answer depends on what is asked alone
+  const { verifies } = world;
+  world.verifies = async (...given) => {
+    const asked = given.map((each) => Buffer.from(each).toString("hex")).join();
+    if (!known.has(asked)) known.set(asked, await verifies(...given));
+    return known.get(asked);
+  };
   return vm.runInContext(
-    "({ Wrong, sha, sha2, hexOf, verifies, ownVerifies, parseJson, keysIn, readDossier, checkDossier, layoutOf," +
+    "({ Wrong, sha, sha2, hexOf, verifies, parseJson, keysIn, readDossier, checkDossier, layoutOf," +
       " inputsOfFile, inputsOfPixels, findRecord })", world);
 }
 
@@ -28,6 +35,7 @@ async function answered({ call, world = "browser", ...given }) {
       : Array.isArray(value) ? value.map(plain) : typeof value === "bigint" ? `int ${value}` : value;
     return plain(use.parseJson(given.text, "it"));
   }
+  if (call === "keys") return (await use.keysIn(given.text)).map(({ raw }) => use.hexOf(raw));
   if (call === "check") {
     return (await use.checkDossier(await use.readDossier(given.dossier), await use.keysIn(given.keys))).checks;
   }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from maxrr.errors import EvidenceError
 from maxrr.evidence.append_tree import leaf_hash
 from maxrr.evidence.checkpoints import Checkpoint
+from maxrr.evidence.exact_text import from_hex
 from maxrr.evidence.histories import History, compare_logs
 from maxrr.evidence.log import Log
 from maxrr.evidence.notes import note_key_id
@@ -177,8 +177,8 @@ def facts_of(statement: Statement) -> ReceiptFacts:
     names = [(subject.name, subject.sha256) for subject in statement.subjects]
     if names != [("model", said.get("model_after"))]:
         raise EvidenceError("the statement is not about the model that its receipt names")
-    roots = _hash(said, "commitment_before"), _hash(said, "commitment_after")
-    return ReceiptFacts(number, *roots, len(stones), before - after)
+    old, new = (from_hex(said.get(f"commitment_{when}"), f"the commitment {when}") for when in ("before", "after"))
+    return ReceiptFacts(number, old, new, len(stones), before - after)
 
 
 def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
@@ -226,13 +226,6 @@ def _count(said: Any, name: str) -> int:
     if type(value) is not int or not 0 <= value < 1 << 63:
         raise EvidenceError(f"the receipt's {name} is no count")
     return value
-
-
-def _hash(said: Any, name: str) -> bytes:
-    value = said.get(name)
-    if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{64}", value):
-        raise EvidenceError(f"the receipt's {name} is not 64 hexadecimal digits")
-    return bytes.fromhex(value)
 
 
 def difference_to_log(dossier: Dossier, keys: Sequence[PublicKey], folder: str | Path) -> str:

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT
 from maxrr.evidence.dossier_checks import Check, check_dossier
 from maxrr.evidence.envelopes import Envelope
-from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
-from maxrr.evidence.hashing import SIZE
+from maxrr.evidence.exact_text import canonical_json, exactly, from_hex, read_json, text
 from maxrr.evidence.log_proofs import Inclusion
 from maxrr.evidence.proofs import Absence, Presence
 from maxrr.evidence.signing import PublicKey
@@ -109,8 +107,8 @@ class DossierRecord:
         except ValueError as error:
             raise EvidenceError(f"a proof of the dossier cannot be read: {error}") from None
         return cls(
-            _id(said["id"]), _bytes(said["salt"], "a salt"), _bytes(said["value"], "a value"), before, after,
-            _bytes(said["after_value"], "a value") if replaced else None,
+            _id(said["id"]), from_hex(said["salt"], "a salt"), from_hex(said["value"], "a value"), before, after,
+            from_hex(said["after_value"], "a value") if replaced else None,
         )  # fmt: skip
 
 
@@ -224,8 +222,6 @@ class Dossier:
             raise EvidenceError(f"this is no dossier: it is not of the type {DOSSIER_TYPE}")
         said = exactly(said, FIELDS, "the dossier")
         log = exactly(said["log"], ("origin", "checkpoint", "inclusion"), "the dossier's log")
-        if len(checkpoint := text(log["checkpoint"], "the checkpoint")) > LARGEST_CHECKPOINT:
-            raise EvidenceError("the checkpoint is too large to be one")
         for name in ("records", "keys"):
             if not isinstance(said[name], list):
                 raise EvidenceError(f"the dossier's {name} are not a list")
@@ -234,7 +230,8 @@ class Dossier:
             None if said["subject"] is None else _plain_id(said["subject"], "the subject"),
             tuple(DossierRecord.from_object(each) for each in said["records"][: MOST_RECORDS + 1]),
             _layout(said["record_layout"]),
-            text(log["origin"], "the log's name"), checkpoint, Inclusion.from_object(log["inclusion"]),
+            text(log["origin"], "the log's name"), text(log["checkpoint"], "the checkpoint"),
+            Inclusion.from_object(log["inclusion"]),
             tuple(_key(each) for each in said["keys"][: MOST_KEYS + 1]),
         )  # fmt: skip
 
@@ -278,12 +275,6 @@ def _plain_id(value: Any, what: str) -> int | str:
     if type(value) is str and 0 < len(value) <= LONGEST_ID:
         return value
     raise EvidenceError(f"{what} is no integer of 64 bits, and no text of 1 to {LONGEST_ID:,} characters")
-
-
-def _bytes(said: Any, what: str) -> bytes:
-    if not isinstance(said, str) or not re.fullmatch(rf"[0-9a-f]{{{2 * SIZE}}}", said):
-        raise EvidenceError(f"{what} of the dossier is not {2 * SIZE} hexadecimal digits, in small letters")
-    return bytes.fromhex(said)
 
 
 def _layout(said: Any) -> bytes:

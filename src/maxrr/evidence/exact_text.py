@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,7 +47,7 @@ def text_of(value: Any) -> str:
 
 
 def _require_plain(value: Any, depth: int = 0) -> None:
-    if depth > 60:  # `parse_json` reads no more than 64 levels
+    if depth > 62 and value:  # as `parse_json`, which reads no more than 64 levels
         raise EvidenceError("the value is nested too deeply")
     if isinstance(value, dict):
         for name, one in value.items():
@@ -92,6 +93,13 @@ def text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise EvidenceError(f"{what} is not text")
     return value
+
+
+def from_hex(said: Any, what: str) -> bytes:
+    """The 32 bytes that hexadecimal digits in small letters stand for."""
+    if not isinstance(said, str) or not re.fullmatch("[0-9a-f]{64}", said):
+        raise EvidenceError(f"{what} is not 64 hexadecimal digits, in small letters")
+    return bytes.fromhex(said)
 
 
 def to_base64(data: bytes) -> str:

@@ -132,12 +132,14 @@ class Note:
         EvidenceError
             None of the keys has signed, or a signature that names one of them is not its own.
         """
-        known = {note_key_id(name, key): key for key in keys}
+        known: dict[bytes, list[PublicKey]] = {}
+        for key in keys:  # two of them may share their four bytes
+            known.setdefault(note_key_id(name, key), []).append(key)
         ours = [each for each in self.signatures if each.name == name and each.key_id in known]
         if not ours:
             raise EvidenceError(f"the note is not signed by a key of {name} that is trusted: {NEWER}")
         for each in ours:
-            if not known[each.key_id].verifies(each.signature, self.text.encode()):
+            if not any(key.verifies(each.signature, self.text.encode()) for key in known[each.key_id]):
                 raise EvidenceError(
                     f"the signature of {name} is not of this note: it was changed, or is of another key"
                 )

@@ -24,6 +24,9 @@ from maxrr.files import open_regular, read_regular, write_atomically
 
 ENVIRONMENT = "MAXRR_SIGNING_KEY"
 LARGEST = 1 << 16  # bytes of a key file: one has about 120
+PRIME = 2**255 - 19  # of the field that Ed25519's points have their coordinates in
+ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+SMALL_ORDER = (0, 1, PRIME - 1, ORDER_8, PRIME - ORDER_8)  # the y of the eight points whose order divides 8
 NEWER = "if its signer has a newer list of public keys, get it, and check it with maxrr key succession OLD NEW"
 
 
@@ -35,6 +38,11 @@ class PublicKey:
     ----------
     raw : bytes
         Its 32 bytes, as RFC 8032 encodes them.
+
+    Raises
+    ------
+    EvidenceError
+        It is a point of small order, under which one signature fits many messages, or is encoded in a second way.
     """
 
     raw: bytes
@@ -42,6 +50,9 @@ class PublicKey:
     def __post_init__(self) -> None:
         if len(self.raw) != 32:
             raise EvidenceError("an Ed25519 public key has 32 bytes")
+        y = int.from_bytes(self.raw, "little") & ((1 << 255) - 1)
+        if y >= PRIME or y in SMALL_ORDER:
+            raise EvidenceError("this is an Ed25519 public key that no private key gives")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

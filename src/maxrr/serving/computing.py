@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.serving.external_data import refers_elsewhere
 from maxrr.svm.calibration import PlattScaling
 
 Floats = NDArray[np.float64]
@@ -90,9 +91,6 @@ class Plain:
         return self.heads.probabilities_of(self.scores(records))
 
 
-EXTERNAL = b"\x0a\x08location\x12"  # how a graph begins to name another file that holds numbers of its own
-
-
 class Onnx:
     """A graph that onnxruntime computes."""
 
@@ -103,12 +101,13 @@ class Onnx:
             import onnxruntime
         except ImportError:
             raise ValueError("a model in ONNX needs onnxruntime: pip install onnxruntime") from None
-        if EXTERNAL in content:
+        if refers_elsewhere(content):
             raise ValueError("the graph refers to numbers in other files, and no hash covers these")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 4  # errors are raised, too
+        options.add_session_config_entry("session.load_model_format", "ONNX")  # and not onnxruntime's own form
         try:
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             self.scores(np.zeros((1, *shape), kind))

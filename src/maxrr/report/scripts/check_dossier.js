@@ -13,6 +13,14 @@ const PRESENCE = "maxrr/commitment/v1/presence";
 const ABSENCE = "maxrr/commitment/v1/absence";
 const MOST_RECORDS = 10000;
 const MOST_SIGNATURES = 64;
+const LARGEST_DOSSIER = 64 << 20; // bytes
+const LARGEST_CHECKPOINT = 1 << 20;
+const LONGEST_LAYOUT = 1 << 16;
+const LONGEST_ID = 1000; // characters
+const DEEPEST = 64; // lists and objects in each other
+const SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\p{Z}"; // what Python calls white space, which JavaScript's \s is not quite
+const NAME = new RegExp(`^[^+${SPACE}]+$`, "u");
+const URI = new RegExp(`^[A-Za-z][A-Za-z0-9+.-]*:[^${SPACE}]+$`, "u");
 
 // ---- bytes and text
 
@@ -38,8 +46,9 @@ function framed(...parts) {
   }));
 }
 
-function fromHex(said, what, size = 32) {
-  if (typeof said !== "string" || !/^([0-9a-f]{2})*$/.test(said) || (size !== null && said.length !== 2 * size)) {
+function fromHex(said, what, least = 32, most = least) {
+  const fits = typeof said === "string" && said.length % 2 === 0 && said.length >= 2 * least && said.length <= 2 * most;
+  if (!fits || /[^0-9a-f]/.test(said)) {
     throw new Wrong(`${what} is not hexadecimal digits in small letters, as many as it must have`);
   }
   return Uint8Array.from(said.match(/../g) ?? [], (pair) => parseInt(pair, 16));
@@ -80,7 +89,7 @@ function parseJson(text, what) {
     return HALF.test(said) ? refuse() : said;
   };
   const value = ([, sign, quoted, whole, rest, word], depth) => {
-    if (depth > 64) refuse();
+    if (depth >= DEEPEST) refuse();
     if (quoted !== undefined) return string(quoted);
     if (word !== undefined) return JSON.parse(word);
     if (whole !== undefined) {
@@ -209,7 +218,7 @@ function sha2(size, bytes) {
   return fromHex(state.map((value) => value.toString(16).padStart(2 * wide, "0")).join(""), "a hash", 8 * wide);
 }
 
-// ---- Ed25519 (RFC 8032): the browser's, or where it has none, our own
+// ---- Ed25519 (RFC 8032): our own, since browsers do not agree on what a signature of a strange key or form is
 
 const PRIME = (1n << 255n) - 19n;
 const ORDER = (1n << 252n) + 27742317777372353535851937790883648493n;
@@ -260,7 +269,11 @@ function times(factor, point) {
 
 const BASE = pointOf(fromHex("58" + "66".repeat(31), "the base point"));
 
-async function ownVerifies(key, signature, message) {
+// The y of the eight points of small order. Under such a key one signature is that of every eighth message, or of all.
+const ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022n;
+const SMALL_ORDER = [0n, 1n, PRIME - 1n, ORDER_8, PRIME - ORDER_8];
+
+async function verifies(key, signature, message) {
   if (signature.length !== 64) return false;
   const [place, nonce] = [pointOf(key), pointOf(signature.subarray(0, 32))];
   const factor = littleEndian(signature.subarray(32));
@@ -271,15 +284,6 @@ async function ownVerifies(key, signature, message) {
   return reduced(x1 * z2 - x2 * z1) === 0n && reduced(y1 * z2 - y2 * z1) === 0n;
 }
 
-async function verifies(key, signature, message) {
-  try {
-    const made = await crypto.subtle.importKey("raw", key, { name: "Ed25519" }, false, ["verify"]);
-    return await crypto.subtle.verify({ name: "Ed25519" }, made, signature, message);
-  } catch {
-    return ownVerifies(key, signature, message);
-  }
-}
-
 // ---- keys
 
 const BEFORE_KEY = fromHex("302a300506032b6570032100", "the beginning of a key", 12);
@@ -288,7 +292,10 @@ const PEM = /-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC
 async function keyOf(base64) {
   const der = fromBase64(base64, "a public key");
   if (der.length !== 44 || !same(der.subarray(0, 12), BEFORE_KEY)) throw new Wrong("this is no Ed25519 public key in PEM");
-  return { raw: der.subarray(12), id: hexOf(await sha256(der)) };
+  const raw = der.subarray(12);
+  const y = littleEndian(raw) & ((1n << 255n) - 1n);
+  if (y >= PRIME || SMALL_ORDER.includes(y)) throw new Wrong("this is a public key that no private key gives");
+  return { raw, id: hexOf(await sha256(der)) };
 }
 
 async function keysIn(text) {
@@ -324,7 +331,7 @@ function readProof(said, absent) {
 
 function readIdentifier(said, what) {
   const fits = typeof said === "bigint" ? said >= -(1n << 63n) && said < 1n << 63n
-    : typeof said === "string" && said.length > 0 && said.length <= 2000;
+    : typeof said === "string" && said.length > 0 && [...said].length <= LONGEST_ID;
   if (!fits) throw new Wrong(`${what} of the dossier is no integer of 64 bits, and no text that is not too long`);
   return said;
 }
@@ -360,12 +367,21 @@ function readEnvelope(said) {
   };
 }
 
+function readInclusion(said) {
+  const { index, size, path } = exactly(said, ["index", "size", "path"], "the inclusion proof");
+  if (countOf(index, "the place in the log") >= countOf(size, "the log's size")) {
+    throw new Wrong("the proof is of an entry after the last one");
+  }
+  const hashes = listOf(path, "the hashes of the inclusion proof", 0, size.toString(2).length + 1);
+  return { index, size, path: hashes.map((one) => fromBase64(one, "a hash of the proof", 32)) };
+}
+
 async function readDossier(text) {
+  if (utf8(text).length > LARGEST_DOSSIER) throw new Wrong("the dossier is too large to be one");
   const said = parseJson(text, "the dossier");
   if (!(said instanceof Map) || said.get("type") !== DOSSIER_TYPE) throw new Wrong("this is no dossier");
   const dossier = exactly(said, ["type", "envelope", "subject", "records", "record_layout", "log", "keys"], "the dossier");
   const log = exactly(dossier.log, ["origin", "checkpoint", "inclusion"], "the dossier's log");
-  const inclusion = exactly(log.inclusion, ["index", "size", "path"], "the inclusion proof");
   const records = listOf(dossier.records, "the dossier's records", 1, MOST_RECORDS).map(readRecord);
   if (new Set(records.map(({ id }) => `${typeof id}:${id}`)).size < records.length) {
     throw new Wrong("the dossier has a record twice");
@@ -375,14 +391,9 @@ async function readDossier(text) {
   return {
     envelope: readEnvelope(dossier.envelope),
     subject: dossier.subject === null ? null : readIdentifier(dossier.subject, "the subject"),
-    records, layout: fromHex(dossier.record_layout, "the record layout", null),
+    records, layout: fromHex(dossier.record_layout, "the record layout", 1, LONGEST_LAYOUT),
     origin: textOf(log.origin, "the log's name"), checkpoint: textOf(log.checkpoint, "the checkpoint"),
-    inclusion: {
-      index: countOf(inclusion.index, "the place in the log"), size: countOf(inclusion.size, "the log's size"),
-      path: listOf(inclusion.path, "the hashes of the inclusion proof", 0, 64)
-        .map((one) => fromBase64(one, "a hash of the proof", 32)),
-    },
-    keys,
+    inclusion: readInclusion(log.inclusion), keys,
   };
 }
 
@@ -408,19 +419,28 @@ async function openEnvelope({ payload, kind, signatures }, keys) {
   } catch {
     throw new Wrong("the statement is not UTF-8");
   }
-  const statement = exactly(
-    parseJson(text, "the statement"), ["_type", "subject", "predicateType", "predicate"], "the statement");
-  if (statement._type !== STATEMENT_TYPE) throw new Wrong("the statement is of another type");
-  return statement;
+  return readStatement(parseJson(text, "the statement"));
 }
 
-function factsOf({ subject, predicateType, predicate }) {
-  if (predicateType !== RECEIPT_TYPE) throw new Wrong("the statement is no receipt, but of another type");
+function readStatement(said) {
+  const statement = exactly(said, ["_type", "subject", "predicateType", "predicate"], "the statement");
+  if (statement._type !== STATEMENT_TYPE) throw new Wrong("the statement is of another type");
+  const subjects = listOf(statement.subject, "the statement's subjects", 1, Infinity).map((each) => {
+    const { name, digest } = exactly(each, ["name", "digest"], "a subject");
+    if (!textOf(name, "a subject's name")) throw new Wrong("a subject has no name");
+    return { name, digest: hexOf(fromHex(exactly(digest, ["sha256"], "a digest").sha256, "a digest")) };
+  });
+  if (new Set(subjects.map(({ name }) => name)).size < subjects.length) throw new Wrong("two subjects have one name");
+  const { predicateType: type, predicate } = statement;
+  if (!URI.test(textOf(type, "the predicate type"))) throw new Wrong("the predicate type is no URI");
   if (!(predicate instanceof Map)) throw new Wrong("the statement's predicate is not a JSON object");
-  const about = listOf(subject, "the statement's subjects", 1, 1)
-    .map((each) => exactly(each, ["name", "digest"], "a subject"))
-    .map(({ name, digest }) => [name, exactly(digest, ["sha256"], "a digest").sha256]);
-  if (about[0][0] !== "model" || about[0][1] !== predicate.get("model_after")) {
+  return { subjects, type, predicate };
+}
+
+function factsOf({ subjects, type, predicate }) {
+  if (type !== RECEIPT_TYPE) throw new Wrong("the statement is no receipt, but of another type");
+  const [{ name, digest }] = subjects;
+  if (subjects.length > 1 || name !== "model" || digest !== predicate.get("model_after")) {
     throw new Wrong("the statement is not about the model that its receipt names");
   }
   const number = countOf(predicate.get("number"), "the receipt's number");
@@ -499,7 +519,8 @@ async function isLogged({ index, size, path }, entry, root) {
 const noteKeyId = async (name, key) => (await sha256(utf8(`${name}\n`), [1], key.raw)).subarray(0, 4);
 
 async function openCheckpoint(text, origin, keys) {
-  if ([...text].some((sign) => sign < " " && sign !== "\n")) throw new Wrong("the checkpoint has control characters");
+  if (utf8(text).length > LARGEST_CHECKPOINT) throw new Wrong("the checkpoint is too large to be one");
+  if (/[\u0000-\u0009\u000b-\u001f]/.test(text)) throw new Wrong("the checkpoint has control characters");
   const end = text.lastIndexOf("\n\n");
   if (end < 0 || !text.endsWith("\n")) throw new Wrong("the checkpoint has no signatures after an empty line");
   const signed = text.slice(0, end + 1);
@@ -514,16 +535,16 @@ async function openCheckpoint(text, origin, keys) {
   if (below.length > MOST_SIGNATURES) throw new Wrong("the checkpoint has too many signatures");
   const signers = [];
   for (const line of below) {
-    const [, name, base64] = /^\u2014 ([^\s+]+) ([^ ]+)$/.exec(line) ?? [];
-    if (!name) throw new Wrong("a line below the checkpoint is no signature");
+    const [, name, base64] = /^\u2014 ([^ ]+) ([^ ]+)$/.exec(line) ?? [];
+    if (!name || !NAME.test(name)) throw new Wrong("a line below the checkpoint is no signature");
     const content = fromBase64(base64, "a signature of the checkpoint");
     if (content.length < 5) throw new Wrong("a signature of the checkpoint is too short");
-    const key = keys.find((_, place) => name === origin && same(ids[place], content.subarray(0, 4)));
-    if (!key) continue;
-    if (!(await verifies(key.raw, content.subarray(4), utf8(signed)))) {
+    const named = keys.filter((_, place) => name === origin && same(ids[place], content.subarray(0, 4)));
+    const holds = await Promise.all(named.map(({ raw }) => verifies(raw, content.subarray(4), utf8(signed))));
+    if (named.length && !holds.includes(true)) {
       throw new Wrong("the signature of the log is not of this checkpoint: it was changed, or is of another key");
     }
-    signers.push(key.id);
+    signers.push(...named.map(({ id }) => id));
   }
   if (!signers.length) throw new Wrong("the checkpoint is not signed by this key");
   return { size: BigInt(lines[1]), root, signers };
