@@ -169,6 +169,8 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
         The file is no private key, or a file beside it, public or kept, is of another key.
     """
     path = Path(path)
+    if path.is_symlink():
+        raise EvidenceError(f"{path} is a link, and a new key would take its place: name the file itself")
     former = SigningKey.load(path)
     coming = path.with_name(f"{path.name}.next")
     kept = path.with_name(f"{path.stem}-{former.public.id[:16]}{path.suffix}")

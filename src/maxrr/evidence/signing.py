@@ -266,10 +266,7 @@ class SigningKey:
 
 def is_free(path: str | Path) -> bool:
     """Whether a key can be written here: nothing is there, or an empty file, as earlier versions left when killed."""
-    if not os.path.lexists(path):
-        return True
-    found = os.lstat(path)
-    return stat.S_ISREG(found.st_mode) and found.st_size == 0
+    return not os.path.lexists(path) or (stat.S_ISREG((found := os.lstat(path)).st_mode) and found.st_size == 0)
 
 
 def require_signing_key(given: object) -> None:

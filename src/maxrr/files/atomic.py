@@ -96,9 +96,7 @@ def _take_new_name(temporary: Path, path: Path) -> None:
     """Rename a file, unless the name is taken: by a link, which two processes cannot both make."""
     try:
         os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links: all that is left is to look first
+    except OSError:  # the name is taken, or the file system has no hard links: all that is left then is to look first
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         os.rename(temporary, path)
