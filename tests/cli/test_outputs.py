@@ -1,6 +1,7 @@
 """What an output may replace: its own kind, and nothing else, whichever command writes it and whatever lies there."""
 
 import io
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -73,7 +74,7 @@ OUTPUTS = {
         ("alice.html", "alice.json"),
         "out.html",
     ),
-    "key new key": Output(lambda made, out: ("key", "new", "--key", out), ("key.pem",)),
+    "key new key": Output(lambda made, out: ("key", "new", "--key", out), ("key.pem", "empty")),
     "key show out": Output(
         lambda made, out: ("key", "show", "--key", made / "key.pem", "--out", out), ("key.pub", "operator.pub")
     ),
@@ -179,7 +180,9 @@ def victims(output: Output, made: Path, folder: Path) -> Iterator[Path]:
         if name not in output.own:
             yield placed(output, folder / f"copy-{number}", shutil.copy2, made / name)
             yield made / name if output.name.startswith("out") else output.place(made / name)
-        yield placed(output, folder / f"link-{number}", link, made / name)
+    for name in {*output.own, "ws/workspace.json", "key.pem", "visits.csv", "rows"}:
+        yield placed(output, folder / f"link-{name.replace('/', '-')}", link, made / name)
+    yield placed(output, folder / "pipe", os.mkfifo)
     yield placed(output, folder / "nothing", link, folder / "nowhere")
     if output.words(made, folder)[0] != "bundle":  # which puts its file into a folder
         yield placed(output, folder / "folder", full_folder)

@@ -34,9 +34,10 @@ def new(key: NewKey = None, json: Json = False) -> None:
     """
     from maxrr.evidence import SigningKey, make_key
     from maxrr.evidence.keyring import default_place, public_place
+    from maxrr.evidence.signing import is_free
 
     place = key or default_place()
-    outputs.check(place, "a private key", SigningKey.load)
+    outputs.check(place, "a private key", lambda file: is_free(file) or SigningKey.load(file))
     made = make_key(place)
     if json:
         show.json({"id": made.public.id, "private": str(place), "public": str(public_place(place))})

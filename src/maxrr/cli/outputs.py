@@ -23,15 +23,14 @@ def check(file: Path, kind: str, is_one: Callable[[Path], object]) -> None:
     if not os.path.lexists(file):
         return
     with suppress(Exception):  # whatever is wrong with a file, it is not of the kind then
-        if not file.is_symlink() and is_one(file) is not False:
+        if file.is_file() and not file.is_symlink() and is_one(file) is not False:
             return
     raise Stop(FAILED, f"{file} is there already, and is not {kind}: name another file{what_lies_at(file)}")
 
 
 def check_apart(place: Path) -> None:
     """Refuse a place in a workspace or in an export: others may copy, replace or publish these as they are."""
-    folder = place.parent.resolve()
-    for each in (folder, *folder.parents):
+    for each in (place.parent.resolve() / place.name).parents:
         if each.is_file():
             raise Stop(FAILED, f"{each} is a file, so that {place} cannot be in it: name another place")
         for name, said in MARKS.items():
