@@ -163,5 +163,5 @@ def test_what_must_be_so_before_a_replay(
     file.write_text("precious")
     assert "not a signed replay" in shell(*replay, *with_key, file, code=1).err
     assert file.read_text() == "precious"
-    assert "its own files alone" in shell(*replay, *with_key, answered / "replay.json", code=1).err
+    assert "in a workspace" in shell(*replay, *with_key, answered / "replay.json", code=1).err
     assert "nothing to sign" in shell("audit", answered, 1, "--plan", "--statement", file, code=2).err
