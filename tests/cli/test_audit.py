@@ -238,7 +238,7 @@ def test_the_report_of_another_audit_is_not_written_over(shell: Shell, answered:
     found = json.loads(Path("audit-1.json").read_text(encoding="utf-8"))
     Path("audit-1.json").write_text(json.dumps(found | {"model_hash": "0" * 64}), encoding="utf-8")
     said = shell("audit", answered, 1, *FEW, code=1)
-    assert "audit-1.html is there already, and not of an earlier audit of this receipt" in said.err
+    assert "audit-1.html is there already, and is not of an earlier audit of this receipt" in said.err
     assert "Training" not in said.out
 
 
@@ -297,7 +297,7 @@ def test_a_page_is_drawn_again_from_its_json(shell: Shell, answered: Path) -> No
     shell("page", "audit-1.json", "--out", "again.html")
     assert Path("again.html").read_bytes() == first
     Path("mine.html").write_text("mine")
-    assert "not a page of ours" in shell("page", "audit-1.json", "--out", "mine.html", code=1).err
+    assert "not the page of an audit" in shell("page", "audit-1.json", "--out", "mine.html", code=1).err
     Path("other.json").write_text('{"version": 3}')
     assert "other.json is not a report that `maxrr audit` wrote" in shell("page", "other.json", code=1).err
     changed = Path("audit-1.json").read_text().replace('"lira"', '"nothing"')

@@ -69,7 +69,7 @@ def test_a_folder_with_other_things_is_left_alone(shell: Shell, digits: Path, tm
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     assert "thesis.txt" in shell("export", digits, "--serving", tmp_path / "mine", code=1).err
-    assert "is in the workspace" in shell("export", digits, "--serving", digits / "model", code=1).err
+    assert "is in a workspace" in shell("export", digits, "--serving", digits / "model", code=1).err
     assert shell("status", digits, "--json").json["exports"] == []
 
 

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 from tests.cli.shell import Shell
 
+from maxrr.cli import outputs
 from maxrr.cli import receipt as receipts
-from maxrr.cli.show import is_ours
+from maxrr.cli.run import Stop
 
 COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "receipt show": lambda ws, file: ("receipt", "show", file),
@@ -22,7 +23,7 @@ COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "predict": lambda ws, file: ("predict", ws, file),
     "replace --npy": lambda ws, file: ("replace", ws, "v1", "--npy", file, "--yes"),
     "replace --image": lambda ws, file: ("replace", ws, "v1", "--image", file, "--yes"),
-    "key": lambda ws, file: ("fit", "digits", "--core", "hash:0.3", "--core-key-file", file, "--out", ws / "new"),
+    "key": lambda ws, file: ("fit", "digits", "--core-key-file", file, "--out", file.parent / "ws"),
     "source": lambda ws, file: ("data", "describe", file),
 }
 
@@ -50,9 +51,10 @@ def test_what_is_no_file(
 
 def test_a_page_is_not_written_over_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "page.html")
-    assert not is_ours(tmp_path / "page.html")
-    assert not is_ours(tmp_path)
-    assert not is_ours(tmp_path / "nowhere")
+    for path in (tmp_path / "page.html", tmp_path):
+        with pytest.raises(Stop, match="not a file"):
+            outputs.check(path, "a page", lambda path: outputs.is_page(path, "MaxRR"))
+    outputs.check(tmp_path / "nowhere", "a page", lambda path: outputs.is_page(path, "MaxRR"))
 
 
 def test_a_socket(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

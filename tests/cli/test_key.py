@@ -97,5 +97,21 @@ def test_a_key_that_others_can_read(shell: Shell, tmp_path: Path) -> None:
 def test_no_key_is_put_into_a_workspace(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "workspace.json").write_text(json.dumps({}))
-    assert "its own files alone" in shell("key", "new", "--key", tmp_path / "ws" / "keys" / "key.pem", code=1).err
+    assert "in a workspace" in shell("key", "new", "--key", tmp_path / "ws" / "keys" / "key.pem", code=1).err
     assert not (tmp_path / "ws" / "keys").exists()
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_a_kill_left_is_finished_and_told(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    path.touch()  # as earlier versions left it
+    made = shell("key", "new", "--key", path, "--json").json["id"]
+    path.with_suffix(".pub").unlink()
+    again = shell("key", "new", "--key", path, "--json")
+    assert again.json["id"] == made
+    assert "Warning" in again.err
+    SigningKey.generate().save(tmp_path / "key.pem.next")
+    assert "Warning" in shell("key", "rotate", "--key", path).err
+    assert "Warning" not in shell("key", "rotate", "--key", path).err
+    (tmp_path / "link.pem").symlink_to(path)
+    shell("key", "rotate", "--key", tmp_path / "link.pem", code=1)

@@ -143,8 +143,8 @@ def test_a_bundle_is_written_over_nothing_but_a_bundle(shell: Shell, answered: P
     table.write_text("precious")
     assert "is not a bundle" in shell("bundle", answered, table, code=1).err
     assert table.read_text() == "precious"
-    assert "in the workspace" in shell("bundle", answered, answered / "workspace.json", code=1).err
-    assert "in the workspace" in shell("export", answered, answered / "model.onnx", code=1).err
+    assert "in a workspace" in shell("bundle", answered, answered / "workspace.json", code=1).err
+    assert "in a workspace" in shell("export", answered, answered / "model.onnx", code=1).err
     shell("status", answered)
     for _ in range(2):
         shell("bundle", answered, tmp_path / "b")

@@ -161,7 +161,7 @@ def test_what_must_be_so_before_a_replay(
     assert "--statement" in shell(*replay, "--key", tmp_path / "key.pem", code=2).err
     with_key = ("--key", tmp_path / "key.pem", "--statement")
     file.write_text("precious")
-    assert "no signed statement" in shell(*replay, *with_key, file, code=1).err
+    assert "not a signed replay" in shell(*replay, *with_key, file, code=1).err
     assert file.read_text() == "precious"
-    assert "its own files alone" in shell(*replay, *with_key, answered / "replay.json", code=1).err
+    assert "in a workspace" in shell(*replay, *with_key, answered / "replay.json", code=1).err
     assert "nothing to sign" in shell("audit", answered, 1, "--plan", "--statement", file, code=2).err

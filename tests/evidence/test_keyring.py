@@ -1,14 +1,18 @@
 """Where the key lies, rotation that survives a kill at any touch of the disk, and the file of all public keys."""
 
+import errno
 import itertools
 import os
+import signal
 import subprocess
+import warnings
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from tests.cases import every
 from tests.evidence.logs import flipped
-from tests.workspace.faults import Points
+from tests.workspace.faults import Points, die
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import (
@@ -27,6 +31,7 @@ from maxrr.evidence.keyring import default_place
 from maxrr.evidence.public_keys import KEY_SUCCESSION
 
 TIME = "2026-11-17T08:00:00+00:00"
+POSIX = pytest.mark.skipif(os.name == "nt", reason="modes of files, and forks, are those of POSIX")
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +64,7 @@ def test_the_default_place(tmp_path, monkeypatch):
         assert default_place() == tmp_path / ".config" / "maxrr" / "key.pem"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes of files are those of POSIX")
+@POSIX
 def test_modes(tmp_path):
     make_key(default_place())
     assert default_place().parent.stat().st_mode & 0o777 == 0o700
@@ -74,12 +79,11 @@ def test_modes(tmp_path):
 
 def test_no_file_of_a_key_is_written_over(tmp_path):
     key = make_key(tmp_path / "key.pem")
-    private, public = tmp_path / "key.pem", tmp_path / "key.pub"
+    private = tmp_path / "key.pem"
     private.rename(tmp_path / "away")
     with pytest.raises(EvidenceError, match=r"key\.pub is there already"):
         make_key(private)
     (tmp_path / "away").rename(private)
-    public.unlink()
     with pytest.raises(EvidenceError, match=r"key\.pem is there already"):
         make_key(private)
     with pytest.raises(EvidenceError, match="name for a public key"):
@@ -132,37 +136,158 @@ class Killed(BaseException):
     pass
 
 
-def killed(_path):
+def stopped(_path):
     raise Killed
 
 
-@pytest.mark.parametrize("lasting", [True, False], ids=["killed", "interrupted"])
-def test_a_rotation_that_is_killed_anywhere_is_finished_by_the_next(tmp_path, lasting):
+def interrupted(work, at):
+    """Whether Ctrl-C came at this touch of the disk: what is done about it may touch the disk."""
+    with Points(at, stopped).patched() as points, suppress(Killed):
+        work()
+    return points.count >= at
+
+
+def killed(work, at):
+    """Whether another process was killed, with a signal that nobody can catch, at this touch of the disk."""
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException), Points(at, die).patched():
+            work()
+            os._exit(0)
+        os._exit(1)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert ended in (0, -signal.SIGKILL)
+    return ended != 0
+
+
+def again(work):
+    """What the same command gives once more, whatever it warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return work()
+
+
+def private_files(folder):
+    """The files with private keys, each by its name, and nothing unfinished beside them."""
+    assert all(path.stat().st_size for path in folder.iterdir())
+    found = {path for path in folder.iterdir() if b"PRIVATE KEY" in path.read_bytes()}
+    assert os.name == "nt" or all(path.stat().st_mode & 0o777 == 0o600 for path in found)
+    assert not list(folder.glob(".*"))
+    return {path.name for path in found}
+
+
+STOPPED = pytest.mark.parametrize("by", [interrupted, pytest.param(killed, marks=POSIX)])
+
+
+@STOPPED
+def test_a_rotation_that_is_stopped_anywhere_is_finished_by_the_next(tmp_path, by):
+    finished = set()
     for at in itertools.count(1):
         path = tmp_path / f"{at}" / "key.pem"
         first = make_key(path)
-        points = Points(at, killed, lasting=lasting)
-        with points.patched(), suppress(Killed):
-            rotate_key(path)
-        if points.count < at:
+        if not by(partial(rotate_key, path), at):
             break
         now, public = find_key(path), find_public_keys(path)
         public.require_follows(PublicKeys((first.public,)))
         assert now.public in public.keys[:2]
-        if now.public != first.public:
+        if done := now.public != first.public:
             assert public.newest == now.public
-            continue
-        try:
-            new, _ = rotate_key(path)
-        except EvidenceError:  # killed between taking the name of the next key and writing it
-            assert path.with_name("key.pem.next").read_bytes() == b""
-            path.with_name("key.pem.next").unlink()
-            new, _ = rotate_key(path)
+        finished.add(done)
+        begun = None if done or not (there := path.with_name("key.pem.next")).exists() else SigningKey.load(there)
+        new, kept = again(partial(rotate_key, path))
+        assert begun is None or new.public == begun.public
+        assert SigningKey.load(kept).public == now.public
         assert find_key(path).public == new.public
-        assert PublicKeys.load(path.with_suffix(".pub")).keys == (new.public, first.public)
-        assert len(set(path.parent.glob("*.pem"))) == 2
-        assert not path.with_name("key.pem.next").exists()
+        keys = PublicKeys.load(path.with_suffix(".pub"))
+        assert keys.keys == (new.public, *([now.public] if done else []), first.public)
+        former = {f"key-{key.id[:16]}.pem" for key in keys.keys[1:]}
+        assert private_files(path.parent) == {"key.pem", *former}
+        keys.require_follows(PublicKeys((first.public,)))
     assert at > 10
+    assert finished == {False, True}
+    assert private_files(path.parent) == {"key.pem", f"key-{first.public.id[:16]}.pem"}
+
+
+@STOPPED
+def test_a_key_whose_making_is_stopped_anywhere_is_made_by_the_next(tmp_path, by):
+    outcomes = set()
+    for at in itertools.count(1):
+        path = tmp_path / f"{at}" / "key.pem"
+        if not by(partial(make_key, path), at):
+            break
+        begun = SigningKey.load(path) if path.exists() else None
+        whole = path.with_suffix(".pub").exists()
+        outcomes.add((begun is not None, whole))
+        if not whole:
+            made = again(partial(make_key, path))
+            assert begun is None or made.public == begun.public
+        else:
+            with pytest.raises(EvidenceError, match="there already"):
+                make_key(path)
+        assert private_files(path.parent) == {"key.pem"}
+        assert find_public_keys(path) == PublicKeys((find_key(path).public,))
+    assert at > 6
+    assert outcomes == {(False, False), (True, False), (True, True)}
+
+
+def test_what_was_found_unfinished_is_told(tmp_path):
+    path = tmp_path / "key.pem"
+    first = make_key(path)
+    path.with_suffix(".pub").unlink()
+    with pytest.warns(UserWarning, match="no other key was made"):
+        assert make_key(path).public == first.public
+    coming = SigningKey.generate()
+    coming.save(tmp_path / "key.pem.next")
+    with pytest.warns(UserWarning, match="interrupted"):
+        assert rotate_key(path)[0].public == coming.public
+
+
+def test_an_empty_file_stops_nobody_and_loses_nothing(tmp_path):
+    """Earlier versions left one where they were killed: of a new key, of the next one, of the former one."""
+    path = tmp_path / "key.pem"
+    path.touch()
+    first = make_key(path)
+    (tmp_path / "key.pem.next").touch()
+    (tmp_path / f"key-{first.public.id[:16]}.pem").touch()
+    _, kept = rotate_key(path)
+    assert SigningKey.load(kept).public == first.public
+    assert private_files(tmp_path) == {"key.pem", kept.name}
+
+
+def test_another_key_in_the_place_of_the_former_one_is_not_taken_for_it(tmp_path):
+    path = tmp_path / "key.pem"
+    first = make_key(path)
+    SigningKey.generate().save(tmp_path / f"key-{first.public.id[:16]}.pem")
+    with pytest.raises(EvidenceError, match="another key"):
+        rotate_key(path)
+    assert find_key(path).public == first.public
+    assert find_public_keys(path) == PublicKeys((first.public,))
+
+
+def test_two_processes_cannot_both_make_a_key(tmp_path, monkeypatch):
+    """Also where there are no hard links, and the other one comes at the last moment."""
+    path, other = tmp_path / "key", SigningKey.generate()
+    link = os.link
+
+    def late(source, target):
+        monkeypatch.setattr(os, "link", link)
+        other.save(path)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises((EvidenceError, OSError)):
+        SigningKey.generate().save(path)
+    assert SigningKey.load(path).public == other.public
+
+    def unknown(source, target):
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", unknown)
+    SigningKey.generate().save(tmp_path / "second")
+    with pytest.raises(EvidenceError, match="there already"):
+        SigningKey.generate().save(path)
+    assert SigningKey.load(path).public == other.public
+    assert private_files(tmp_path) == {"key", "second"}
 
 
 def a_history():

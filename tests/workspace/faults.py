@@ -12,7 +12,7 @@ from unittest import mock
 
 from maxrr.workspace import seen
 
-CALLS = ("fsync", "replace", "rename", "unlink", "rmdir", "mkdir", "ftruncate")
+CALLS = ("fsync", "replace", "rename", "link", "unlink", "rmdir", "mkdir", "ftruncate")
 NEEDING_SPACE = {"open", "half", "write", "mkdir", "append", "append half"}
 
 

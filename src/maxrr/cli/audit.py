@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
 from maxrr.cli.options import WAIT, EngineName, Folder, Json, Network, Platt, Source, Train, Wait
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.show import is_ours
 from maxrr.cli.statements import StatementFile, StatementKey, signer
 from maxrr.cli.statements import write as write_statement
 from maxrr.cli.workspaces import check_network, check_training, importing_from_here, opened, sides
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
     from maxrr.unlearning import Receipt
 
+TITLE = "MaxRR audit of receipt"  # as its pages begin
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
 
 
@@ -122,7 +122,7 @@ def audit(
 
     if plan and statement is not None:
         raise Stop(USAGE, "--plan audits nothing, so that there is nothing to sign: leave out --statement")
-    signing = signer(statement, key)
+    signing = signer(statement, key, "audit")
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
     check_options(attacks, shadows, platt.value)
     workers = engine_from(engine)
@@ -140,12 +140,12 @@ def audit(
                 page.with_suffix(".json").absolute(),
             ):
                 raise Stop(USAGE, f"{statement} is the report itself: name another file with --statement")
+            if not plan:
+                check_free(page, handed, found.model_hash_)
             training, held_out = sides(found, source, progress)
             gone = forgotten_records(found, handed, training, forgotten, progress)
             unseen = test_records(found, held_out, test, progress)
             model = found.model_with(training)
-            if not plan:
-                check_free(page, handed, model.model_hash_)
         # Others may work in the workspace from here on.
         if plan:
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress, engine=workers), json)
@@ -209,18 +209,14 @@ def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
     from maxrr.files import read_regular
 
     beside = page.with_suffix(".json")
-    there = [path for path in (page, beside) if path.exists()]
-    if not there:
-        return
-    try:
+
+    def is_same(path: Path) -> bool:
         earlier = AuditReport.from_json(read_regular(beside).decode())
-        same = is_ours(page) and (earlier.receipt, earlier.model_hash) == (receipt.number, model_hash)
-    except (OSError, ValueError, RecursionError):
-        same = False
-    if not same:
-        raise Stop(
-            FAILED, f"{there[0]} is there already, and not of an earlier audit of this receipt: name another with --out"
-        )
+        same = (earlier.receipt, earlier.model_hash) == (receipt.number, model_hash)
+        return same and (path == beside or outputs.is_page(path, TITLE))
+
+    for path in (page, beside):
+        outputs.check(path, "of an earlier audit of this receipt and model", is_same)
 
 
 def write(result: AuditReport, page: Path) -> None:
@@ -302,8 +298,7 @@ def page(
     page = file.with_suffix(".html") if out is None else out
     if page.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {page.with_suffix('.html')}")
-    if page.exists() and not is_ours(page):
-        raise Stop(FAILED, f"{page} is there already, and not a page of ours: name another with --out")
+    outputs.check(page, "the page of an audit", lambda path: outputs.is_page(path, TITLE))
     try:
         drawn = audit_page(AuditReport.from_json(read_regular(file).decode()))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.options import Json
 from maxrr.cli.run import REFUTED, Stop
-from maxrr.cli.show import is_ours
 from maxrr.cli.status import tell_counts
 
 if TYPE_CHECKING:
@@ -165,9 +164,8 @@ def check_free(out: Path) -> None:
     """Refuse, before the work, to write over files that are not from an earlier demo."""
     from maxrr.workspace import Workspace, WorkspaceError
 
-    page, folder = out / "report.html", out / "ws"
-    if page.exists() and not is_ours(page):
-        raise ValueError(f"{page} is there already, and not of our making: choose another folder with --out")
+    folder = out / "ws"
+    outputs.check(out / "report.html", "the page of a demo", lambda path: outputs.is_page(path, "MaxRR on digits:"))
     if folder.exists():
         try:
             with Workspace.open(folder, read_only=True) as workspace:

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.workspaces import check_network, check_outside, opened, raw_records
+from maxrr.cli.workspaces import check_network, opened, raw_records
 from maxrr.plain_text import count, size
 
 
@@ -62,9 +62,11 @@ def export(
         raise BadParameter("name a FILE to write, or a folder with --serving: one of the two")
     if form is not None and serving is None:
         raise BadParameter("--form goes with --serving: a FILE is always ONNX")
+    if serving is None:
+        outputs.check(place, "an ONNX file that maxrr wrote", lambda file: b"maxrr.model_hash" in file.read_bytes())
+    outputs.check_apart(place)
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        check_outside(place, found)
         training = None
         if found.needs_records:  # probabilities are of all retained records
             with show.progress() as progress:
@@ -86,7 +88,7 @@ def export(
 
 def revocations(
     workspace: Folder,
-    out: Annotated[Path | None, Option(help="Write the list to this file, in one step, instead of showing it.")] = None,
+    out: Annotated[Path | None, Option(help="Write the list to this file. Only an earlier list is replaced.")] = None,
 ) -> None:
     """List the exports that still know records which were forgotten or replaced since, for serving processes.
 
@@ -97,9 +99,11 @@ def revocations(
 
         maxrr revocations ws/ --out /srv/revoked.json
     """
-    from maxrr.files import write_atomically
+    from maxrr.files import read_regular, write_atomically
     from maxrr.serving import Revocations
 
+    if out is not None:
+        outputs.check(out, "a list of revocations", lambda file: Revocations.from_json(read_regular(file).decode()))
     found = Revocations.of(workspace)
     if out is None:
         show.json_text(found.to_json())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option
 
-from maxrr.cli import show, status
+from maxrr.cli import outputs, show, status
 from maxrr.cli.options import (
     NETWORK,
     TRAIN,
@@ -248,6 +248,7 @@ def fit(
             f"{NETWORK} is set, and embeddings need no network: unset it, or, if they are to go through {network}, "
             "name that with --network",
         )
+    outputs.check_apart(out)
     core = core or (HASHED if network is not None or meta is None else FROZEN)
     core_of(core, runs, core_key_file, None, shards)  # says what is wrong with the options before the work
     recipe = Recipe(

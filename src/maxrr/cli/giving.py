@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.options import WAIT, Folder, Wait
 from maxrr.cli.run import FAILED, USAGE, Stop
-from maxrr.cli.workspaces import check_outside, opened
+from maxrr.cli.verify import read
+from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
     from maxrr.evidence import Dossier
@@ -48,9 +49,8 @@ def give(
     from maxrr.evidence import Dossier
     from maxrr.files import write_atomically
 
-    check_unused(out)
+    outputs.check(out, "such a page or file", read)
     with opened(folder, wait, read_only=True) as workspace:
-        check_outside(out, workspace)
         dossier = Dossier.from_object(dossier_of(workspace, number, subject, id))
     if wrong := [check.wrong for check in dossier.check(dossier.keys) if not check.held]:
         raise Stop(FAILED, f"{folder} gives no proof that holds: {wrong[0]}. Nothing was written")
@@ -73,16 +73,3 @@ def content_of(dossier: Dossier, out: Path) -> bytes:
     from maxrr.report import dossier_page
 
     return dossier_page(dossier).encode()
-
-
-def check_unused(out: Path) -> None:
-    """Refuse to write over a file that is no dossier."""
-    from maxrr.cli.verify import read as read_dossier
-    from maxrr.errors import EvidenceError
-
-    if not out.exists():
-        return
-    try:
-        read_dossier(out)
-    except (EvidenceError, OSError):
-        raise Stop(FAILED, f"{out} is there already, and is no such page: name another with --out") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.options import PLACES, Json
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 
@@ -32,11 +32,12 @@ def new(key: NewKey = None, json: Json = False) -> None:
         maxrr key new
         maxrr key new --key /secure/maxrr.pem
     """
-    from maxrr.evidence import make_key
+    from maxrr.evidence import SigningKey, make_key
     from maxrr.evidence.keyring import default_place, public_place
+    from maxrr.evidence.signing import is_free
 
     place = key or default_place()
-    check_outside_workspaces(place)
+    outputs.check(place, "a private key", lambda file: is_free(file) or SigningKey.load(file))
     made = make_key(place)
     if json:
         show.json({"id": made.public.id, "private": str(place), "public": str(public_place(place))})
@@ -69,8 +70,8 @@ def present(
     if keys is None:
         raise Stop(FAILED, "there is no key any more")
     if out is not None:
-        if out.exists() and not set(PublicKeys.load(out).keys) <= set(keys.keys):  # nor is anything else replaced
-            raise Stop(FAILED, f"{out} has keys that are not known here, and would lose them: name another file")
+        known = set(keys.keys)  # others would be lost
+        outputs.check(out, "a file of none but your public keys", lambda file: set(PublicKeys.load(file).keys) <= known)
         keys.save(out)
     former = [each.id for each in keys.keys[keys.keys.index(found.public) + 1 :]]
     if json:
@@ -166,10 +167,3 @@ def signing_key(path: Path | None) -> SigningKey:
             FAILED, f"there is no key to sign with: name its file with --key, or make one: maxrr key new ({PLACES})"
         )
     return found
-
-
-def check_outside_workspaces(place: Path) -> None:
-    """Refuse to write a key or a statement into a workspace, whose copies would carry it along."""
-    for folder in place.absolute().parents:
-        if (folder / "workspace.json").is_file():
-            raise Stop(FAILED, f"{place} is in a workspace, which holds its own files alone: write it elsewhere")

@@ -18,6 +18,8 @@ def meant(content: bytes, file: Path) -> str:
         return page(content, file)
     if content.startswith(b"-----BEGIN PUBLIC KEY-----"):
         return ". It is a file of public keys: name it with --key"
+    if content.startswith(b"-----BEGIN PRIVATE KEY-----"):
+        return ". It is a private key"
     try:
         said = read_json(content, "the file")
     except EvidenceError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.options import (
     WAIT,
     Drop,
@@ -34,7 +34,6 @@ from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.statements import StatementFile, StatementKey, signer, write
 from maxrr.cli.workspaces import (
     check_network,
-    check_outside,
     check_training,
     importing_from_here,
     named_network,
@@ -124,7 +123,7 @@ def replay(
     """
     from maxrr.unlearning import Outcome, replay_statement
 
-    signing = signer(statement, key)
+    signing = signer(statement, key, "replay")
     columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta, drop)
     if workspace is None or number is None:
         if workspace is not None or receipt is None or bundle is None or not data:
@@ -288,12 +287,13 @@ def bundle(
         maxrr bundle ws/ for-the-auditor/
         maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
     """
+    from maxrr.unlearning import network_in
+
     in_folder = Path(place).is_dir() or place.endswith(("/", os.sep))
     file = Path(place) / BUNDLE if in_folder else Path(place)
+    outputs.check(file, "a bundle", network_in)
     with opened(workspace, wait, network=network, read_only=True) as found:
         check_network(found)
-        check_outside(file, found)
-        check_free(file)
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)
         found.bundle().save(file)
@@ -302,14 +302,3 @@ def bundle(
         show.json({"path": str(file), "bytes": file.stat().st_size, "model_hash": model})
     else:
         show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")
-
-
-def check_free(file: Path) -> None:
-    """Refuse to write over anything but an earlier bundle."""
-    from maxrr.unlearning import network_in
-
-    if file.exists():
-        try:
-            network_in(file)
-        except ValueError:
-            raise Stop(FAILED, f"{file} is there already, and is not a bundle: name another file") from None

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.options import EngineName, Json
 from maxrr.paper import PARTS, STUDIES
 
-ALL = "all"
+ALL, PAGE = "all", "report.html"
 
 if TYPE_CHECKING:
     from maxrr.paper import Profile
     from maxrr.paper.parts import Part
+    from maxrr.paper.results import Results
 
     PartName = str
     StudyName = str
@@ -152,10 +153,12 @@ def measure(
     engine: str | None, json: bool,
 ) -> None:  # fmt: skip
     """Measure parts, each on data of its own or the profile's, and show what came of them."""
+    folder = out / profile.value
+    outputs.check(folder / PAGE, "the page of a reproduction", lambda path: outputs.is_page(path, "MaxRR reproduction"))
     from maxrr.paper import PROFILES, Lab
     from maxrr.parallel import working_on
 
-    chosen, folder = PROFILES[profile.value], out / profile.value
+    chosen = PROFILES[profile.value]
     found: dict[str, Result] = {}
     labs: dict[str, Lab] = {}
     try:
@@ -166,7 +169,7 @@ def measure(
                     labs[setting.data] = Lab.of(
                         setting, folder, source=data, seed=seed, device=device, progress=progress, engine=workers
                     )  # fmt: skip
-                labs[setting.data].results(name).read()
+                check_free(labs[setting.data].results(name), folder / PAGE)
             for name, data in wanted:
                 setting = chosen.on(data or chosen.data)
                 part = {**PARTS, **STUDIES}[name].measure(labs[setting.data])
@@ -184,6 +187,13 @@ def measure(
 
         show.say(f"{headline(found)}.")
         show.say(f"The results, as JSON and figures: {show.near(folder)}. To look at: {show.near(page)}.")
+
+
+def check_free(results: Results, page: Path) -> None:
+    """Refuse results of another setting, and files that are not of earlier results."""
+    ours = bool(results.read()["pieces"]) or page.exists()
+    for suffix in (".json", ".svg", ".png"):
+        outputs.check(results.path.with_suffix(suffix), "of earlier results", lambda _: ours)
 
 
 def tell(part: Result, profile: Profile) -> None:
@@ -233,6 +243,6 @@ def write(folder: Path) -> Path:
         for name in results
         if (path := folder / f"{name}.svg").exists()
     }  # fmt: skip
-    page = folder / "report.html"
+    page = folder / PAGE
     write_atomically(page, reproduction_page(results, figures).encode())
     return page

@@ -183,14 +183,3 @@ def rich_console(stream: TextIO) -> Console | None:
     from rich.console import Console
 
     return Console(file=stream, highlight=False, emoji=False)  # a class may be called ":bug:"
-
-
-def is_ours(page: Path) -> bool:
-    """Whether there is a page of ours. A pipe, a folder or what may not be read is none."""
-    from maxrr.files import read_regular
-    from maxrr.report import is_report
-
-    try:
-        return is_report(read_regular(page).decode("utf-8", errors="replace"))
-    except OSError:
-        return False

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from maxrr.cli import show
-from maxrr.cli.key import check_outside_workspaces, signing_key
+from maxrr.cli import outputs, show
+from maxrr.cli.key import signing_key
 from maxrr.cli.options import PLACES
-from maxrr.cli.run import FAILED, USAGE, Stop
+from maxrr.cli.run import USAGE, Stop
 
 if TYPE_CHECKING:
     from maxrr.evidence import SigningKey, Statement
@@ -28,23 +28,21 @@ StatementKey = Annotated[
 ]
 
 
-def signer(file: Path | None, key: Path | None) -> SigningKey | None:
-    """The key for a statement, if one is wanted: found before the work is done, as is a place for the file."""
-    from maxrr.evidence import Envelope
+def signer(file: Path | None, key: Path | None, kind: str) -> SigningKey | None:
+    """The key for a statement of this kind, if one is wanted: found before the work, as is a place for the file."""
+    from maxrr.evidence import Envelope, Statement
     from maxrr.files import read_regular
+
+    def is_one(path: Path) -> bool:
+        said = Statement.from_bytes(Envelope.from_bytes(read_regular(path)).payload)
+        return said.predicate_type.endswith(f"/{kind}/v1")
 
     if file is None:
         if key is not None:
             raise Stop(USAGE, "--key signs a statement: name the file to write with --statement")
         return None
-    found = signing_key(key)
-    check_outside_workspaces(file)
-    if file.exists():
-        try:
-            Envelope.from_bytes(read_regular(file))
-        except ValueError:
-            raise Stop(FAILED, f"{file} is there already, and is no signed statement: name another file") from None
-    return found
+    outputs.check(file, f"a signed {kind}", is_one)
+    return signing_key(key)
 
 
 def write(statement: Statement, file: Path, key: SigningKey, *, quiet: bool) -> None:

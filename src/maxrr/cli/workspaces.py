@@ -123,12 +123,6 @@ def check_training(workspace: Workspace) -> None:
         raise Stop(FAILED, f"this trains again, by {missing.name}: name it with --train") from None
 
 
-def check_outside(file: Path, workspace: Workspace) -> None:
-    """Refuse to write a file into the folder of the workspace."""
-    if file.resolve().is_relative_to(workspace.folder.resolve()):
-        raise Stop(FAILED, f"{file} is in the workspace, which holds its own files alone: write it elsewhere")
-
-
 def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
     """The option as `maxrr.data.load` takes it."""
     return None if ids_from is None else "content" if ids_from is IdsFrom.CONTENT else "rows"

@@ -5,13 +5,15 @@ for everybody: its public key, and those that it has succeeded.
 """
 
 import os
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.public_keys import PublicKeys
-from maxrr.evidence.signing import ENVIRONMENT, SigningKey
+from maxrr.evidence.signing import ENVIRONMENT, SigningKey, is_free
 from maxrr.files import flush_folder
+from maxrr.files.atomic import remove_unfinished
 
 
 def default_place() -> Path:
@@ -106,6 +108,9 @@ def find_public_keys(path: str | Path | None = None) -> PublicKeys | None:
 def make_key(path: str | Path) -> SigningKey:
     """Make a new key, and write both its files.
 
+    A private key without a public file is what this leaves where it is killed: the public file is then made for that
+    key, with a warning, and no other key is made.
+
     Parameters
     ----------
     path
@@ -124,11 +129,18 @@ def make_key(path: str | Path) -> SigningKey:
     path, public = Path(path), public_place(path)
     if path == public:
         raise EvidenceError(f"{path} is a name for a public key: name the file of the private key otherwise")
-    if there := [each for each in (path, public) if os.path.lexists(each)]:
-        raise EvidenceError(f"{there[0]} is there already, and a key is never written over: choose another name")
+    if not is_free(public):
+        there = public if is_free(path) else path
+        raise EvidenceError(f"{there} is there already, and a key is never written over: choose another name")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key = SigningKey.generate()
-    key.save(path)
+    if is_free(path):
+        key = SigningKey.generate()
+        key.save(path)
+    else:
+        key = SigningKey.load(path)
+        warnings.warn(f"{path} was there, without {public}: no other key was made, but its public file", stacklevel=2)
+    remove_unfinished(path)
+    remove_unfinished(public)
     PublicKeys((key.public,)).save(public)
     return key
 
@@ -137,7 +149,7 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
     """Put a new key in the place of one, which says that the new one succeeds it.
 
     What the former key signed stays valid: its public key stays in the public file. An interrupted rotation is finished
-    by the next one.
+    by the next one, with a warning.
 
     Parameters
     ----------
@@ -154,21 +166,29 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
     Raises
     ------
     EvidenceError
-        The file is no private key, or the public file beside it is of another key.
+        The file is no private key, or a file beside it, public or kept, is of another key.
     """
     path = Path(path)
+    if path.is_symlink():
+        raise EvidenceError(f"{path} is a link, and a new key would take its place: name the file itself")
     former = SigningKey.load(path)
     coming = path.with_name(f"{path.name}.next")
-    if not os.path.lexists(coming):
-        SigningKey.generate().save(coming)
-    new = SigningKey.load(coming)
+    kept = path.with_name(f"{path.stem}-{former.public.id[:16]}{path.suffix}")
+    for each in (path, public_place(path), coming, kept):
+        remove_unfinished(each)
     public = _beside(path, former)
+    if is_free(coming):
+        SigningKey.generate().save(coming)
+    else:
+        warnings.warn(f"{coming} was there, of a rotation that was interrupted: it is finished now", stacklevel=2)
+    new = SigningKey.load(coming)
+    if is_free(kept):
+        former.save(kept)
+    elif SigningKey.load(kept).public != former.public:
+        raise EvidenceError(f"{kept} is another key than {path}, which is to be kept there: move it away")
     if public.newest != new.public:
         public = public.succeeded_by(new.public, former, datetime.now(UTC).isoformat(timespec="seconds"))
         public.save(public_place(path))
-    kept = path.with_name(f"{path.stem}-{former.public.id[:16]}{path.suffix}")
-    if not os.path.lexists(kept):
-        former.save(kept)
     os.replace(coming, path)
     flush_folder(path.parent)
     return new, kept

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Self
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from maxrr.errors import EvidenceError
 from maxrr.files import open_regular, read_regular, write_atomically
+from maxrr.files.atomic import remove_unfinished
 
 ENVIRONMENT = "MAXRR_SIGNING_KEY"
 LARGEST = 1 << 16  # bytes of a key file: one has about 120
@@ -235,21 +235,18 @@ class SigningKey:
         Raises
         ------
         EvidenceError
-            There is something at this path: a key is never written over.
+            There is something at this path: a key is never written over. An empty file holds none.
         """
+        remove_unfinished(path)
+        if is_free(path):
+            Path(path).unlink(missing_ok=True)
+        pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # the name is ours, or somebody's
+            write_atomically(path, pem, private=True, new=True)
         except FileExistsError:
             raise EvidenceError(
                 f"{path} is there already, and a key is never written over: choose another name"
             ) from None
-        try:
-            pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            write_atomically(path, pem, private=True)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(path)
-            raise
 
     @property
     def public(self) -> PublicKey:
@@ -276,6 +273,11 @@ class SigningKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a private key is not copied: save it to a file of its own")
+
+
+def is_free(path: str | Path) -> bool:
+    """Whether a key can be written here: nothing is there, or an empty file, as earlier versions left when killed."""
+    return not os.path.lexists(path) or (stat.S_ISREG((found := os.lstat(path)).st_mode) and found.st_size == 0)
 
 
 def require_signing_key(given: object) -> None:

@@ -1,6 +1,7 @@
 """A file appears whole or not at all, whatever happens while it is written."""
 
 import errno
+import hashlib
 import os
 import secrets
 from collections.abc import Callable
@@ -12,12 +13,14 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_atomically(
-    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, flush_name: bool = True
+    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, new: bool = False,
+    flush_name: bool = True,
 ) -> None:  # fmt: skip
     """Write a file so that it appears whole or not at all; replace what was at `path` in one step.
 
     The bytes go to a hidden file beside `path`, reach the disk, and then take its name. On any failure, Ctrl-C
-    included, that file is removed and `path` is as it was. Only a process that is killed outright leaves it behind.
+    included, that file is removed and `path` is as it was. Only a process that is killed outright leaves it behind, for
+    `remove_unfinished` to find.
 
     Parameters
     ----------
@@ -27,6 +30,8 @@ def write_atomically(
         The bytes, or a function that writes them into the binary file that it is called with.
     private : bool
         Whether only the owner may read the file (mode 600).
+    new : bool
+        Whether the file must be a new one: what is at `path` already is an error (FileExistsError), and stays.
     flush_name : bool
         Whether the file's name reaches the disk as well before this returns. Turn it off to write several files, and
         call `flush_folder` once for all of them.
@@ -45,9 +50,9 @@ def write_atomically(
     'whole'
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
+    if not new and path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "Is there already, and is not a file: nothing was written", str(path))
-    temporary = path.parent / f".maxrr-{secrets.token_hex(8)}.tmp"  # short: `path` may have the longest name allowed
+    temporary = path.parent / f"{_beginning(path)}{secrets.token_hex(4)}.tmp"
     try:
         with open(temporary, "xb", opener=for_owner if private else None) as file:
             if callable(data):
@@ -56,7 +61,7 @@ def write_atomically(
                 file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        (_take_new_name if new else os.replace)(temporary, path)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -68,6 +73,35 @@ def write_atomically(
         raise
     if flush_name:
         flush_folder(path.parent)
+
+
+def remove_unfinished(path: str | Path) -> None:
+    """Remove what killed processes left of writing a file. Call it where nobody else writes this file.
+
+    Parameters
+    ----------
+    path
+        The file, as `write_atomically` was given it. It stays.
+    """
+    for left in Path(path).parent.glob(f"{_beginning(Path(path))}????????.tmp"):
+        left.unlink(missing_ok=True)
+
+
+def _beginning(path: Path) -> str:
+    """How hidden files begin that are to become this one: short, since `path` may have the longest name allowed."""
+    return f".maxrr-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
+
+
+def _take_new_name(temporary: Path, path: Path) -> None:
+    """Rename a file, unless the name is taken: by a link, which two processes cannot both make."""
+    try:
+        os.link(temporary, path)
+    except OSError:  # the name is taken, or the file system has no hard links: all that is left then is to look first
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.rename(temporary, path)
+    else:
+        os.unlink(temporary)
 
 
 def for_owner(path: str, flags: int) -> int:

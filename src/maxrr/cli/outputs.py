@@ -1,0 +1,59 @@
+"""What an output may replace: one rule for every command that writes where its user says.
+
+An output is a new file, or takes the place of an earlier one of the very kind that the command writes. It never goes
+into a folder that maxrr keeps for itself, nor in the place of a link.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from maxrr.cli.kinds_of_files import meant
+from maxrr.cli.run import FAILED, Stop
+
+MARKS = {"workspace.json": b"", ".maxrr": b'"maxrr folder"', "model.json": b'"maxrr serving"'}  # of folders of ours
+
+
+def check(file: Path, kind: str, is_one: Callable[[Path], object]) -> None:
+    """Refuse, before any work, to write over anything but a file of this kind, of which `is_one` is true or fails."""
+    check_apart(file)
+    if not os.path.lexists(file):
+        return
+    with suppress(Exception):  # whatever is wrong with a file, it is not of the kind then
+        if file.is_file() and not file.is_symlink() and is_one(file) is not False:
+            return
+    raise Stop(FAILED, f"{file} is there already, and is not {kind}: name another file{what_lies_at(file)}")
+
+
+def check_apart(place: Path) -> None:
+    """Refuse a place in a workspace or in an export: others may copy, replace or publish these as they are."""
+    for each in (place.parent.resolve() / place.name).parents:
+        if each.is_file():
+            raise Stop(FAILED, f"{each} is a file, so that {place} cannot be in it: name another place")
+        for name, said in MARKS.items():
+            if (each / name).is_file() and said in (each / name).read_bytes()[:64]:
+                raise Stop(FAILED, f"{place} is in a workspace or an export, which has its own files: write elsewhere")
+
+
+def what_lies_at(file: Path) -> str:
+    """A sentence to go on with: what is there, if that is known."""
+    from maxrr.files import read_regular
+
+    if file.is_symlink():
+        return f". It is a link to {file.readlink()}"
+    try:
+        return meant(read_regular(file, 1 << 24), file)
+    except OSError as error:
+        return f". {error.strerror}"
+
+
+def is_page(file: Path, title: str) -> bool:
+    """Whether there is a page of ours whose title begins so."""
+    from maxrr.files import read_regular
+    from maxrr.report import is_report
+
+    text = read_regular(file).decode()
+    return is_report(text) and f"<title>{title}" in text
