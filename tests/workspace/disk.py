@@ -9,8 +9,10 @@ written through a map of a file is not seen, and so never reaches the device.
 import builtins
 import errno
 import io
+import itertools
 import os
 import shutil
+import signal
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
@@ -319,6 +321,33 @@ def fails(number, kinds, at, *, lasting=False):
 
     touched.count = lambda: count
     return touched
+
+
+def dies(at):
+    """Kill this process at the n-th touch, from 1."""
+    touches = itertools.count(1)
+
+    def touched(_):
+        if next(touches) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return touched
+
+
+def forked(work, watched):
+    """Do this in another process, in a context; whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with watched:
+                work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    ended = os.waitstatus_to_exitcode(status)
+    assert ended in (0, -signal.SIGKILL), f"the child failed by itself ({ended})"
+    return ended != 0
 
 
 BROKEN, FULL, READ_ONLY = errno.EIO, errno.ENOSPC, errno.EROFS

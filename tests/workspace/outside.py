@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from tests.cases import THOROUGH
 from tests.unlearning.problems import table
 from tests.workspace.disk import files_below, put
 from tests.workspace.problems import found, named, needles, receipt_facts
@@ -145,14 +146,22 @@ def secrets_of(before, after):
     }  # fmt: skip
 
 
+def places(count):
+    """Where so many bytes are torn apart."""
+    if THOROUGH:
+        return [at for at in range(1, count + 1) if at < 10 or at % 199 == 0 or count - at in (0, 1, 31, 32, 33)]
+    return sorted({1, count // 2})
+
+
 class Hole(Exception):  # noqa: N818
     """What is not so, though it should be. Nothing else counts as the failure that a test is expected to have."""
 
 
 def none_of(wrong):
     """Fail where there is something wrong."""
-    if wrong:
-        raise Hole("\n".join(map(str, ["", *wrong])))
+    words = [str(each) for each in wrong]
+    if words:
+        raise Hole("\n".join(["", *words]))
 
 
 class Complaint(NamedTuple):

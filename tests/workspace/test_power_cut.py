@@ -5,11 +5,15 @@ One run of a request shows all that may be left: at each touch of the disk, what
 written) and what a power cut may (some of what was not flushed, in any order, or nothing of it).
 """
 
+import json
 import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from tests.cases import THOROUGH, some, stride, thinned
+from tests.cases import some, stride, thinned
 from tests.workspace.disk import Disk, put
 from tests.workspace.outside import (
     ACTS,
@@ -20,10 +24,12 @@ from tests.workspace.outside import (
     forget,
     known_of,
     none_of,
+    places,
     secrets_of,
     working,
 )
 from tests.workspace.problems import found
+from tests.workspace.test_crash import ONE_THREAD
 
 from maxrr.workspace import Workspace
 
@@ -84,13 +90,6 @@ class Run:
             yield f"it does not go on: {seen.told}"
 
 
-def places(count):
-    """Where some bytes are torn apart."""
-    if THOROUGH:
-        return [at for at in range(count + 1) if at < 10 or at % 97 == 0 or count - at in (0, 1, 31, 32, 33)]
-    return sorted({1, count // 2})
-
-
 @pytest.fixture
 def run(small, tmp_path, monkeypatch):
     def of(act, signed):
@@ -114,6 +113,21 @@ def test_a_process_that_is_killed(run, act, signed):
     made = run(act, signed)
     assert len(made.killed) > 10
     none_of(made.wrong(thinned(4, made.killed)))
+
+
+@pytest.mark.long
+def test_a_process_that_is_killed_by_the_system(tmp_path):
+    """As a check of the above: what it leaves is taken from the disk, and not thought of."""
+    names = some(1, ["forget", "shape", "add"])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.workspace.killing", str(tmp_path / "place"), str(stride(6)), *names],
+        cwd=Path(__file__).parents[2], env={**os.environ, **ONE_THREAD, "XDG_STATE_HOME": os.devnull},
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    for line in map(json.loads, done.stdout.splitlines()):
+        none_of(line["wrong"])
+        assert line["killed"] > line["counted"] > 0, line
 
 
 @pytest.mark.parametrize(("act", "signed"), CASES)
