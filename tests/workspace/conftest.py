@@ -1,8 +1,12 @@
 """Workspaces that are fitted once for all tests: each test gets a copy of its own."""
 
+import functools
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.small_networks import here, one_thread, solved_here  # noqa: F401
+from tests.workspace.outside import KEY, created
 from tests.workspace.problems import cases, copied, fixed_key
 
 from maxrr.workspace import Workspace
@@ -48,3 +52,29 @@ def workspace(folder):
 def records():
     """What it was fitted on."""
     return cases()["hash"][0]
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """The folder of a small workspace under this key, or under none. Not to be changed."""
+
+    @functools.cache
+    def of(key):
+        folder = tmp_path_factory.mktemp("small") / "workspace"
+        created(folder, key)
+        return folder
+
+    return of
+
+
+@pytest.fixture(scope="module", params=["signed", "unsigned"])
+def key(request):
+    """Of a workspace that signs, and of one that does not."""
+    return KEY if request.param == "signed" else None
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """Nobody waits for the device, where it is one that is only thought of."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda descriptor: None)

@@ -8,15 +8,14 @@ STRIDE is 1 for every touch, 3 for each third.
 
 import itertools
 import json
-import os
 import shutil
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 from tests.unlearning.problems import fresh
+from tests.workspace.disk import forked
 from tests.workspace.faults import Points, die
 from tests.workspace.problems import (
     HASHED,
@@ -174,7 +173,7 @@ class Creation:
             shutil.rmtree(folder, ignore_errors=True)
             if not forked(
                 lambda folder=folder: Workspace.create(folder, MODEL, RECORDS, signing_key=KEY).close(),
-                Points(point, die),
+                Points(point, die).patched(),
             ):
                 break
             killed += 1
@@ -212,23 +211,7 @@ def run_killed(folder, act, at, key, only=None):
         with Workspace.open(folder, signing_key=key) as workspace:
             act(workspace)
 
-    return forked(work, Points(at, die, only))
-
-
-def forked(work, points):
-    """Do this in another process; whether it was killed."""
-    child = os.fork()
-    if child == 0:
-        try:
-            with points.patched():
-                work()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    ended = os.waitstatus_to_exitcode(status)
-    assert ended in (0, -signal.SIGKILL), f"the child failed by itself ({ended})"
-    return ended != 0
+    return forked(work, Points(at, die, only).patched())
 
 
 def main(place, stride, names):
