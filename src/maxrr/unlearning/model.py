@@ -750,8 +750,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         id : int or str
             The id of the record.
         inputs : array, or several
-            What the record should be, of the same shape as the others; of several inputs a dictionary or a tuple, as
-            `fit` was given them.
+            What the record should be, of the same shape as the others, in numbers that the model's type holds as they
+            are; of several inputs a dictionary or a tuple, as `fit` was given them.
         label : int or str, optional
             Its class, as in `classes_`; by default the one that it has.
         core_policy : {"refuse", "retrain", "keep-extractor"} or function
