@@ -90,6 +90,36 @@ def test_samples_without_weight_shape_nothing(problem, data):
     assert_equal(model, fit(problem, weights, rest), problem.X)
 
 
+PAIRS = [({0, 1}, 1), ({0, 2}, 2), ({1, 2}, 2)]
+
+
+@pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
+def test_the_error_is_that_of_samples_without_weight_too(scheme):
+    """Their decision values are looked at like all others. They may be the longest, by far."""
+    rng = np.random.default_rng(5)
+    y = np.arange(24) % 3
+    X = rng.normal(size=(24, 2)) + y[:, None]
+    X[[3, 4, 5]] *= 1e6
+    weights = np.where(np.isin(np.arange(24), [3, 4, 5]), 0.0, 1.0)
+    model = LinearSVM(scheme=scheme).fit(X, y, sample_weight=weights)
+    named = [({0, 1, 2}, label) for label in (0, 1, 2)] if scheme == "one-vs-rest" else PAIRS
+    for (classes, label), w, b, found in zip(named, model.coef_, model.intercept_, model.certificate_, strict=True):
+        among = np.isin(y, list(classes))
+        counted = among & (weights > 0.0)
+        exact = exact_oracle.solve(X[counted], np.where(y[counted] == label, 1.0, -1.0), 1.0)
+        assert_within(found, w, b, exact, X[among])
+    begun = LinearSVM(scheme=scheme).fit(X[6:], y[6:])
+    begun.insert(X[:6], y[:6], sample_weight=weights[:6])
+    assert errors_of(begun) == pytest.approx(errors_of(model), abs=1e-30)
+    model.forget([3, 4, 5])
+    kept = weights > 0.0
+    assert errors_of(model) == pytest.approx(errors_of(LinearSVM(scheme=scheme).fit(X[kept], y[kept])), abs=1e-30)
+
+
+def errors_of(model):
+    return [certificate.error for certificate in model.certificate_]
+
+
 def test_a_class_without_weight_is_not_there():
     problem = make("well_behaved", 3, n=40, classes=3)
     weights = np.where(problem.y == 1, 0.0, 1.0)

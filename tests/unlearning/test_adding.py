@@ -497,3 +497,15 @@ def test_numbers_that_the_models_type_does_not_hold_are_refused(held, given):
     ):
         model.add(more, [0, 1, 0], ids=[60, 61, 62])
     assert model.add(more.astype(held).astype(given), [0, 1, 0], ids=[60, 61, 62]).records_after == 63
+    with pytest.raises(
+        DataError, match=f"would change their numbers. Convert them yourself, with astype.'{held.__name__}'"
+    ):
+        model.replace(0, more[0])
+    with pytest.raises(DataError, match="would change their numbers"):
+        model.plan_replace(0, np.full(4, 2**53 + 1))  # beside a float64, NumPy rounds it before it compares
+    for wrong in (["0.5"] * 4, [0.5j] * 4, [None] * 4):
+        with pytest.raises(DataError, match="bring the same kind"):
+            model.plan_replace(0, wrong)
+    with pytest.raises(DataError, match="NaN"):
+        model.plan_replace(0, np.full(4, np.nan, dtype=given))
+    assert model.replace(0, more[0].astype(held).astype(given)).records_after == 63

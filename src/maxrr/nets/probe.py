@@ -34,6 +34,9 @@ class Fingerprint:
     layers: str
     features: NDArray[np.float64]
 
+    def __post_init__(self) -> None:
+        self.features.flags.writeable = False  # bundles hand it out
+
     @classmethod
     def of(cls, extractor: nn.Module, shape: Shape, dtype: Kind) -> "Fingerprint":
         """Take it of an extractor for records of this shape and type."""
@@ -93,7 +96,7 @@ def probed(network: nn.Module, shape: Shape, dtype: Kind) -> NDArray[np.float64]
         try:
             with torch.inference_mode(), drawing(0, DRAWS):
                 found = call(network, ready(as_tensors(records), kind))
-                return np.asarray(found.flatten(1).double().numpy())
+                return np.array(found.flatten(1).double())
         except Exception as error:  # of the caller's code
             failed = failed or error
     raise DataError(

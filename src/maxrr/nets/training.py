@@ -222,6 +222,7 @@ def rows_without(
     return rows
 
 
+@torch.inference_mode(False)  # gradients are recorded whatever the caller does, and not while it has a run
 def run_all(
     task: Task, seeds: Sequence[int], workers: int, progress: Progress | None, engine: Engine | None = None
 ) -> Generator[Run]:  # fmt: skip

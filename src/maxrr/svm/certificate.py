@@ -28,7 +28,8 @@ class Certificate:
     bias_error
         The published b is no further from the exact one than this.
     error
-        The decision value of every sample that the head was fitted on is within this of the exact one.
+        The decision value of every sample that the head is about is within this of the exact one: one-vs-rest all that
+        are held, one-vs-one those of its two classes; samples of weight zero are among them.
     relative_gap
         (P − D) / P for exactly admissible multipliers, as proved: how far the objective is from its minimum.
     primal

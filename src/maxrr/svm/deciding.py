@@ -32,7 +32,7 @@ KEPT, LEAST_KEPT = 64, 8  # times d + 1: of so many samples it is kept how far t
 KEPT_NUMBERS = 1 << 23  # as many as have so many features together
 MOST_STRAYED = 4  # times d + 1: more samples on the wrong side mean that the guess was poor
 NARROW = 2.0**-70  # an enclosure of b wider than this does not settle it,
-WIDE = 1e-12  # and wider than this no bits will help
+WIDE = 1e-12  # and wider than this, times the root of C|x|² that a gap is seen through, no bits will help
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,8 @@ def decide(
         largest = largest_exponent(samples, places, known.places, polished, enclosure)
         published = publish(polished, enclosure, largest, np.flatnonzero(dead))
         found = polished, enclosure, published
-        if published.decided or enclosure.high - enclosure.low > WIDE * (1.0 + abs(published.b)) or search.bits >= most:
+        wide = WIDE * math.sqrt(search.steep) * (1.0 + abs(published.b))
+        if published.decided or enclosure.high - enclosure.low > wide or search.bits >= most:
             return found
         search.widen(MORE_BITS)
 

@@ -1,5 +1,6 @@
 """`LinearSVM`: an exact linear SVM that can forget samples, in scikit-learn's conventions."""
 
+import copy
 import os
 import warnings
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
 TENSORS = ("torch.float16", "torch.float32", "torch.float64")  # that are arrays of NumPy, too
+ERASED = ("X", "lengths", "exponents", "codes")  # what is known of samples and overwritten, beside their penalties
 
 
 class ConvergenceError(ArithmeticError):
@@ -574,6 +576,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             state["_state"] = replace(fitted, solution=replace(fitted.solution, heads=heads, samples=samples))
         return state
 
+    def __copy__(self) -> Self:
+        """A copy with samples of its own: what one of two models erases is never missing in the other."""
+        return copy.deepcopy(self)
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
 
@@ -607,24 +613,34 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         LinearSVM
             A model whose `erase` overwrites nothing of this one's samples.
         """
-        fitted = self._fitted
-        old = fitted.solution.samples
-        samples = replace(
+        old = self._fitted.solution.samples
+        return self._on(replace(
             old, X=validation.owned(old.X), lengths=old.lengths.copy(), exponents=old.exponents.copy(),
             codes=old.codes.copy(), penalties=old.penalties.copied(),
-        )  # fmt: skip
-        return self._with(replace(fitted, solution=replace(fitted.solution, samples=samples)))
+        ))  # fmt: skip
+
+    def _on(self, samples: Samples) -> Self:
+        """The same model, which finds its samples elsewhere."""
+        return self._with(replace(self._fitted, solution=replace(self._fitted.solution, samples=samples)))
+
+    def _read_only(self) -> Self:
+        """The same model, to be handed out: it copies its samples before it erases any."""
+        samples = self._fitted.solution.samples
+        views = {name: getattr(samples, name).view() for name in ERASED}
+        for view in views.values():
+            view.flags.writeable = False
+        return self._on(replace(samples, **views))
 
     def _make_writable(self) -> None:
-        """Copies of arrays that cannot be erased in place: those of a model that was loaded as a memory map."""
+        """Copy arrays that cannot be erased in place: of a model that was handed out, or loaded as a memory map."""
         samples = self._fitted.solution.samples
-        arrays = {name: getattr(samples, name) for name in ("X", "lengths", "exponents", "codes")}
+        if np.any(samples.held & (samples.codes < 0)):
+            raise ValueError("samples of this model were erased by another that shares them: it can no longer change")
+        arrays = {name: getattr(samples, name) for name in ERASED}
         fixed = [name for name, array in arrays.items() if is_numpy(array) and not array.flags.writeable]
         if fixed:
-            own = replace(
-                samples, penalties=samples.penalties.copied(), **{name: arrays[name].copy() for name in fixed}
-            )
-            self._state = replace(self._fitted, solution=replace(self._fitted.solution, samples=own))
+            copies = {name: arrays[name].copy() for name in fixed}
+            self._state = self._on(replace(samples, penalties=samples.penalties.copied(), **copies))._state
 
     def _check(self, found: FittedState) -> None:
         """Raise or warn about heads that are not solved, and warn about those without weights."""

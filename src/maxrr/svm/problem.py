@@ -103,8 +103,8 @@ class Samples:
 
     @once
     def longest(self) -> float:
-        """The length of the longest sample."""
-        return float(np.max(self.lengths[self.alive], initial=0.0))
+        """The length of the longest sample that is held, whatever its weight: decision values are for all."""
+        return float(np.max(self.lengths[np.asarray(self.held)], initial=0.0))
 
     @property
     def caps(self) -> Floats:
@@ -205,7 +205,7 @@ class Samples:
         took_part = places if self.penalties.even else places[self.penalties.weights[places] > 0.0]
         known = lighter.__dict__
         known["counts"] = self.counts - np.bincount(self.codes[took_part], minlength=len(self.counts))
-        if self.lengths[took_part].max(initial=-1.0) < self.longest:
+        if self.lengths[places].max(initial=-1.0) < self.longest:
             known["longest"] = self.longest
         return lighter
 

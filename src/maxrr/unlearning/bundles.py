@@ -5,6 +5,7 @@ has the salts of the retained records, and not the secret, from which those of f
 safetensors, numbers and JSON; reading it runs no code but this library's.
 """
 
+import copy
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -152,7 +153,8 @@ class Bundle:
         rows, ids = fitted.in_order(), np.sort(fitted.records.ids[fitted.records.alive])
         features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
-            fitted.blueprint, fitted.choice, fitted.commitment, salts_of(fitted.secret, ids), fitted.model_hash,
+            *copy.deepcopy((fitted.blueprint, fitted.choice)), fitted.commitment, salts_of(fitted.secret, ids),
+            fitted.model_hash,
             fitted.fingerprint.layers, fitted.fingerprint.features, facts.weights_of(fitted.extractor),
             fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_, fitted.heads.certificate_, FORM,
             fitted.technique, fitted.on_influential, ids, fitted.records.ids[rows], features, fitted.key,

@@ -6,6 +6,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import torch
+
 from maxrr.errors import Stale
 from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
@@ -50,7 +52,7 @@ def execute(
         raise plan._refused()
     overrides = let_in(request.copies, request.allow_copies)
     moves = plan.action not in (Action.erase, Action.nothing)
-    with flat_heads.quietly() if moves else nullcontext():
+    with torch.inference_mode(False), flat_heads.quietly() if moves else nullcontext():  # extractors may be trained
         after = state.carry_out(before, plan.action, request, progress, engine)
     flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=3)
     after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=3)
@@ -131,7 +133,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         earlier_tombstones=sorted(each.hex() for each in request.forgotten_before),
         records_before=before.records.count, records_after=after.records.count,
         commitment_before=before.commitment, commitment_after=after.commitment,
-        model_before=before.model_commitment, model_after=after.model_commitment, heads=heads,
+        model_before=before.model_commitment, model_after=after.model_commitment, heads=heads.copy(),
         seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C,
         environment=dict(vars(blueprint.environment)),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,

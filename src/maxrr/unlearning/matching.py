@@ -27,14 +27,14 @@ def to_predict(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
 
 
 def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """One record, in the model's type, as an array of one."""
-    return matched(in_a_row(given, kind), kind, shape, in_its_type)
+    """One record as an array of one, in the model's type, if that holds its numbers as they are."""
+    return to_learn(in_a_row(given, kind), kind, shape)
 
 
 def to_learn(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
     """Records to add, in the model's type, if that holds their numbers as they are."""
-    with np.errstate(over="ignore"):
-        return matched(given, kind, shape, without_loss)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return matched(given, kind, shape, in_its_type)
 
 
 def in_a_row(given: Inputs, kind: Kind) -> Inputs:
@@ -87,25 +87,20 @@ def as_fitted(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDArra
 
 
 def in_its_type(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDArray[Any]:
-    """An input of a new record, of the model's shape and in its type."""
+    """An input of new records, of the model's shape and in its type; refused where that would change its numbers."""
     if part.shape[1:] != shape:
         raise DataError(f"the new record{name} has shape {part.shape[1:]}, but the model's records have {shape}")
     if part.dtype == np.uint8 != kind:
         raise DataError(f"the new record{name} is of bytes, which networks divide by 255, but the model's are {kind}")
-    if kind.kind == "f":
-        return part.astype(kind)
-    if word(part.dtype) != word(kind):
+    if word(part.dtype) != word(kind) and not (kind.kind == "f" and part.dtype.kind in "biu"):
         raise DataError(
             f"the new record{name} is {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same "
             "kind"
         )
-    return exactly(part, kind, f"the new record{name} does")
-
-
-def without_loss(part: NDArray[Any], kind: Kind, shape: Shape, name: str) -> NDArray[Any]:
-    """An input of new records in the model's type; refused where that would change its numbers."""
-    found = in_its_type(part, kind, shape, name)
-    if kind.kind == "f" and not np.array_equal(found, part):
+    if kind.kind != "f":
+        return exactly(part, kind, f"the new record{name} does")
+    found = part.astype(kind)
+    if not np.array_equal(found.astype(part.dtype), part, equal_nan=True):  # back again: == rounds
         raise DataError(
             f"the new records{name} are {part.dtype}, and the model holds {kind}, which would change their numbers. "
             f"Convert them yourself, with astype({kind.name!r}), or fit again"

@@ -11,6 +11,7 @@ from threading import RLock
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
@@ -342,13 +343,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_comes_back(network, dataset.shape, dataset.inputs.dtype)
         if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-        with working_on(self.engine) as engine:
+        with torch.inference_mode(False), working_on(self.engine) as engine:  # gradients are recorded
             choosing = core or self.core
             choice = choosing.choose(
                 network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
                 progress=progress, **({"engine": engine} if isinstance(choosing, FrequencyCore) else {}),
             )  # fmt: skip
-            choice = knowing_others(choice, self.core, dataset, before)
+            choice = knowing_others(copy.deepcopy(choice), self.core, dataset, before)  # own rules may keep theirs
             untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
             blueprint.warn_of_untrained(untrained, stacklevel=3)
             records = shuffled(dataset, key)
@@ -531,8 +532,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def heads_(self) -> LinearSVM:
-        """The heads, one per class. They are the model's own: do not change them."""
-        return self._fitted.heads
+        """The heads, one per class, as they are now. What is done to these leaves the model as it is."""
+        return self._fitted.heads._read_only()
 
     @property
     def extractor_(self) -> nn.Module:
@@ -541,8 +542,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def core_(self) -> Choice:
-        """Which retained records are core, and what choosing them depended on."""
-        return self._fitted.choice
+        """A copy of which retained records are core, and what choosing them depended on."""
+        return copy.deepcopy(self._fitted.choice)
 
     def influential_ids(self) -> NDArray[Any]:
         """The ids of the influential records.
@@ -760,8 +761,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         id : int or str
             The id of the record.
         inputs : array, or several
-            What the record should be, of the same shape as the others; of several inputs a dictionary or a tuple, as
-            `fit` was given them.
+            What the record should be, of the same shape as the others, in numbers that the model's type holds as they
+            are; of several inputs a dictionary or a tuple, as `fit` was given them.
         label : int or str, optional
             Its class, as in `classes_`; by default the one that it has.
         core_policy : {"refuse", "retrain", "keep-extractor"} or function
