@@ -96,7 +96,7 @@ def probed(network: nn.Module, shape: Shape, dtype: Kind) -> NDArray[np.float64]
         try:
             with torch.inference_mode(), drawing(0, DRAWS):
                 found = call(network, ready(as_tensors(records), kind))
-                return np.array(found.flatten(1).double())
+                return np.array(found.flatten(1).double().numpy())
         except Exception as error:  # of the caller's code
             failed = failed or error
     raise DataError(
