@@ -63,6 +63,7 @@ def export(
     if form is not None and serving is None:
         raise BadParameter("--form goes with --serving: a FILE is always ONNX")
     with opened(workspace, wait, network=network, read_only=True) as found:
+        found.check_newest()
         check_network(found)
         check_outside(place, found)
         training = None

@@ -291,6 +291,7 @@ def bundle(
     in_folder = Path(place).is_dir() or place.endswith(("/", os.sep))
     file = Path(place) / BUNDLE if in_folder else Path(place)
     with opened(workspace, wait, network=network, read_only=True) as found:
+        found.check_newest()
         check_network(found)
         check_outside(file, found)
         check_free(file)

@@ -12,7 +12,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_atomically(
-    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, flush_name: bool = True
+    path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, flush_name: bool = True,
+    flush: bool = True,
 ) -> None:  # fmt: skip
     """Write a file so that it appears whole or not at all; replace what was at `path` in one step.
 
@@ -30,6 +31,8 @@ def write_atomically(
     flush_name : bool
         Whether the file's name reaches the disk as well before this returns. Turn it off to write several files, and
         call `flush_folder` once for all of them.
+    flush : bool
+        Whether anything reaches the disk before this returns. Turn it off for what a power cut may cost.
 
     Raises
     ------
@@ -55,7 +58,8 @@ def write_atomically(
             else:
                 file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
         with suppress(OSError):
@@ -66,7 +70,7 @@ def write_atomically(
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
             error.filename = str(path)  # the name that the caller knows
         raise
-    if flush_name:
+    if flush and flush_name:
         flush_folder(path.parent)
 
 
