@@ -172,7 +172,10 @@ def test_only_an_older_copy_has_lost_something(folder, copies, key):
         pytest.raises(WorkspaceError, match="not known to be"),
     ):
         workspace.accept_loss(REASON)
-    with Workspace.open(copies[0], signing_key=key) as workspace, pytest.raises(ValueError, match="reason is empty"):
+    with (
+        Workspace.open(copies[0], signing_key=key) as workspace,
+        pytest.raises(WorkspaceError, match="reason is empty"),
+    ):
         workspace.accept_loss(" ")
 
 

@@ -38,14 +38,7 @@ def catch_up(
             help="The newer copy, as far as it is left: a folder with its receipts (receipts-….jsonl) and its log.",
         ),
     ] = None,
-    accept_loss: Annotated[
-        str | None,
-        Option(
-            metavar="REASON",
-            help="Instead of --from, where nothing is left of the newer copy: go on without it, with another log. The "
-            "reason, and what was last seen of the lost log, stand on every later receipt.",
-        ),
-    ] = None,
+    accept_loss: Annotated[str | None, Option(metavar="REASON", help="Instead of --from: how it was lost.")] = None,
     operator: Annotated[
         Path | None,
         Option(help="Public keys that came later than this copy, in a file as `maxrr key show --out` writes it."),
@@ -62,7 +55,9 @@ def catch_up(
 
     The newer receipts are checked, and become this workspace's own; every record here that they name is forgotten.
     Records that were added or replaced meanwhile are not here: add them again. Until then an older copy takes no
-    requests and makes no exports, as far as it is known to be one.
+    requests and makes no exports, as far as it is known to be one. If nothing is left of the newer copy, --accept-loss
+    goes on without it, with another log: the reason, and what was last seen of the lost log, stand on every later
+    receipt.
 
     Examples:
 

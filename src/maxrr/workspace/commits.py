@@ -73,8 +73,7 @@ class Root:
     @property
     def since(self) -> str:
         """When the loss of a newer copy was last accepted; empty where none was."""
-        losses = self.facts.get("losses")
-        return str(losses[-1]["time"]) if losses else ""
+        return str(self.facts["losses"][-1]["time"]) if self.facts.get("losses") else ""
 
     @property
     def origin(self) -> str:

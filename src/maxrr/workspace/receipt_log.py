@@ -33,9 +33,7 @@ def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, ent
     commit meanwhile.
     """
     path = folder / LOG / CHECKPOINT
-    if now is not None and is_of_lost(root, now):
-        return
-    if before is None or now is None:
+    if before is None or now is None or is_of_lost(root, now):
         if root.logged:
             raise damaged(path, f"it is missing, and the log had {count(root.logged, 'receipt')}")
         return

@@ -72,9 +72,9 @@ def said_older(folder: Path, now: Seen, then: Seen) -> str:
     where = f", in a log that began on {then.since}" if then.since != now.since else ""
     return (
         f"{folder} is an older copy of itself: {undone} {several} carried out after it was made{where}, and the "
-        f"records forgotten by then may be back. Receipts from number {now.receipts + 1} on name them by their HMACs: "
-        "bring the newer copy, and Workspace.catch_up (maxrr workspace catch-up --from) forgets them again. If it is "
-        "lost for good, Workspace.accept_loss (maxrr workspace catch-up --accept-loss REASON) goes on without it"
+        "records forgotten by then may be back. Workspace.catch_up (maxrr workspace catch-up) forgets them again by "
+        f"the newer receipts, from number {now.receipts + 1} on; if they are lost, accept_loss (--accept-loss REASON) "
+        "goes on without them"
     )
 
 

@@ -703,13 +703,11 @@ class Workspace:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            The workspace is not known to be an older copy.
+            The workspace is not known to be an older copy, or the reason is empty. Nothing was changed.
         """
-        if not reason.strip():
-            raise ValueError("the reason is empty: say how the newer copy was lost")
         with self._asked(newest=False):
-            if not self.older_than_seen:
-                raise WorkspaceError(f"{self.folder} is not known to be an older copy: nothing was changed")
+            if not (reason.strip() and self.older_than_seen):
+                raise WorkspaceError(f"{self.folder} is not known to be an older copy, or the reason is empty")
             return self._execute(*without_newer(self._store, self._fitted, reason), None)
 
     def dossier(
