@@ -12,6 +12,7 @@ __all__ = [
     "EvidenceError",
     "MaxRRError",
     "NotHere",
+    "OlderCopy",
     "Refused",
     "RevocationsUnread",
     "Revoked",
@@ -23,7 +24,15 @@ __all__ = [
 
 
 class MaxRRError(Exception):
-    """Something that a caller can put right. The message says what was wrong, with what, and what to do."""
+    """Something that a caller can put right. The message says what was wrong, with what, and what to do.
+
+    Attributes
+    ----------
+    code : str
+        What names this kind of error for programs, and never changes; empty where it has no such name.
+    """
+
+    code = ""
 
 
 class DataError(MaxRRError, ValueError):
@@ -69,6 +78,22 @@ class NotHere(Refused, DataError):  # noqa: N818
     plans : tuple of maxrr.unlearning.Plan
         As in `Refused`: always empty, because no other policy finds a record that is not there.
     """
+
+
+class OlderCopy(Refused, WorkspaceError):  # noqa: N818
+    """Work in a workspace that is known to be an older copy of itself, which would begin a second history of it.
+
+    Bring the newer copy with `Workspace.catch_up`; if it is lost for good, say so with `Workspace.accept_loss`.
+
+    Parameters
+    ----------
+    message : str
+        How much is missing, and what to do.
+    plans : tuple of maxrr.unlearning.Plan
+        As in `Refused`: always empty, because no other policy makes the copy newer.
+    """
+
+    code = "older-copy"
 
 
 class Stale(MaxRRError, ValueError):  # noqa: N818

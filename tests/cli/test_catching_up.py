@@ -3,8 +3,11 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.cli.shell import Shell, kinds
+
+from maxrr.evidence import make_key
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 
@@ -29,3 +32,77 @@ def test_what_to_say_about_core_records(shell: Shell, digits: Path, tmp_path: Pa
     assert "core_policy" not in words
     shell("workspace", "catch-up", backup, "--from", digits, "--policy", "keep-extractor", "--json")
     assert "is not there" in shell("workspace", "catch-up", backup, "--from", tmp_path / "nowhere", code=1).err
+
+
+@pytest.fixture
+def restored(shell: Shell, digits: Path, tmp_path: Path) -> Path:
+    """A backup that signs, put back after two requests of which it knows the first. The newer copy is beside it."""
+    make_key(tmp_path / "key.pem")
+    free = kinds(digits)["free"]
+    shell("unlearn", digits, "--ids", free[0], "--key", tmp_path / "key.pem", "--yes")
+    shell("receipt", "for", digits, 1, "--id", free[0], "--out", tmp_path / "before.html")
+    shutil.copytree(digits, tmp_path / "backup")
+    shell("unlearn", digits, "--ids", free[1], "--key", tmp_path / "key.pem", "--yes")
+    shutil.copy(digits / "log" / "checkpoint", tmp_path / "kept")
+    digits.rename(tmp_path / "newer")
+    return Path(shutil.copytree(tmp_path / "backup", digits))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tmp_path: Path) -> None:
+    core, one = kinds(restored)["core"][0], kinds(restored)["free"][0]
+    np.save(tmp_path / "new.npy", np.zeros((1, 8, 8), dtype=np.float32))
+    before, beside = contents(restored), set(tmp_path.iterdir())
+    key = ("--key", tmp_path / "key.pem")
+    for command in (
+        ("unlearn", restored, "--ids", one, "--yes", *key),
+        ("unlearn", restored, "--ids", core, "--policy", "retrain", "--yes", *key),
+        ("replace", restored, one, "--npy", tmp_path / "new.npy", "--yes", *key),
+        ("add", restored, "digits", "--yes", *key),
+        ("refit", restored, *key),
+        ("fit", "digits", "--out", restored, "--core", "hash:0.4", *key),
+        ("export", restored, tmp_path / "model.onnx"),
+        ("export", restored, "--serving", tmp_path / "model", "--form", "torch"),
+        ("revocations", restored, "--out", tmp_path / "revoked.json"),
+        ("bundle", restored, f"{tmp_path}/bundle/"),
+    ):
+        assert "Error: older-copy: " in shell(*command, code=3).err, command
+    shell("plan", restored, "--ids", one)
+    shell("status", restored)
+    shell("receipt", "show", restored / "receipts" / "000001.json")
+    assert contents(restored) == before
+    assert set(tmp_path.iterdir()) == beside
+
+
+def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: Path, tmp_path: Path) -> None:
+    key, operator = ("--key", tmp_path / "key.pem"), ("--key", tmp_path / "key.pub")
+    shell("workspace", "catch-up", restored, *key, code=2)
+    shell("workspace", "catch-up", restored, "--from", tmp_path / "newer", "--accept-loss", "why", *key, code=2)
+    shown = shell("workspace", "catch-up", restored, "--accept-loss", "the disk is broken", *key)
+    assert "no longer with the lost copy" in " ".join(shown.out.split())
+    one = kinds(restored)["free"][0]
+    shell("unlearn", restored, "--ids", one, "--yes", *key)
+    receipt = shell("receipt", "show", restored / "receipts" / "000003.json", "--json").json
+    assert [(loss["reason"], loss["entries"], loss["kept"]) for loss in receipt["losses"]] == [
+        ("the disk is broken", 2, 1)
+    ]
+    for page in ("after.html", "after.json"):
+        shell("receipt", "for", restored, 3, "--id", one, "--out", tmp_path / page)
+        assert "the disk is broken" in " ".join(shell("verify", tmp_path / page, *operator).out.split())
+    assert "the disk is broken" in (tmp_path / "after.html").read_text()
+    words = shell("receipt", "show", restored / "receipts" / "000003.json").out
+    assert "the disk is broken" in " ".join(words.split())
+    said = shell("log", "verify", restored, *operator, "--json").json
+    assert (said["receipts"], said["signed"]) == (3, 3)
+    shell("verify", tmp_path / "before.html", *operator)
+    assert "of another log" in shell("verify", tmp_path / "before.html", "--log", restored, *operator, code=4).out
+    (aside,) = restored.glob("log-before-*")
+    shell("verify", tmp_path / "before.html", "--log", aside, *operator)
+    ended = " ".join(shell("log", "consistency", tmp_path / "kept", restored, *operator, code=4).err.split())
+    assert "these are two logs" in ended
+    shell("replay", restored, 3)
+    shell("unlearn", tmp_path / "newer", "--ids", one, "--yes", *key, code=3)
+    shell("workspace", "catch-up", tmp_path / "newer", "--from", restored, *key, code=1)

@@ -16,7 +16,7 @@ from maxrr.errors import NotHere
 from maxrr.workspace import Workspace, WorkspaceError
 
 HOLDER = """
-import sys
+import os, sys, tempfile
 from maxrr.workspace import Workspace, WorkspaceError
 print("ready", flush=True)
 held = None
@@ -24,6 +24,7 @@ for line in sys.stdin:
     verb, *words = line.strip().split("|")
     try:
         if verb == "open":
+            os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp()  # each test has a copy of the same workspace
             held = Workspace.open(words[0], read_only=words[1] == "reading", wait=float(words[2]))
         elif verb == "close":
             held.close()

@@ -11,7 +11,8 @@ from maxrr.unlearning import Action
 from maxrr.workspace import Workspace
 
 
-def test_executing_a_plan_is_the_request_itself(folder, tmp_path, records):
+def test_executing_a_plan_is_the_request_itself(folder, tmp_path, records, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")  # two copies go on, which nobody must notice
     with fixed_key():
         other = copied(folder, tmp_path / "other")
     with Workspace.open(folder) as workspace, Workspace.open(other) as twin:

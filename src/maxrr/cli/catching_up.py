@@ -23,7 +23,7 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.requests import in_shell
-from maxrr.cli.run import REFUSED, Stop
+from maxrr.cli.run import REFUSED, USAGE, Stop
 from maxrr.cli.unlearn import UNDONE
 from maxrr.cli.workspaces import opened, raw_records
 from maxrr.errors import Refused
@@ -32,12 +32,13 @@ from maxrr.errors import Refused
 def catch_up(
     workspace: Folder,
     newer: Annotated[
-        Path,
+        Path | None,
         Option(
             "--from",
             help="The newer copy, as far as it is left: a folder with its receipts (receipts-….jsonl) and its log.",
         ),
-    ],
+    ] = None,
+    accept_loss: Annotated[str | None, Option(metavar="REASON", help="Instead of --from: how it was lost.")] = None,
     operator: Annotated[
         Path | None,
         Option(help="Public keys that came later than this copy, in a file as `maxrr key show --out` writes it."),
@@ -53,24 +54,30 @@ def catch_up(
     """Forget again what a newer copy of this workspace has forgotten, after an older one was restored from a backup.
 
     The newer receipts are checked, and become this workspace's own; every record here that they name is forgotten.
-    Records that were added or replaced meanwhile are not here: add them again.
+    Records that were added or replaced meanwhile are not here: add them again. Until then an older copy takes no
+    requests and makes no exports, as far as it is known to be one. If nothing is left of the newer copy, --accept-loss
+    goes on without it, with another log: the reason, and what was last seen of the lost log, stand on every later
+    receipt.
 
     Examples:
 
         maxrr workspace catch-up restored/ --from broken/
         maxrr workspace catch-up restored/ --from published/ --policy retrain
+        maxrr workspace catch-up restored/ --accept-loss "the disk of 3 May is broken, and was not published"
     """
     from maxrr.evidence import find_public_keys
 
+    if (newer is None) == (accept_loss is None):
+        raise Stop(USAGE, "name the newer copy with --from; if nothing is left of it, say why with --accept-loss")
     mine = find_public_keys(key)
     keys = [*(trusted(operator) if operator is not None else ()), *(mine.keys if mine is not None else ())]
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train, key=key) as found:
+        with opened(workspace, wait, network=network, train=train, key=key, may_be_older=True) as found:
             before = found.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 records = raw_records(found, source, progress) if policy is Policy.RETRAIN else None
                 try:
-                    receipt = found.catch_up(
+                    receipt = found.accept_loss(accept_loss or "") if newer is None else found.catch_up(
                         newer, keys=keys, core_policy=str(policy), records=records, progress=progress
                     )  # fmt: skip
                 except Refused as refused:
@@ -84,4 +91,5 @@ def catch_up(
         else:
             show.say(f"no record here had to be forgotten; the receipts up to number {number} are here now")
         if not json:
-            show.say(f"Go on with {workspace}, and no longer with {newer}: two copies that go on are a split view.")
+            other = newer or "the lost copy, if it turns up"
+            show.say(f"Go on with {workspace}, and no longer with {other}: two copies that go on are a split view.")

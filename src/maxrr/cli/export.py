@@ -66,6 +66,7 @@ def export(
         outputs.check(place, "an ONNX file that maxrr wrote", lambda file: b"maxrr.model_hash" in file.read_bytes())
     outputs.check_apart(place)
     with opened(workspace, wait, network=network, read_only=True) as found:
+        found.check_newest()
         check_network(found)
         training = None
         if found.needs_records:  # probabilities are of all retained records

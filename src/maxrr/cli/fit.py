@@ -290,6 +290,7 @@ def fit(
                     )
             with workspace:
                 if not outcome.done:
+                    workspace.check_newest()
                     kind = workspace.kind
                     training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)

@@ -293,6 +293,7 @@ def bundle(
     file = Path(place) / BUNDLE if in_folder else Path(place)
     outputs.check(file, "a bundle", network_in)
     with opened(workspace, wait, network=network, read_only=True) as found:
+        found.check_newest()
         check_network(found)
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)

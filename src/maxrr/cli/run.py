@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 from typer.core import TyperGroup
 
 from maxrr.cli import show
-from maxrr.errors import EngineError, Refused, Stale
+from maxrr.errors import EngineError, MaxRRError, Refused, Stale
 
 DONE, FAILED, USAGE, REFUSED, REFUTED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -130,7 +130,8 @@ def in_words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return ": ".join(filter(None, ["there is not enough memory", str(error)]))
     notes = [note for note in getattr(error, "__notes__", ()) if "\n" not in note]  # others are tracebacks
-    return "; ".join([str(error) or repr(error), *notes])
+    code = f"{error.code}: " if isinstance(error, MaxRRError) and error.code else ""
+    return "; ".join([f"{code}{error}" or repr(error), *notes])
 
 
 class Closed(io.TextIOBase):

@@ -28,9 +28,12 @@ APART = "apart"  # of people: none has records both for training and for testing
 @contextmanager
 def opened(
     folder: Path, wait: float, *, network: str | None = None, train: str | None = None, key: Path | None = None,
-    read_only: bool = False,
+    read_only: bool = False, may_be_older: bool = False,
 ) -> Iterator[Workspace]:  # fmt: skip
-    """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one."""
+    """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one.
+
+    An older copy is only to be read, or to be made up for.
+    """
     from maxrr.workspace import WorkspaceError, overview
 
     if not (folder / "workspace.json").exists():
@@ -53,6 +56,8 @@ def opened(
                     raise WorkspaceError(f"{error} ({variable} is set)") from None
             raise
         with workspace:
+            if not (read_only or may_be_older):
+                workspace.check_newest()
             yield workspace
 
 

@@ -14,7 +14,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def write_atomically(
     path: str | Path, data: bytes | Callable[[BinaryIO], None], *, private: bool = False, new: bool = False,
-    flush_name: bool = True,
+    flush_name: bool = True, flush: bool = True,
 ) -> None:  # fmt: skip
     """Write a file so that it appears whole or not at all; replace what was at `path` in one step.
 
@@ -35,6 +35,8 @@ def write_atomically(
     flush_name : bool
         Whether the file's name reaches the disk as well before this returns. Turn it off to write several files, and
         call `flush_folder` once for all of them.
+    flush : bool
+        Whether anything reaches the disk before this returns. Turn it off for what a power cut may cost.
 
     Raises
     ------
@@ -60,7 +62,8 @@ def write_atomically(
             else:
                 file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                os.fsync(file.fileno())
         (_take_new_name if new else os.replace)(temporary, path)
     except BaseException as error:
         with suppress(OSError):
@@ -71,7 +74,7 @@ def write_atomically(
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
             error.filename = str(path)  # the name that the caller knows
         raise
-    if flush_name:
+    if flush and flush_name:
         flush_folder(path.parent)
 
 

@@ -27,7 +27,7 @@ def architecture(network: nn.Module) -> str:
 
     >>> print(architecture(nn.Sequential(nn.Linear(4, 3), nn.LeakyReLU(0.1))))
     Sequential
-    0 Linear in_features=4 out_features=3
+    0 Linear in_features=4 out_features=3 weight:float32[3, 4] bias:float32[3]
     1 LeakyReLU inplace=False negative_slope=0.1
     """
     modules = list(network.named_modules(remove_duplicate=False))
@@ -47,9 +47,9 @@ def is_of_library(kind: type) -> bool:
 
 
 def settings(module: nn.Module) -> str:
-    """Describe what a module is set to, beside its parameters, buffers and submodules, and its hooks.
+    """Describe what a module is set to, its hooks, and the types of its weights.
 
-    Of somebody's own module it is a hash: an attribute may hold names of people, which no file should.
+    What somebody's own module is set to is a hash: an attribute may hold names of people, which no file should.
     """
     known = is_of_library(type(module))
     values = {name: value for name, value in sorted(vars(module).items()) if name not in BOOKKEEPING}
@@ -59,8 +59,14 @@ def settings(module: nn.Module) -> str:
         if not (known and name.startswith("_")) and not isinstance(value, NO_SETTING)
     ]
     hooks = *module._forward_pre_hooks.values(), *module._forward_hooks.values()
-    text = " ".join([*found, *(f"hook={told(hook)}" for hook in hooks)])
-    return text if known else digest(text)
+    found += [f"hook={told(hook)}" for hook in hooks]
+    stored = {**module._parameters, **module._buffers}.items()
+    kinds = [
+        f"{name}:{value.dtype}{list(value.shape)}"
+        for name, value in stored
+        if value is not None and name not in module._non_persistent_buffers_set
+    ]
+    return " ".join([*(found if known else [digest(" ".join(found))]), *kinds]).replace("torch.", "")
 
 
 def told(value: Any) -> str:

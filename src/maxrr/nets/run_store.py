@@ -135,7 +135,6 @@ def as_tensor(array: NDArray[Any], kind: torch.dtype | None) -> Tensor:
 
 def kind_of(network: nn.Module, dataset: Dataset, recipe: Described) -> dict[str, Any]:
     """What runs have in common, whatever their seeds."""
-    state = network.state_dict()
     frozen = hashlib.sha256()
     for place, layer in network.named_modules():
         kept = [(name, value) for name, value in layer.named_parameters(recurse=False) if not value.requires_grad]
@@ -145,7 +144,6 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Described) -> dict[str
             frozen.update(f"{place}.{name} {value.dtype} {tuple(value.shape)}\n".encode())
             frozen.update(as_array(value.detach().cpu().contiguous()).tobytes())
     return {
-        "weights": {name: [str(value.dtype), *value.shape] for name, value in state.items()},
         "layers": architecture(network),
         "frozen": frozen.hexdigest(),
         "recipe": recipe.facts | ({} if type(recipe) is Recipe else {"kind": type(recipe).__qualname__}),

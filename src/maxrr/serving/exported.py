@@ -62,6 +62,7 @@ class Origin:
             )
         workspace = source if isinstance(source, Workspace) else None
         if isinstance(source, Workspace):
+            source.check_newest()
             model = source.model if training is None else source.model_with(training)
         else:
             model = source

@@ -57,11 +57,12 @@ class Revocations:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            The folder is not a workspace, or a file is not as it was written.
+            The folder is not a workspace, a file is not as it was written, or it is known to be an older copy, whose
+            list would lack exports (`maxrr.errors.OlderCopy`).
         """
         from maxrr.workspace import overview
 
-        found = overview(folder).status
+        found = overview(folder, newest=True).status
         revoked = sorted(export.id for export in found.exports if export.revoked)
         return cls(found.token, datetime.now(UTC).isoformat(timespec="seconds"), tuple(revoked))
 

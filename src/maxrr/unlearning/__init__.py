@@ -14,6 +14,7 @@ __all__ = [
     "Ids",
     "Inputs",
     "Labels",
+    "Loss",
     "MaxRR",
     "NotAmongRecordsWarning",
     "Outcome",
@@ -39,7 +40,7 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.outcomes import Outcome
     from maxrr.unlearning.pipelines import FittedBeforeWarning
     from maxrr.unlearning.plans import Plan
-    from maxrr.unlearning.receipts import HeadCertificate, Receipt
+    from maxrr.unlearning.receipts import HeadCertificate, Loss, Receipt
     from maxrr.unlearning.replaying import Replay, replay
     from maxrr.unlearning.requests import Technique
     from maxrr.unlearning.statements import HandedReceipt, check_about, replay_statement
@@ -55,7 +56,7 @@ else:  # receipts can be read without PyTorch
         "outcomes": ("Outcome",),
         "pipelines": ("FittedBeforeWarning",),
         "plans": ("Plan",),
-        "receipts": ("HeadCertificate", "Receipt"),
+        "receipts": ("HeadCertificate", "Loss", "Receipt"),
         "replaying": ("Replay", "replay"),
         "requests": ("Technique",),
         "statements": ("HandedReceipt", "check_about", "replay_statement"),

@@ -139,5 +139,5 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
         added=plan.added if request.adds else None, subject_tombstones=people or None,
         class_weights=weights_by_hmac(after.key, after.blueprint.class_weight),
-        weighted_records=None if after.records.weights is None else True,
+        weighted_records=None if after.records.weights is None else True, losses=list(after.losses) or None,
     )  # fmt: skip

@@ -384,7 +384,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fitted = replace(
                 fitted, tombstones=before.tombstones.hashed_in(before.records.columns, held.columns),
                 receipts=before.receipts, overrides=before.overrides + overrides, layouts=before.layouts + 1,
-                people=before.people,
+                people=before.people, losses=before.losses,
             )  # fmt: skip
         flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted

@@ -40,6 +40,7 @@ def in_words(receipt: Receipt) -> list[str]:
         sentences.append(f"In the heads {counted}.")
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
+    sentences += [f"{loss.sentence}." for loss in receipt.losses or ()]
     if due := audit_due(receipt):
         sentences.append(due)
     return sentences

@@ -8,9 +8,10 @@ receipt before it by its hash, so that none can be taken out of the row.
 import hashlib
 import json
 import math
+import re
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
@@ -36,6 +37,7 @@ OPTIONAL = (  # fields that a text has only where there is something to say; the
     "subject_tombstones",
     "class_weights",
     "weighted_records",
+    "losses",
 )
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
@@ -136,6 +138,48 @@ def rounded_up(value: float) -> str:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """A newer copy of a workspace that was lost for good, and why that was accepted. Every later receipt has it.
+
+    Attributes
+    ----------
+    time : str
+        When the loss was accepted, in UTC. The log that begins then has it in its name.
+    reason : str
+        Why, in the words of whoever accepted it.
+    log : str
+        The name of the lost copy's log.
+    entries : int
+        How many receipts the lost copy had when it was last seen.
+    root : str
+        The root of its log then; empty where that is not known, or receipts were not signed.
+    kept : int
+        How many receipts the copy had that went on in its place.
+    """
+
+    time: str
+    reason: str
+    log: str
+    entries: int
+    root: str
+    kept: int
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z", self.time):
+            raise ValueError(f"{self.time!r:.40} is not when a loss was accepted")
+
+    @property
+    def sentence(self) -> str:
+        """The loss in words."""
+        root = f", with the root {self.root}" if self.root else ""
+        return (
+            f"A newer copy of the workspace was lost: its log {self.log} had {self.entries:,} receipts when last seen"
+            f"{root}, and the copy that went on had {self.kept:,}. What was forgotten by the others may be back. This "
+            f"was accepted on {self.time}: {self.reason}"
+        )
+
+
+@dataclass(frozen=True)
 class Receipt:
     """What was done about one request: enough to check it, and nothing that tells who asked.
 
@@ -224,6 +268,10 @@ class Receipt:
         those of others count 1. None where no class has a weight.
     weighted_records : bool or None
         True where each record has a weight of its own, which is part of its hash; None where none has.
+    losses : list of Loss or None
+        The newer copies of the workspace that were lost before this request, as the operator says, so that what they
+        had forgotten may be back: what was last seen of each (`log`, `entries`, `root`), how many receipts were `kept`,
+        and the `time` and the `reason` of going on without it. None where there are none.
     """
 
     number: int
@@ -266,6 +314,7 @@ class Receipt:
     subject_tombstones: list[str] | None = None
     class_weights: dict[str, float] | None = None
     weighted_records: bool | None = None
+    losses: list[Loss] | None = None
 
     def to_json(self) -> str:
         """The receipt as text.
@@ -287,7 +336,7 @@ class Receipt:
 
     def _said(self, names: Sequence[str]) -> dict[str, Any]:
         """Those of some fields that are said."""
-        known = vars(self)
+        known = {**vars(self), "losses": None if self.losses is None else [asdict(loss) for loss in self.losses]}
         return {name: known[name] for name in names if known[name] is not None or name not in OPTIONAL}
 
     @property
@@ -367,6 +416,8 @@ class Receipt:
             if fields["version"] == OLD_WORDS:
                 now = {then: name for name, then in FORMERLY.items()}
                 fields, heads = renamed(fields, now), [renamed(head, now) for head in heads]
+            if "losses" in fields:
+                fields["losses"] = [Loss(**loss) for loss in fields["losses"]]
             receipt = cls(**{**fields, "heads": [HeadCertificate(**head) for head in heads]})
             wrong = [name for name, kind in field_types(cls).items() if not fits(getattr(receipt, name), kind)]
             if wrong:

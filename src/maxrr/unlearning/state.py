@@ -42,7 +42,7 @@ from maxrr.unlearning.hashes import ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.overrides import Override
-from maxrr.unlearning.receipts import HeadCertificate
+from maxrr.unlearning.receipts import HeadCertificate, Loss
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Stones, Tombstones, id_hmac, tombstones_of
@@ -72,6 +72,7 @@ class Fitted:
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     receipts: Row[str] = field(default_factory=Row)  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
+    losses: tuple[Loss, ...] = ()  # of newer copies of the workspace
     layouts: int = 0  # how often the records were given other rows
     late: IdSet = field(default_factory=lambda: IdSet(np.empty(0, dtype=np.int64)))  # ids added after the last fit
     waiting: IdSet = field(default_factory=lambda: IdSet(np.empty(0, dtype=np.int64)))  # which the rule makes core

@@ -4,9 +4,10 @@ Receipts name records by HMACs of their ids under the workspace's key, which the
 that were forgotten or replaced after it was made, and of those that it never had it keeps that they must not come back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,18 @@ from maxrr.evidence import Log, PublicKey, check_log
 from maxrr.evidence.log import LOG
 from maxrr.files import read_regular
 from maxrr.plain_text import count
+from maxrr.unlearning.actions import Action
+from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import class_hmac
 from maxrr.unlearning.layers import Row
-from maxrr.unlearning.plans import Plan
+from maxrr.unlearning.lookup import look_up
+from maxrr.unlearning.plans import Plan, make_plan
+from maxrr.unlearning.receipts import Loss
+from maxrr.unlearning.requests import REFUSE, RETAINED
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
 from maxrr.workspace.carried_out import CarriedOut
-from maxrr.workspace.commits import Commit, Root
+from maxrr.workspace.commits import Commit
 from maxrr.workspace.entries import person_entry, stone_entry
 from maxrr.workspace.names import SIGNED, growing_name, origin_of
 from maxrr.workspace.receipt_log import keys_of
@@ -78,18 +84,12 @@ class Later:
             stones += mine
             people |= gone
             known |= {stone.id for stone in mine}
-        return with_adopted(fitted, [each.digest for each in done], stones, people), done
-
-
-def with_adopted(
-    fitted: Fitted, digests: Sequence[str], stones: Iterable[Tombstone], people: dict[str, Forgotten]
-) -> Fitted:  # fmt: skip
-    """The state that has handed out more receipts, and knows of more that was forgotten."""
-    tombstones = fitted.tombstones
-    return replace(
-        fitted, receipts=Row([*fitted.receipts, *digests]), people=fitted.people.with_more(people),
-        tombstones=replace(tombstones, stones=tombstones.stones.with_more(stones)),
-    )  # fmt: skip
+        after = replace(
+            fitted, receipts=Row([*fitted.receipts, *(each.digest for each in done)]),
+            people=fitted.people.with_more(people), losses=tuple(self.kept[-1].receipt.losses or ()),
+            tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones.with_more(stones)),
+        )  # fmt: skip
+        return after, done
 
 
 def said_so(plan: Plan, later: Later) -> Plan:
@@ -97,6 +97,18 @@ def said_so(plan: Plan, later: Later) -> Plan:
     first, last = (later.kept[place].receipt.number for place in (0, -1))
     these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
     return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
+
+
+def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
+    """The state that goes on without a newer copy, and a plan that does nothing else, for the receipt that says so."""
+    lost, time = store.then, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    loss = Loss(time, reason, origin_of(store.token, lost.since), lost.receipts, lost.root, fitted.requests)
+    plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE, RETAINED), sealed=False)
+    plan = replace(
+        plan, action=Action.nothing, guarantee=Guarantee.approximate if fitted.on_influential else Guarantee.untouched,
+        reason="a newer copy of the workspace was lost: the model stays as it is, and another log begins",
+    )  # fmt: skip
+    return replace(fitted, losses=(*fitted.losses, loss)), plan
 
 
 def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Later:
@@ -125,7 +137,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
         if store.signing is None and any(kept.signed for kept in later):
             raise EvidenceError("it signs its receipts: open this copy with the key, as they go on from there")
         if newer.is_dir() and (newer / LOG).exists():
-            check_logged(newer, store.root, own, later, trusted)
+            check_logged(newer, store.token, own, later, trusted)
         elif store.root.keys or any(kept.signed for kept in later):  # some may be missing at the end
             raise EvidenceError(
                 "its log is missing, which says how many receipts there are: bring a folder with the receipts and "
@@ -151,21 +163,19 @@ def lines_in(newer: Path, token: str, keys: Sequence[PublicKey]) -> list[bytes]:
         path = newer / growing_name(SIGNED, token)
         if not path.exists():
             raise WorkspaceError(f"{newer} has no receipts of this workspace, such as {path.name}")
-        count = committed_in(newer, token, keys)
+        count = committed_in(newer, keys)
     whole, _, _ = read_regular(path).rpartition(b"\n")
     return whole.split(b"\n")[:count] if whole else []
 
 
-def committed_in(newer: Path, token: str, keys: Sequence[PublicKey]) -> int | None:
+def committed_in(newer: Path, keys: Sequence[PublicKey]) -> int | None:
     """How many receipts a newer copy has; None where nothing that is left of it says so."""
     with suppress(WorkspaceError):
         last = Commit.last(newer)
         if last is not None:
             return last.requests
-    if not (newer / LOG).exists():
-        return None
-    with suppress(EvidenceError):  # it is checked again, and refused, with the receipts
-        return check_log(newer / LOG, origin_of(token), keys).size
+    with suppress(EvidenceError):  # it may be missing, and is checked again, and refused, with the receipts
+        return check_log(newer / LOG, None, keys).size
     return None
 
 
@@ -193,10 +203,11 @@ def checked(
 
 
 def check_logged(
-    newer: Path, root: Root, own: Sequence[bytes], later: Sequence[KeptReceipt], keys: Sequence[PublicKey]
+    newer: Path, token: str, own: Sequence[bytes], later: Sequence[KeptReceipt], keys: Sequence[PublicKey]
 ) -> None:
     """Refuse a log that has other receipts than these, or not all of them."""
-    checkpoint = check_log(newer / LOG, origin_of(root.token), keys)
+    losses = later[-1].receipt.losses
+    checkpoint = check_log(newer / LOG, origin_of(token, losses[-1].time if losses else ""), keys)
     entries = list(Log(newer / LOG, checkpoint).entries())
     receipts = [KeptReceipt.read(line).logged for line in own] + [kept.logged for kept in later]
     if entries != receipts[: len(entries)]:

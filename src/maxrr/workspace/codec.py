@@ -46,6 +46,7 @@ from maxrr.unlearning.facts import (
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.overrides import Override
+from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
@@ -172,6 +173,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
         "commitment": fitted.commitment,
+        **({"losses": [asdict(loss) for loss in fitted.losses]} if fitted.losses else {}),
         **({"adopted": True} if fitted.adopted else {}),
         **({"untrained": sorted(fitted.untrained)} if fitted.untrained else {}),
         **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
@@ -236,6 +238,7 @@ def load(
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
         late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(entries.people)),
         adopted=checked_flag(facts, "adopted"), committed=Commitment(facts["commitment"]),
+        losses=tuple(Loss(**loss) for loss in facts.get("losses", ())),
     )  # fmt: skip
     return fitted
 

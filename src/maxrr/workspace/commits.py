@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import write_atomically
+from maxrr.files import fits, write_atomically
 from maxrr.files.hashes import json_digest
 from maxrr.svm import FORM
+from maxrr.unlearning.receipts import Loss
 from maxrr.workspace import names
 from maxrr.workspace.appending import Extent
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
@@ -52,6 +53,16 @@ class Root:
     keys: list[str]
     facts: dict[str, Any]
     seal: tuple[str, str] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def since(self) -> str:
+        """When the loss of a newer copy was last accepted; empty where none was."""
+        return str(self.facts["losses"][-1]["time"]) if self.facts.get("losses") else ""
+
+    @property
+    def origin(self) -> str:
+        """The name of the log."""
+        return names.origin_of(self.token, self.since)
 
     def file_of(self, part: str) -> str:
         """The name of the file that holds a part."""
@@ -290,6 +301,7 @@ def check_facts(facts: Any) -> None:
     wanted("network", named is None or (isinstance(named, dict) and named.keys() == {"maker", "arguments"}))
     if named is not None:
         wanted("network", isinstance(named["maker"], str) and isinstance(named["arguments"], list))
+    wanted("losses", all(fits(Loss(**loss), Loss) for loss in facts.get("losses", [])))
     wanted("layouts", is_count(facts["layouts"]))
     wanted("records", isinstance(records, dict) and isinstance(records.get("shape"), list))
     wanted("shape", is_shape(records["shape"]))

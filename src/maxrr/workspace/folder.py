@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maxrr.errors import WorkspaceError
+from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.files import Lock, enter, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.workspace import commits, ownership, receipt_copies, seen
@@ -153,9 +153,10 @@ class Folder:
 
     def read(self) -> Root:
         """What was committed last, if all of it is as it was written. Changes nothing."""
-        before = seen.latest(Root.read(self.folder).token)  # first: somebody may go on at any moment
+        first = Root.read(self.folder)
+        before = seen.latest(first.token)  # first: somebody may go on at any moment
         self.copies = receipt_copies.sizes_in(self.folder)
-        self.then = Seen(before.state, max(before.receipts, max(self.copies, default=0)))
+        self.then = max(before, Seen(first.since, max(self.copies, default=0)))
         logged = self.checkpoint()  # before the receipts are: it has no more than these
         found = Root.read(self.folder)
         marker = Marker.read(self.folder)
@@ -308,12 +309,24 @@ class Folder:
     def ranking_name(self) -> str:
         return name_of(RANKING, self.token, 0 if self.root is None else self.root.state)
 
+    @property
+    def now(self) -> Seen:
+        """How far the workspace has come, with the root of its log where all receipts are in it."""
+        assert self.root is not None
+        root = "" if self.log is None else self.log.checkpoint.root.hex()
+        return Seen(self.root.since, self.root.requests, self.root.state, root)
+
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is."""
-        assert self.root is not None
-        now = Seen(self.root.state, self.root.requests)
-        seen.warn_if_older(self.folder, now, self.then)
-        seen.keep(self.token, now)
+        seen.warn_if_older(self.folder, self.now, self.then)
+        seen.keep(self.token, self.now)
+
+    def check_newest(self) -> None:
+        """Refuse an older copy. Of one that is open to work in it, another copy may have gone on meanwhile."""
+        if not self.read_only:
+            self.then = max(self.then, seen.latest(self.token))
+        if said := seen.said_older(self.folder, self.now, self.then):
+            raise OlderCopy(f"{said}. Nothing was changed")
 
     # Clearing up
 

@@ -13,7 +13,7 @@ from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
 from maxrr.evidence.log import LOG
 from maxrr.files import open_regular
 from maxrr.plain_text import count
-from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.receipts import Loss, Receipt
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.commits import Commit, Root
 from maxrr.workspace.names import origin_of
@@ -49,7 +49,8 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     -------
     LoggedReceipts
         What was checked: every hash of the log; that it has one entry for each receipt, in their order; that each
-        receipt names the one before; and that those are signed by one of the keys that follow the first signed one.
+        receipt names the one before, and its losses; that those are signed by one of the keys that follow the first
+        signed one; and that the log is the one that began with the last loss.
 
     Raises
     ------
@@ -61,9 +62,11 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     folder = Path(folder)
     token, last = Root.read(folder).token, Commit.last(folder)
     requests = 0 if last is None else last.requests
-    checkpoint = check_log(folder / LOG, origin_of(token), keys)
+    checkpoint = check_log(folder / LOG, None, keys)
+    if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
+        raise EvidenceError(f"the checkpoint is of another log: {checkpoint.origin!r}")
     entries = Log(folder / LOG, checkpoint).entries()
-    signed, previous = 0, ""
+    signed, previous, losses = 0, "", list[Loss]()
     for number, line in enumerate(_lines(folder / f"receipts-{token}.jsonl", requests), start=1):
         handed = _read(line, number)
         if handed.receipt.number != number:
@@ -87,13 +90,17 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
             )
         if entry.hex() != handed.sha256:
             raise EvidenceError(f"entry {number - 1} of the log is not the hash of receipt {number}")
-        previous = handed.receipt.digest
+        if (handed.receipt.losses or [])[: len(losses)] != losses:
+            raise EvidenceError(f"receipt {number} does not name the losses that the one before it does")
+        previous, losses = handed.receipt.digest, handed.receipt.losses or []
     if requests < checkpoint.size:
         raise EvidenceError(
             f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace "
             f"{count(requests, 'receipt')}: the workspace is an older copy "
             "than its log"
         )
+    if checkpoint.origin != origin_of(token, losses[-1].time if losses else ""):
+        raise EvidenceError(f"the log {checkpoint.origin} is not the one that began with the last loss on the receipts")
     return LoggedReceipts(checkpoint, signed)
 
 

@@ -34,9 +34,12 @@ def growing_name(part: str, token: str) -> str:
     return f"{stem}-{token}{dot}{suffix}"
 
 
-def origin_of(token: str) -> str:
-    """The name of the log of a workspace, under which its checkpoints are signed."""
-    return f"maxrr.dev/workspace/{token}"
+def origin_of(token: str, since: str = "") -> str:
+    """The name of the log of a workspace, under which its checkpoints are signed.
+
+    `since` is when the loss of a newer copy was last accepted, with which another log begins.
+    """
+    return "/".join(filter(None, ["maxrr.dev/workspace", token, since]))
 
 
 def part_of(name: str, token: str) -> str | None:

@@ -15,7 +15,7 @@ from maxrr.evidence.log import LOG
 from maxrr.plain_text import count
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.names import PROOFS, origin_of
+from maxrr.workspace.names import PROOFS
 from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.sealed_proofs import Id, Opened
 from maxrr.workspace.signed_receipts import KeptReceipt
@@ -90,7 +90,7 @@ def log_of(store: Store, number: int) -> Log:
     content = store.checkpoint()
     if content is not None:
         try:
-            checkpoint = Checkpoint.read(content, origin_of(store.token), keys_of(store.root))
+            checkpoint = Checkpoint.read(content, store.root.origin, keys_of(store.root))
         except EvidenceError as error:
             raise damaged(store.folder / LOG, str(error)) from None
         if checkpoint.size >= number:

@@ -17,8 +17,8 @@ from maxrr.evidence.log_proofs import root_of
 from maxrr.evidence.tiles import WIDTH, Kind, Tiles, tile_path
 from maxrr.plain_text import count
 from maxrr.workspace.commits import Root
-from maxrr.workspace.errors import check_folder, damaged
-from maxrr.workspace.names import TEMPORARY, origin_of
+from maxrr.workspace.errors import check_folder, content_of, damaged
+from maxrr.workspace.names import TEMPORARY
 
 
 def keys_of(root: Root) -> list[PublicKey]:
@@ -33,12 +33,12 @@ def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, ent
     commit meanwhile.
     """
     path = folder / LOG / CHECKPOINT
-    if before is None or now is None:
+    if before is None or now is None or is_of_lost(root, now):
         if root.logged:
             raise damaged(path, f"it is missing, and the log had {count(root.logged, 'receipt')}")
         return
     try:
-        checkpoint, newest = (Checkpoint.read(each, origin_of(root.token), keys_of(root)) for each in (before, now))
+        checkpoint, newest = (Checkpoint.read(each, root.origin, keys_of(root)) for each in (before, now))
     except EvidenceError as error:
         raise damaged(path, str(error)) from None
     if newest.size < root.logged or checkpoint.size > root.requests:
@@ -84,14 +84,25 @@ def remove_unfinished(folder: Path) -> None:
             path.unlink()
 
 
+def is_of_lost(root: Root, checkpoint: bytes) -> bool:
+    """Whether a checkpoint is of the log before the present one, which a lost copy has gone on with."""
+    return bool(root.since) and not root.logged and not checkpoint.startswith(f"{root.origin}\n".encode())
+
+
 def writer_for(folder: Path, root: Root, key: SigningKey) -> LogWriter:
-    """The log of a workspace, to append to, without what a kill has left; a new one if there is none."""
+    """The log of a workspace, to append to, without what a kill has left; a new one if there is none.
+
+    The log before the loss of a newer copy is set aside: those who kept its checkpoints may ask for it.
+    """
     check_folder(folder / LOG)
     remove_unfinished(folder)
+    path = folder / LOG / CHECKPOINT
+    if os.path.lexists(path) and is_of_lost(root, content_of(path)):
+        os.rename(folder / LOG, folder / f"{LOG}-before-{root.since}")
     try:
-        if os.path.lexists(folder / LOG / CHECKPOINT):
-            return LogWriter.open(folder / LOG, origin_of(root.token), key, retired=keys_of(root))
-        return LogWriter.create(folder / LOG, origin_of(root.token), key)
+        if os.path.lexists(path):
+            return LogWriter.open(folder / LOG, root.origin, key, retired=keys_of(root))
+        return LogWriter.create(folder / LOG, root.origin, key)
     except EvidenceError as error:
         raise damaged(folder / LOG, str(error)) from None
 

@@ -248,7 +248,7 @@ class Overview:
     receipts: tuple[Receipt, ...]
 
 
-def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
+def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> Overview:
     """What is in a workspace. Every file is checked against its hash, and no model is made of them.
 
     `Workspace.status` says the same of a workspace that is open.
@@ -259,6 +259,8 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
         The folder of the workspace.
     wait : float
         Seconds to wait for another process that works in it; 0 by default.
+    newest : bool
+        Whether to refuse an older copy with `maxrr.errors.OlderCopy`, instead of a warning. False by default.
 
     Returns
     -------
@@ -283,6 +285,8 @@ def overview(folder: str | Path, *, wait: float = 0.0) -> Overview:
     files = Folder(place, read_only=True, wait=wait)
     try:
         found = files.open()
+        if newest:
+            files.check_newest()
         files.look_back()
         try:
             counts = counted(found, files)

@@ -6,6 +6,7 @@ after the workspace and their content, so that a part that did not change is not
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,8 @@ class Store(Folder):
         requests = len(done) + (0 if before is None else before.requests)
         grown = {part: file.extent for part, file in growing.items()}
         after = Root(self.token, state, files, rows, grown, requests, self.logged, self.keys(), facts)
+        if before is not None and before.origin != after.origin:  # another log begins
+            after, self.log = replace(after, logged=0), None
         after = after.sealed(fitted.key)
         assert after.seal is not None
         journal = Journal(self.folder / after.journal, fitted.key, after.seal[0])

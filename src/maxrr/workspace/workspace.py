@@ -41,7 +41,7 @@ from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership, seen
 from maxrr.workspace.carried_out import CarriedOut
-from maxrr.workspace.catching_up import later_receipts, said_so
+from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
 from maxrr.workspace.person_dossiers import dossier_of
@@ -668,7 +668,7 @@ class Workspace:
         maxrr.errors.Refused
             As in `unlearn`.
         """
-        with self._asked(), self._at_hand(records) as fitted:
+        with self._asked(newest=False), self._at_hand(records) as fitted:
             later = later_receipts(self._store, Path(newer), keys)
             later.require_of(fitted)
             adopted, before = later.adopted(fitted)
@@ -679,6 +679,33 @@ class Workspace:
             plan = make_plan(adopted, look_up(adopted, ids, None, core_policy, refit), sealed=False)
             plan = said_so(plan, later)
             return Together(adopted, before).carry_out(plan, self._signer, progress, self._take_over)
+
+    def accept_loss(self, reason: str) -> Receipt:
+        """Go on with an older copy, because the newer one is lost for good.
+
+        Nothing is done to the model, and what the lost requests have forgotten may be back: use `catch_up` wherever
+        receipts of the newer copy are left. Another log begins, with the receipts that are here and one more, which
+        names the lost log; and so does every later receipt. The lost copy is refused from now on, if it turns up again.
+
+        Parameters
+        ----------
+        reason : str
+            How the newer copy was lost, for those who read the receipts.
+
+        Returns
+        -------
+        Receipt
+            What was lost, in its `losses`.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The workspace is not known to be an older copy, or the reason is empty. Nothing was changed.
+        """
+        with self._asked(newest=False):
+            if not (reason.strip() and self.older_than_seen):
+                raise WorkspaceError(f"{self.folder} is not known to be an older copy, or the reason is empty")
+            return self._execute(*without_newer(self._store, self._fitted, reason), None)
 
     def dossier(
         self, number: int, *, subject: int | str | None = None, ids: Sequence[int | str] | None = None
@@ -809,7 +836,7 @@ class Workspace:
             some are neither here nor forgotten.
         """
         with self._lock, self._at_hand(records):  # which says how many of them are missing or have changed
-            bundle = self.bundle()
+            bundle = self._model.bundle()
         return replay(receipt, bundle, records)
 
     def bundle(self) -> Bundle:
@@ -821,6 +848,7 @@ class Workspace:
             A copy of the present state, without the raw records. Keep it from the public: it holds the key.
         """
         with self._lock:
+            self.check_newest()
             return self._model.bundle()
 
     # What is here
@@ -1193,6 +1221,7 @@ class Workspace:
             The model is not of this workspace.
         """
         with self._lock:
+            self.check_newest()
             if model._fitted.key != self._fitted.key:
                 raise ValueError("the model is not of this workspace: use its `model`")
             with model._lock:
@@ -1218,8 +1247,20 @@ class Workspace:
     def older_than_seen(self) -> int:
         """How many requests were undone because somebody has put back an older copy of the workspace; 0 if none."""
         with self._lock:
-            assert self._store.root is not None
-            return max(0, self._store.then.receipts - self._store.root.requests)
+            return self._store.now.lacks(self._store.then)
+
+    def check_newest(self) -> None:
+        """Raise an error if this is known to be an older copy, which takes no requests and makes no exports.
+
+        Call it before long work, such as reading records: the verbs that it is for would raise the error later.
+
+        Raises
+        ------
+        maxrr.errors.OlderCopy
+            The workspace had carried out more requests when it was last seen here.
+        """
+        with self._lock:
+            self._store.check_newest()
 
     # How it is kept
 
@@ -1247,14 +1288,19 @@ class Workspace:
         return self._model._fitted
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Let one thread at a time change the workspace, in the process that opened it, unless that is only to read."""
+    def _writing(self, *, newest: bool = True) -> Iterator[None]:
+        """Let one thread at a time change the workspace, in the process that opened it, unless that is only to read.
+
+        An older copy is refused, unless the work is to make up for that.
+        """
         with self._lock:
             if self._store.read_only:
                 raise WorkspaceError(f"{self._store.folder} was opened for reading only: nothing was changed")
             if self._closed:
                 raise WorkspaceError(f"this workspace in {self._store.folder} was closed: open it again")
             self._check_process()
+            if newest and self._store.root is not None:
+                self._store.check_newest()
             yield
             if self._unfinished:  # last: a caller may have made an error of warnings
                 warnings.warn(
@@ -1264,9 +1310,9 @@ class Workspace:
                 )
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
+    def _asked(self, *, newest: bool = True) -> Iterator[None]:
         """The same for a request, of which there will be a receipt."""
-        with self._writing():
+        with self._writing(newest=newest):
             if self._store.signing is None and self._store.root is not None and self._store.root.keys:
                 raise WorkspaceError(
                     "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
@@ -1361,8 +1407,7 @@ class Workspace:
         except BaseException:
             self._unfinished = f"clearing up in {self.folder} was interrupted, and old bytes may still be there"
             raise
-        assert self._store.root is not None
-        seen.keep(self._store.token, seen.Seen(self._store.root.state, self._store.root.requests))
+        seen.keep(self._store.token, self._store.now)
 
 
 def without_raw_records(fitted: Fitted) -> Fitted:

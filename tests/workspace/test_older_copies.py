@@ -1,0 +1,296 @@
+"""A copy that is known to be older signs nothing: it catches up, or somebody accepts the loss of the newer one."""
+
+import os
+import shutil
+import warnings
+
+import pytest
+from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, kinds, reopened
+
+from maxrr.errors import EvidenceError, OlderCopy
+from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
+from maxrr.serving import Revocations, export
+from maxrr.unlearning import Receipt
+from maxrr.unlearning.consistency import contradictions
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
+from maxrr.workspace.names import origin_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
+KEY = SigningKey.generate()
+REASON = "the disk is broken, and nothing of it was published"
+
+
+@pytest.fixture(params=["signed", "unsigned"])
+def key(request):
+    return KEY if request.param == "signed" else None
+
+
+@pytest.fixture
+def copies(template, tmp_path, key):
+    """A backup from after the first request, put back in the place of the workspace; and that, with two more."""
+    folder = copied(template("hash"), tmp_path / "workspace")
+    with Workspace.open(folder, signing_key=key) as workspace:
+        free = kinds(workspace.model)[2]
+        workspace.unlearn(free[:1])
+        backup = copied(folder, tmp_path / "backup")
+        workspace.unlearn(free[1:2])
+        workspace.unlearn(free[2:3])
+    newer = folder.rename(tmp_path / "newer")
+    shutil.copytree(backup, folder)
+    return folder, newer, free[1:3]
+
+
+VERBS = {
+    "unlearn": lambda workspace, records, free: workspace.unlearn(free[:1]),
+    "unlearn_each": lambda workspace, records, free: workspace.unlearn_each([free[:1], free[1:2]]),
+    "execute": lambda workspace, records, free: workspace.execute(workspace.plan(free[:1])),
+    "replace": lambda workspace, records, free: workspace.replace(free[0].item(), NEW),
+    "add": lambda workspace, records, free: workspace.add(NEWCOMERS),
+    "fit": lambda workspace, records, free: workspace.fit(records),
+    "refit": lambda workspace, records, free: workspace.refit(records),
+    "bundle": lambda workspace, records, free: workspace.bundle(),
+    "record_export": lambda workspace, records, free: workspace.record_export("onnx", "a.onnx", workspace.model),
+    "export": lambda workspace, records, free: export(workspace, workspace.folder.parent / "served", form="torch"),
+}
+
+
+@pytest.mark.parametrize("place", ["in its place", "elsewhere"])
+def test_every_verb_refuses_before_any_work(copies, records, key, place):
+    folder, _, _ = copies
+    if place == "elsewhere":
+        folder = folder.rename(folder.with_name("moved"))
+    before, beside = contents(folder), set(folder.parent.iterdir())
+    with Workspace.open(folder, signing_key=key) as workspace:
+        free = kinds(workspace.model)[2]
+        state = facts(workspace, records)
+        for name, verb in VERBS.items():
+            with pytest.raises(OlderCopy) as refused:
+                verb(workspace, records, free)
+            assert (name, refused.value.code, refused.value.plans) == (name, "older-copy", ())
+        assert facts(workspace, records) == state
+        assert (workspace.older_than_seen, workspace.plan(free[:1]).refusal) == (2, None)
+    with Workspace.open(folder, read_only=True) as reader:
+        for name in ("bundle", "record_export", "export"):
+            with pytest.raises(OlderCopy):
+                VERBS[name](reader, records, free)
+    with pytest.raises(OlderCopy):
+        Revocations.of(folder)
+    assert contents(folder) == before
+    assert set(folder.parent.iterdir()) == beside
+
+
+def test_what_is_only_read_stays_possible(copies, records, key):
+    folder, _, _ = copies
+    with Workspace.open(folder, read_only=True) as workspace:
+        (receipt,) = workspace.receipts()
+        assert workspace.replay(receipt, records).outcome == "identical"
+        assert workspace.predict(records).shape == (len(records),)
+        assert workspace.status().requests == 1
+        if key is not None:
+            assert check_receipt_log(folder, [key.public]).signed == 1
+
+
+def test_a_copy_that_was_opened_before_the_other_went_on_is_refused_too(template, tmp_path):
+    one = copied(template("hash"), tmp_path / "one")
+    other = copied(one, tmp_path / "other")
+    with Workspace.open(one) as first, Workspace.open(other) as second:
+        free = kinds(first.model)[2]
+        first.unlearn(free[:1])
+        with pytest.raises(OlderCopy):
+            second.unlearn(free[1:2])
+        assert first.unlearn(free[1:2]).number == 2
+
+
+def test_a_reader_that_is_behind_is_no_older_copy(folder):
+    with Workspace.open(folder, read_only=True) as reader, Workspace.open(folder) as workspace:
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert reader.record_export("onnx", "a.onnx", reader.model)
+
+
+def test_nobody_can_know_where_no_later_state_was_seen(copies, key, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    with Workspace.open(copies[0], signing_key=key) as workspace:
+        assert workspace.unlearn(copies[2][:1]).number == 2
+
+
+def test_after_catching_up_requests_go_on(copies, records, key):
+    folder, newer, gone = copies
+    with Workspace.open(folder, signing_key=key) as workspace:
+        assert workspace.catch_up(newer).number == 4
+        assert not workspace.holds(gone).any()
+        receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert (receipt.number, receipt.losses) == (5, None)
+        assert workspace.refit(records).record_export("onnx", "a.onnx", workspace.model)
+
+
+def accepted(folder, key):
+    with Workspace.open(folder, signing_key=key) as workspace:
+        return workspace.accept_loss(REASON)
+
+
+def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, records, key):
+    folder, newer, _ = copies
+    kept = contents(folder / "log")
+    receipt = accepted(folder, key)
+    (loss,) = receipt.losses
+    with Workspace.open(folder, signing_key=key) as workspace:
+        token = workspace.token
+        assert (receipt.number, receipt.requested, receipt.guarantee) == (2, 0, "exact-untouched")
+        assert (loss.reason, loss.log, loss.entries, loss.kept) == (REASON, origin_of(token), 3, 1)
+        assert list(contradictions(receipt)) == []
+        assert workspace.replay(receipt, records).outcome == "identical"
+        one = kinds(workspace.model)[2][0].item()
+        later = [workspace.unlearn([one]), workspace.add(NEWCOMERS)]
+        workspace.refit(workspace.kind.join([records, NEWCOMERS]))
+        later.append(workspace.unlearn(kinds(workspace.model)[1][:1]))
+        after = facts(workspace, records)
+    assert reopened(folder, records) == after
+    for each in later:
+        assert each.losses == [loss]
+        assert each == Receipt.from_json(each.to_json())
+        assert any(REASON in sentence and loss.log in sentence for sentence in each.sentences)
+    if key is None:
+        assert loss.root == ""
+        return
+    lost = check_log(newer / "log", origin_of(token), [key.public])
+    assert loss.root == lost.root.hex()
+    checkpoint = check_receipt_log(folder, [key.public]).checkpoint
+    assert (checkpoint.origin, checkpoint.size) == (origin_of(token, loss.time), 5)
+    with pytest.raises(EvidenceError, match="these are two logs"):
+        compare_logs(lost, checkpoint)
+    aside = folder / f"log-before-{loss.time}"
+    assert contents(aside) == kept
+    assert compare_logs(Log.open(aside, origin_of(token), [key.public]), lost) is History.unknown
+    with Workspace.open(folder, read_only=True) as workspace:
+        dossier = workspace.dossier(3, ids=[one])
+    assert dossier["log"]["origin"] == checkpoint.origin
+
+
+def test_only_an_older_copy_has_lost_something(folder, copies, key):
+    with (
+        Workspace.open(copies[1], signing_key=key) as workspace,
+        pytest.raises(WorkspaceError, match="not known to be"),
+    ):
+        workspace.accept_loss(REASON)
+    with (
+        Workspace.open(copies[0], signing_key=key) as workspace,
+        pytest.raises(WorkspaceError, match="reason is empty"),
+    ):
+        workspace.accept_loss(" ")
+
+
+def test_the_lost_copy_is_refused_if_it_turns_up_again(copies, key, tmp_path, monkeypatch):
+    folder, newer, _ = copies
+    accepted(folder, key)
+    before = contents(newer), contents(folder)
+    with Workspace.open(newer, signing_key=key) as workspace:
+        assert workspace.older_than_seen == 1
+        with pytest.raises(OlderCopy):
+            workspace.unlearn(kinds(workspace.model)[2][:1])
+    for state in (seen.place().parent, tmp_path / "another machine"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(state))
+        for one, other in ((newer, folder), (folder, newer)):
+            with (
+                Workspace.open(one, signing_key=key) as workspace,
+                pytest.raises(WorkspaceError, match=r"by itself|not newer"),
+            ):
+                workspace.catch_up(other)
+    assert (contents(newer), contents(folder)) == before
+
+
+@pytest.mark.parametrize("which", ["from before the loss", "from after it"])
+def test_a_second_restore_is_noticed_again_and_catches_up(copies, records, key, tmp_path, which):
+    folder, _, gone = copies
+    first = shutil.copytree(folder, tmp_path / "first")
+    accepted(folder, key)
+    second = shutil.copytree(folder, tmp_path / "second")
+    with Workspace.open(folder, signing_key=key) as workspace:
+        workspace.unlearn(gone[:1])
+    restored = first if which == "from before the loss" else second
+    with Workspace.open(restored, signing_key=key) as workspace:
+        with pytest.raises(OlderCopy):
+            workspace.unlearn(gone[:1])
+        receipt = workspace.catch_up(folder)
+        assert (receipt.number, [loss.reason for loss in receipt.losses]) == (4, [REASON])
+        assert workspace.unlearn(gone[1:2]).losses == receipt.losses
+    assert reopened(restored, records)
+    if key is not None:
+        logs = [check_receipt_log(each, [key.public]).checkpoint for each in (folder, restored)]
+        assert [each.size for each in logs] == [3, 5]
+        assert compare_logs(logs[0], Log(restored / "log", logs[1])) is History.extends
+
+
+def test_the_same_backup_can_be_put_back_twice(copies, key, tmp_path):
+    """The second loss is that of the first copy that went on, whose log it names."""
+    folder, _, gone = copies
+    again = shutil.copytree(folder, tmp_path / "again")
+    first = accepted(folder, key).losses[0]
+    with Workspace.open(folder, signing_key=key) as workspace:
+        workspace.unlearn(gone[:1])
+    (loss,) = accepted(again, key).losses
+    with Workspace.open(again, signing_key=key) as workspace:
+        assert workspace.unlearn(gone[:1]).losses == [loss]
+        assert (loss.log, loss.entries) == (origin_of(workspace.token, first.time), 3)
+    with Workspace.open(folder, signing_key=key) as workspace, pytest.raises(OlderCopy):
+        workspace.unlearn(gone[1:2])
+
+
+def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key):
+    if key is None:
+        return
+    folder, _, gone = copies
+    accepted(folder, key)
+    with Workspace.open(folder, signing_key=key) as workspace:
+        object.__setattr__(workspace._fitted, "losses", ())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("maxrr.workspace.codec.facts_of", facts_with_losses(workspace._store.root.facts["losses"]))
+            workspace.unlearn(gone[:1])
+    with pytest.raises(EvidenceError, match="receipt 3 does not name the losses"):
+        check_receipt_log(folder, [key.public])
+
+
+def facts_with_losses(losses):
+    """What an operator would do who keeps the log, and leaves the loss out of a receipt."""
+    from maxrr.workspace import codec
+
+    made = codec.facts_of
+    return lambda fitted: {**made(fitted), "losses": losses}
+
+
+@pytest.mark.parametrize("at", ["rename", "replace"])
+def test_a_log_that_could_not_begin_begins_when_the_workspace_is_next_opened(copies, key, monkeypatch, at):
+    if key is None:
+        return
+    folder, _, _ = copies
+    real = getattr(os, at)
+
+    def failing(source, target, *rest):
+        if (
+            "log" in os.path.basename(os.fspath(target))
+            or os.path.basename(os.path.dirname(os.fspath(target))) == "log"
+        ):
+            raise OSError(5, "it fails")
+        return real(source, target, *rest)
+
+    monkeypatch.setattr(os, at, failing)
+    with (
+        Workspace.open(folder, signing_key=key) as workspace,
+        pytest.warns(UserWarning, match="the request was carried"),
+    ):
+        receipt = workspace.accept_loss(REASON)
+    with Workspace.open(folder, read_only=True) as reader:
+        assert reader.status().requests == 2
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OlderCopyWarning)
+        with Workspace.open(folder, signing_key=key) as workspace:
+            assert workspace.status().requests == 2
+    assert check_receipt_log(folder, [key.public]).checkpoint.origin.endswith(receipt.losses[0].time)
+
+
+@pytest.mark.parametrize("time", ["", "..", "20261117T194632Z", "20261117T194632.123456Z/..", 5])
+def test_a_loss_without_a_proper_time_is_none(copies, key, time):
+    text = accepted(copies[0], key).to_json()
+    (loss,) = Receipt.from_json(text).losses
+    with pytest.raises(ValueError, match="not a receipt that can be read"):
+        Receipt.from_json(text.replace(f'"{loss.time}"', f'"{time}"' if isinstance(time, str) else str(time)))
