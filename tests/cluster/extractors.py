@@ -29,13 +29,20 @@ class Noted(nn.Module):
     def __init__(self, folder=None, seconds=0.0):
         super().__init__()
         torch.manual_seed(0)
-        self.linear, self.folder, self.seconds = nn.Linear(COLUMNS, 5), folder, seconds
+        self.linear, self.told = nn.Linear(COLUMNS, 5), Told(folder, seconds)
 
     def forward(self, x):
-        if self.folder is not None:
-            note(self.folder, int(x[0, 0]))
-        time.sleep(self.seconds)
+        if self.told.folder is not None:
+            note(self.told.folder, int(x[0, 0]))
+        time.sleep(self.told.seconds)
         return self.linear(x)
+
+
+class Told:
+    """What is no setting of a network: where it notes something, and how long it takes."""
+
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds = folder, seconds
 
 
 class Mixing(nn.Module):

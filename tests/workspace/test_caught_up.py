@@ -1,6 +1,7 @@
 """A copy from a backup that has caught up with the newer one knows what that one knows of what is gone: whom it has
 forgotten, which values must not come back, and which copies of the model were revoked."""
 
+import os
 import shutil
 from dataclasses import replace
 
@@ -20,6 +21,12 @@ EXPORTS_ARE_LOST = pytest.mark.xfail(
 VALUES_ARE_LOST = pytest.mark.xfail(
     strict=True, raises=Hole, reason="a receipt has no HMAC of a record's values, and nothing else is taken"
 )
+
+
+@pytest.fixture(autouse=True)
+def nobody_remembers(monkeypatch):
+    """Nobody knows which copy is older: both are looked at afterwards."""
+    monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
 
 
 @pytest.fixture

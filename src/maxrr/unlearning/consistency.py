@@ -33,7 +33,7 @@ HASH = re.compile("[0-9a-f]{64}")
 NOT_COMPARED = (
     "who asked, by which policy, and how many of the records were core or influential: they are gone",
     "the state before the request",
-    "when it was, how long it took, its reason in words, and how many duplicates stayed",
+    "when it was, how long it took, its reason in words, how many duplicates stayed, and which copies were lost",
 )
 """What doing it again cannot tell of any receipt."""
 

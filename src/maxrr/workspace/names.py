@@ -39,7 +39,7 @@ def origin_of(token: str, since: str = "") -> str:
 
     `since` is when the loss of a newer copy was last accepted, with which another log begins.
     """
-    return "/".join(filter(None, ["maxrr.dev/workspace", token, since]))
+    return f"maxrr.dev/workspace/{token}" + (f"/{since}" if since else "")
 
 
 def part_of(name: str, token: str) -> str | None:
