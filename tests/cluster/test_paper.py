@@ -47,7 +47,7 @@ def test_heads_are_the_same_numbers(tmp_path, asked, monkeypatch, scheme, by):
         assert one.weights.tobytes() == other.weights.tobytes()
         assert one.biases.tobytes() == other.biases.tobytes()
         assert np.array_equal(one.influential, other.influential)
-        assert one.gap == other.gap
+        assert one.gap == pytest.approx(other.gap, rel=1e-12)  # a sum, whose last digit follows BLAS's threads
 
 
 def test_networks_of_shards_are_the_same(tmp_path, asked):
