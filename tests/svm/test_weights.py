@@ -383,3 +383,25 @@ def test_a_weight_may_be_as_small_as_it_is_allowed_to_be(weight):
     again = LinearSVM().fit(X[:4], y[:4])
     again.insert(X[4:], y[4:], sample_weight=[weight])
     assert again.coef_.tobytes() == model.coef_.tobytes()
+
+
+@pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
+@pytest.mark.parametrize("requests", [[[4]], [[4, 5]], [[5], [4]], [[5, 6], [4]], [[4, 5, 6]]])
+def test_a_class_that_keeps_samples_without_weight_alone_is_gone(scheme, requests):
+    """All other weights are 1, so that nothing else tells those of weight zero apart."""
+    X = np.array([[2.0, 0], [3, 1], [-2, 0], [-3, 1], [0, 4], [1, 5], [1, 6], [0, 7]])
+    y, weights = np.array(list("aabbcccc")), np.array([1.0, 1, 1, 1, 1, 0, 0, 0])
+    model = LinearSVM(scheme=scheme).fit(X, y, sample_weight=weights)
+    for rows in requests:
+        model.forget(rows)
+    kept = np.setdiff1d(np.arange(8), np.concatenate(requests))
+    fresh = LinearSVM(scheme=scheme).fit(X[kept], y[kept], sample_weight=weights[kept])
+    assert model.classes_.tolist() == fresh.classes_.tolist() == ["a", "b"]
+    assert bytes_of(model) == bytes_of(fresh)
+
+
+def test_a_request_that_leaves_one_class_with_weight_is_refused():
+    X, y = np.array([[2.0, 0], [3, 1], [-2, 0], [-3, 1], [-4, 1]]), np.array(list("aabbb"))
+    model = LinearSVM().fit(X, y, sample_weight=[1.0, 1, 1, 0, 0])
+    with pytest.raises(ValueError, match="two classes"):
+        model.forget([2, 3])

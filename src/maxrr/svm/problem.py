@@ -202,7 +202,7 @@ class Samples:
     def without(self, places: Ints) -> "Samples":
         """The same samples when these are no longer held. What is known of all is found without looking at all."""
         lighter = changed(self, held=Flags.of(self.held).without(places), counter=Counter())
-        took_part = places if self.penalties.even else places[self.penalties.weights[places] > 0.0]
+        took_part = places[self.penalties.weights[places] > 0.0]
         known = lighter.__dict__
         known["counts"] = self.counts - np.bincount(self.codes[took_part], minlength=len(self.counts))
         if self.lengths[places].max(initial=-1.0) < self.longest:

@@ -533,7 +533,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def heads_(self) -> LinearSVM:
         """The heads, one per class, as they are now. What is done to these leaves the model as it is."""
-        return self._fitted.heads._read_only()
+        with self._lock:  # a request overwrites the samples of what it forgets
+            return self._fitted.heads._read_only()
 
     @property
     def extractor_(self) -> nn.Module:
