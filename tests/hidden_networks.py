@@ -156,3 +156,53 @@ class Recurrent(nn.Module):
 def plain_start():
     """A network that is trained from a module with weights, then frozen: a bare extractor."""
     return nn.Sequential(nn.Linear(8, 6), nn.ReLU())
+
+
+class Counting(Plain):
+    """Keeps how often it was called, the shape it saw last, and a list of what it gave: nothing depends on these."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.shape, self.losses = 0, (), []
+
+    def before(self, x):
+        self.calls += 1
+        self.shape = tuple(x.shape)
+        self.losses.append(float(x.mean()))
+        return x
+
+
+class Late(Plain):
+    """Registers a buffer when it sees its first records."""
+
+    def before(self, x):
+        if not hasattr(self, "centre"):
+            self.register_buffer("centre", x.detach().mean(0))
+        return x - self.centre
+
+
+class Words(nn.Module):
+    """A bag of words, weighed by a table in a plain attribute."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.embedding, self.last = nn.Embedding(known, 4), nn.Linear(4, 2)
+        self.weights = torch.ones(known)
+
+    def forward(self, tokens):
+        return self.last((self.embedding(tokens) * self.weights[tokens][..., None]).mean(1))
+
+
+class Sequences(nn.Module):
+    """Tokens, lengths that must not be longer than they are, and a mask; it notes what it was given."""
+
+    def __init__(self, known, seen):
+        super().__init__()
+        self.embedding, self.last, self.note = nn.Embedding(known, 4), nn.Linear(4, 2), seen.append
+
+    def forward(self, tokens, lengths, mask):
+        if int(lengths.max()) > tokens.shape[1]:
+            raise ValueError("longer than the sequence")
+        scores = self.last((self.embedding(tokens) * mask[..., None]).sum(1) / (1 + lengths[:, None]))
+        self.note((tokens, lengths))
+        return scores

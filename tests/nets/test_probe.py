@@ -13,7 +13,8 @@ from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, tak
 
 SHAPE, KIND = (8,), np.dtype(np.float32)
 EACH_TIME_ANOTHER = [networks.DrawnAttribute, networks.DrawnDeep, networks.UnregisteredLayer]
-FINE = [networks.Plain, networks.Cache, networks.Table, networks.Registered, networks.normed]
+TOKENS = np.dtype(np.int64)
+FINE = [networks.Plain, networks.Counting, networks.Cache, networks.Table, networks.Registered, networks.normed]
 
 
 def records(count=60):
@@ -31,7 +32,7 @@ def test_what_is_another_each_time_is_refused_as_a_module_and_as_a_function(kind
 
 def test_a_module_with_a_table_in_a_plain_attribute_is_refused_and_a_function_that_makes_it_is_not():
     check_comes_back(networks.AttributeTable, SHAPE, KIND)
-    with pytest.raises(DataError, match="perhaps for 'places'"):
+    with pytest.raises(DataError, match="perhaps 'places'"):
         check_comes_back(networks.AttributeTable(), SHAPE, KIND)
 
 
@@ -84,6 +85,7 @@ def test_fingerprints_tell_layers_and_hidden_numbers_apart_and_allow_rounding_el
     assert not rounded.differs_from(mine, exactly=False)
     other.places = other.places + 0.1
     assert "other features" in Fingerprint.of(other, SHAPE, KIND).differs_from(mine, exactly=False)
+    assert "other layers" in Fingerprint.of(other, SHAPE, KIND).differs_from(mine, exactly=True)
     tanh = networks.AttributeTable()
     tanh.activation = torch.tanh
     tanh.load_state_dict(one.state_dict())
@@ -124,3 +126,30 @@ def test_a_network_that_takes_no_random_records_is_given_ones_and_one_that_takes
     assert probed(Picky(), SHAPE, KIND).shape == (8, 2)
     with pytest.raises(DataError, match="takes no made-up records"):
         probed(nn.Linear(7, 2), SHAPE, KIND)
+
+
+@pytest.mark.parametrize("known", [50, 3000, 100_000])
+def test_tokens_are_drawn_as_widely_as_the_network_takes_them(known):
+    """0 and 1 alone would miss what a table says of words."""
+    torch.manual_seed(0)
+    network = networks.Words(known)
+    before = probed(network, (9,), TOKENS)
+    network.weights = network.weights.clone()
+    network.weights[2:] += 1.0
+    assert probed(network, (9,), TOKENS).tobytes() != before.tobytes()
+    with pytest.raises(DataError, match="perhaps 'weights'"):
+        check_comes_back(networks.Words(known), (9,), TOKENS)
+
+
+def test_of_several_inputs_each_of_integers_is_drawn_widely_in_turn():
+    kind = np.dtype([("tokens", "<i8", (9,)), ("lengths", "<i8"), ("mask", "?", (9,))])
+    seen = []
+    network = networks.Sequences(40, seen)
+    probed(network, (), kind)
+    assert max(int(tokens.max()) for tokens, _ in seen) >= 7
+    assert max(int(lengths.max()) for _, lengths in seen) >= 2
+
+
+def test_a_buffer_that_comes_with_the_first_record_is_refused_in_a_sentence():
+    with pytest.raises(DataError, match=r"state_dict\(\) does not hold"):
+        train(networks.Late, records(), 0, epochs=1)

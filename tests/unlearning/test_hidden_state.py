@@ -13,6 +13,7 @@ from maxrr import MaxRR
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.errors import DataError
 from maxrr.nets import Recipe
+from maxrr.serving import export, load
 from maxrr.unlearning import replay
 from maxrr.workspace import Workspace, WorkspaceError
 
@@ -62,7 +63,7 @@ def test_a_folder_does_not_open_with_a_network_that_computes_something_else(tmp_
         pass
     other, tanh = networks.AttributeTable(), networks.AttributeTable()
     other.places, tanh.activation = other.places + 0.01, torch.tanh
-    for network, why in ((other, "other features"), (tanh, "other layers"), (networks.Plain, "other layers")):
+    for network, why in ((other, "other layers"), (tanh, "other layers"), (networks.Plain, "other layers")):
         with pytest.raises(WorkspaceError, match=why):
             Workspace.open(tmp_path / "ws", network=network)
     Workspace.open(tmp_path / "ws", network=networks.AttributeTable).close()
@@ -74,7 +75,7 @@ def test_elsewhere_features_may_be_rounded_otherwise(tmp_path, monkeypatch):
         pass
     near = networks.AttributeTable()
     near.places = near.places + 1e-6
-    with pytest.raises(WorkspaceError, match="other features"):
+    with pytest.raises(WorkspaceError, match="other layers"):
         Workspace.open(tmp_path / "ws", network=near)
     monkeypatch.setattr("maxrr.unlearning.blueprint.Blueprint.is_at_home", False)
     Workspace.open(tmp_path / "ws", network=near).close()
@@ -129,3 +130,36 @@ def test_a_technique_that_leaves_something_beside_the_weights_is_refused():
     assert model.model_hash_ == before
     receipt = model.unlearn(records().ids[:2], core_policy=lambda extractor, retained, forgotten: extractor)
     assert receipt.guarantee == "approximate-refit"
+
+
+class Placed(networks.Table):
+    """A frozen extractor with a table that is not persistent."""
+
+    def forward(self, x):
+        return torch.relu(self.first(self.before(x)))
+
+
+def test_a_frozen_network_whose_table_is_another_does_not_open_or_load(tmp_path):
+    """Its buffer is not persistent: no file has it, and the layers name it by its hash."""
+    network, training = Placed(), records(120)
+    network.places = network.places + 0.5
+    same = copy.deepcopy(network)
+    with Workspace.create(tmp_path / "ws", MaxRR(network, Frozen()), training) as workspace:
+        export(workspace, tmp_path / "served", form="torch", training=training)
+        hash_ = workspace.model_hash_
+    network.places = network.places - 0.5
+    with pytest.raises(WorkspaceError, match="other layers"):
+        Workspace.open(tmp_path / "ws", network=network)
+    with pytest.raises(ValueError, match="other features"):
+        load(tmp_path / "served", network=network)
+    load(tmp_path / "served", network=same)
+    with Workspace.open(tmp_path / "ws", network=same) as workspace:
+        assert workspace.model_hash_ == hash_
+
+
+def test_a_network_that_was_used_before_is_known_again_when_it_is_new(tmp_path):
+    used = networks.Counting()
+    used(torch.randn(5, 8))
+    with Workspace.create(tmp_path / "ws", MaxRR(used, FullCore(), epochs=1), records()):
+        pass
+    Workspace.open(tmp_path / "ws", network=networks.Counting()).close()

@@ -23,7 +23,7 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.files import sha256_of
 from maxrr.nets.pinning import pinned
-from maxrr.nets.probe import taken_over
+from maxrr.nets.probe import kinds, taken_over
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.run_store import as_array
 from maxrr.nets.seeding import Network, all_drawing, begin
@@ -118,13 +118,13 @@ class OwnTraining:
             found = self.function(started, mine, seed, device)
         if not isinstance(found, nn.Module):
             raise DataError(f"{self.name} should return the trained network, a torch.nn.Module, not {found!r:.80}")
-        try:
-            trained = taken_over(found, begin(network, seed), dataset.shape, dataset.inputs.dtype)
-        except RuntimeError as error:
+        anew = begin(network, seed)
+        if kinds(found.state_dict()) != kinds(anew.state_dict()):
             raise DataError(
                 f"{self.name} returned a network with other layers than the one that it was given: return that one, "
-                f"trained ({str(error).splitlines()[-1].strip()})"
-            ) from error
+                "trained"
+            )
+        trained = taken_over(found, anew, dataset.shape, dataset.inputs.dtype)
         if not all(bool(value.isfinite().all()) for value in trained.parameters()):
             raise DataError(f"{self.name} returned weights that are not finite: try a smaller learning rate")
         return trained

@@ -6,6 +6,7 @@ from a seed and the records' type, never from records: they must give the same b
 """
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,12 @@ from torch import Tensor, nn
 
 from maxrr.data.fields import fields_of, packed
 from maxrr.errors import DataError
-from maxrr.nets.architecture import architecture
+from maxrr.nets.architecture import architecture, without_numbers
 from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import DRAWS, WEIGHTS, Network, drawing
 
+BELOW = 1 << 15, 1 << 12, 1 << 9, 1 << 6, 1 << 3, 2  # which integers are drawn: the most that a network takes
 ROUNDING = 1e-3  # of the largest feature, on another machine: hidden numbers make a larger difference
 
 Shape = tuple[int, ...]
@@ -40,13 +42,16 @@ class Fingerprint:
     @classmethod
     def of(cls, extractor: nn.Module, shape: Shape, dtype: Kind) -> "Fingerprint":
         """Take it of an extractor for records of this shape and type."""
+        used = copy.deepcopy(extractor)
         with pinned(1):
             torch.set_num_threads(1)
-            return cls(architecture(extractor), probed(copy.deepcopy(extractor), shape, dtype))
+            features = probed(used, shape, dtype)
+        return cls(architecture(extractor, used), features)
 
     def differs_from(self, other: "Fingerprint", *, exactly: bool) -> str:
         """Say how another extractor differs, whose features must be the same to the bytes, or to rounding."""
-        if differs := layers_differ(self.layers, other.layers):
+        layers = [each.layers if exactly else without_numbers(each.layers) for each in (self, other)]
+        if differs := layers_differ(*layers):
             return differs
         one, two = self.features, other.features
         if one.shape == two.shape and one.tobytes() == two.tobytes():
@@ -62,19 +67,25 @@ def layers_differ(layers: str, fitted: str) -> str:
         return ""
     lines = zip(layers.splitlines(), fitted.splitlines(), strict=False)
     mine, theirs = next((pair for pair in lines if pair[0] != pair[1]), ("some", "others"))
+    if mine.startswith("class ") and mine.split()[:2] == theirs.split()[:2]:
+        return f"the network has other code than the one that was fitted: the source of {' '.join(mine.split()[:2])}"
     return f"the network has other layers than the one that was fitted: {mine:.80}, and that had {theirs:.80}"
 
 
-def made_up(shape: Shape, dtype: Kind) -> NDArray[Any]:
+def made_up(shape: Shape, dtype: Kind, below: int = 2, wide: str | None = None) -> NDArray[Any]:
     """Make up records of a type and shape: random ones, always the same, and the outermost.
 
-    Integers may be places in a table of any length: all of them are zeros and ones, and booleans nearly all true.
+    Integers may be places in a table of any length: they are zeros and ones, or below another number; of several inputs
+    that is so in the `wide` one. Booleans are nearly all true.
     """
     if dtype.names is not None:
-        return packed({name: made_up(size, kind) for name, (kind, size) in fields_of(dtype).items()})
+        parts = fields_of(dtype).items()
+        return packed({name: made_up(size, kind, below if name == wide else 2) for name, (kind, size) in parts})
     rng = np.random.default_rng(0)
-    if dtype.kind in "ib":
-        return (rng.random((64, *shape)) < (0.5 if dtype.kind == "i" else 0.9)).astype(dtype)
+    if dtype.kind == "i":
+        return rng.integers(0, min(below, np.iinfo(dtype).max), (64, *shape), dtype=dtype)
+    if dtype.kind == "b":
+        return rng.random((64, *shape)) < 0.9
     if dtype == np.uint8:
         extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
         return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
@@ -84,15 +95,21 @@ def made_up(shape: Shape, dtype: Kind) -> NDArray[Any]:
 
 
 def probed(network: nn.Module, shape: Shape, dtype: Kind) -> NDArray[np.float64]:
-    """Compute what a network gives for a few made-up records, or for ones or zeros if it takes no others.
+    """Compute what a network gives for a few made-up records; of several inputs, with each of integers wide in turn.
 
     It is used as it is, on the CPU and in evaluation mode, and may keep something of them.
     """
     network.cpu().eval()
+    integers: list[str | None] = [name for name, (kind, _) in fields_of(dtype).items() if kind.kind == "i"]
+    return np.concatenate([answer(network, shape, dtype, wide) for wide in integers or [None]])
+
+
+def answer(network: nn.Module, shape: Shape, dtype: Kind, wide: str | None) -> NDArray[np.float64]:
+    """Compute what a network gives for records with integers as large as it takes, or for ones, or zeros."""
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
-    some = made_up(shape, dtype)[7::8]
+    tried = [made_up(shape, dtype, below, wide)[7::8] for below in (BELOW if wide or dtype.kind == "i" else BELOW[-1:])]
     failed: Exception | None = None
-    for records in (some, np.ones_like(some), np.zeros_like(some)):
+    for records in (*tried, np.ones_like(tried[0]), np.zeros_like(tried[0])):
         try:
             with torch.inference_mode(), drawing(0, DRAWS):
                 found = call(network, ready(as_tensors(records), kind))
@@ -111,21 +128,33 @@ def check_comes_back(network: Network, shape: Shape, dtype: Kind) -> None:
         one, other = copy.deepcopy(network), with_other_attributes(network)
     else:
         one, other = (made_by(network, seed) for seed in (0, 1))
+        if kinds(one.state_dict()) != kinds(other.state_dict()):
+            raise left_out(one)
         other.load_state_dict(one.state_dict())
+    before = copy.deepcopy(one), copy.deepcopy(other)
     try:
         expected = probed(one, shape, dtype)
     except DataError:
         return  # training says what is wrong, and so does `taken_over`
-    if architecture(one) != architecture(other) or not gives(other, expected, shape, dtype):
-        raise left_out(network)
+    again = gives(other, expected, shape, dtype)
+    layers = [architecture(first, used) for first, used in zip(before, (one, other), strict=True)]
+    if not again or (not isinstance(network, nn.Module) and layers[0] != layers[1]):
+        raise left_out(before[0])
 
 
 def taken_over(trained: nn.Module, anew: nn.Module, shape: Shape, dtype: Kind) -> nn.Module:
     """Put the weights of a network, which is used up, into one made anew; refuse it if that gives something else."""
+    if kinds(anew.state_dict()) != kinds(trained.state_dict()):
+        raise left_out(trained)
     anew.load_state_dict(trained.state_dict())
     if not gives(copy.deepcopy(anew), probed(trained, shape, dtype), shape, dtype):
         raise left_out(trained)
     return anew.eval()
+
+
+def kinds(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Types and shapes by name."""
+    return {name: (value.dtype, value.shape) for name, value in weights.items()}
 
 
 def gives(network: nn.Module, expected: NDArray[np.float64], shape: Shape, dtype: Kind) -> bool:
@@ -165,18 +194,17 @@ def change(value: Tensor | NDArray[Any]) -> None:
         value[...] = ~value if value.dtype == bool else value + 1
 
 
-def left_out(network: Network) -> DataError:
+def left_out(network: nn.Module) -> DataError:
     """The refusal of a network that does not come back, naming what may be the cause."""
-    names = []
-    if isinstance(network, nn.Module):
-        stored = set(network.state_dict())
-        names += [name for name, _ in network.named_buffers() if name not in stored]
-        for place, module in network.named_modules():
-            names += [f"{place}.{name}".strip(".") for name, value in vars(module).items() if isinstance(value, Tensor)]
-    perhaps = f", perhaps for {', '.join(map(repr, names[:3]))}" if names else ""
+    stored = set(network.state_dict())
+    names = [name for name, _ in network.named_buffers() if name not in stored]
+    for place, module in network.named_modules():
+        held = (name for name, value in vars(module).items() if isinstance(value, Tensor | np.ndarray))
+        names += [f"{place}.{name}".strip(".") for name in held]
+    perhaps = f" (perhaps {', '.join(map(repr, names[:3]))})" if names else ""
     return DataError(
-        "the network computes with something that its state_dict() does not hold: one that is made anew gives other "
-        f"features with the same weights{perhaps}. Nothing but the state_dict() comes back from a file. Keep tensors, "
-        "and what training moves, by register_buffer(name, tensor); or pass a function that makes the network, the "
-        "same each time"
+        f"the network computes with something that its state_dict() does not hold{perhaps}: one that is made anew "
+        "differs with the same weights. Nothing but the state_dict() comes back from a file. Keep tensors, and what "
+        "training moves, by register_buffer(name, tensor). A constant table may stay if a function makes the network, "
+        "the same each time"
     )

@@ -21,10 +21,8 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import write_atomically
-from maxrr.nets.architecture import architecture
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.own_training import TrainingFunction
-from maxrr.nets.probe import layers_differ
 from maxrr.nets.seeding import Network
 from maxrr.svm import FORM, Certificate
 from maxrr.svm.arrays import wide
@@ -412,10 +410,7 @@ def read(
     blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]), train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
-        extractor = facts.stored_extractor(blueprint, weights)
-        if differs := layers_differ(architecture(extractor), said["layers"]):
-            raise ValueError(differs)
-        blueprint = replace(blueprint, network=extractor)
+        blueprint = replace(blueprint, network=facts.stored_extractor(blueprint, weights))
     simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
     left = frozenset(map(bytes.fromhex, said["left"]))
     bundle = Bundle(

@@ -20,7 +20,7 @@ from maxrr.files import fits
 from maxrr.nets import Environment, split
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.own_training import TrainingFunction, training_of
-from maxrr.nets.probe import Fingerprint, made_by, taken_over
+from maxrr.nets.probe import Fingerprint, kinds, made_by, taken_over
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
 from maxrr.nets.side_by_side import joined
@@ -228,8 +228,3 @@ def weights_of(extractor: nn.Module) -> dict[str, Tensor]:
     """The extractor's weights and buffers, each in memory of its own."""
     state: dict[str, torch.Tensor] = extractor.state_dict()
     return {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
-
-
-def kinds(weights: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Types and shapes by name."""
-    return {name: (value.dtype, value.shape) for name, value in weights.items()}

@@ -19,6 +19,7 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.evidence import Tree
+from maxrr.nets.architecture import without_numbers
 from maxrr.nets.embedding import type_read
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.side_by_side import joined, parts_of
@@ -398,7 +399,7 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, f
         parts[shard] = extractor
     extractor = joined(parts)
     found = Fingerprint.of(extractor, core.shape, core.inputs.dtype)
-    if found.layers == now.fingerprint.layers:  # others are of a kind that only this process can make
+    if without_numbers(found.layers) == without_numbers(now.fingerprint.layers):  # others only this process can make
         extractor, found = kept(now.blueprint, extractor, core.shape, core.inputs.dtype)
     then = replace(then, extractor=extractor, fingerprint=found, untrained=then.untrained - made, technique=True)
     return then, made
