@@ -7,11 +7,9 @@ from typing import Any
 from maxrr import notebook
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import Finding, Power
-from maxrr.files import field_types, fits, parse_json, renamed
+from maxrr.files import field_types, fits, parse_json
 
 VERSION = 4
-FORMER = 3  # can still be read: some names were others
-FORMERLY = {"verdict": "finding", "findings": "attacks", "head_distance": "heads_distance"}
 
 Pair = tuple[float, float]
 
@@ -247,11 +245,10 @@ class AuditReport:
         """
         facts = parse_json(text)
         version = facts.get("version") if isinstance(facts, dict) else None
-        if version not in (FORMER, VERSION) or type(version) is not int:
-            raise ValueError(f"this is no report of an audit, or one of another version than {FORMER} or {VERSION}")
+        if version != VERSION or type(version) is not int:
+            raise ValueError(f"this is no report of an audit, or one of another version than {VERSION}")
         facts.pop("words", None)
         try:
-            facts = in_present_words(facts) if facts["version"] == FORMER else facts
             found = cls(**facts | read_parts(facts))
             wrong = [name for name, kind in field_types(cls).items() if not fits(getattr(found, name), kind)]
             if wrong:
@@ -295,12 +292,6 @@ class AuditReport:
 def shown(result: AttackResult) -> str:
     """The AUC of an attack, or its score of a single record."""
     return f"{result.statistic:.3g}" if result.curve is None else f"{result.curve.auc:.2f}"
-
-
-def in_present_words(facts: dict[str, Any]) -> dict[str, Any]:
-    """What a report of the former version says, as one of this version would."""
-    exposed = [renamed(one, {"mark": "tombstone"}) for one in facts["exposed"]]
-    return renamed(facts, FORMERLY) | {"version": VERSION, "exposed": exposed}
 
 
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:

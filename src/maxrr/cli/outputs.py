@@ -14,7 +14,8 @@ from pathlib import Path
 from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.run import FAILED, Stop
 
-MARKS = {"workspace.json": b"", ".maxrr": b'"maxrr folder"', "model.json": b'"maxrr serving"'}  # of folders of ours
+MARKS = {"workspace.json": b'"maxrr workspace"', ".maxrr": b'"maxrr folder"', "model.json": b'"maxrr serving"'}
+"""How files begin that only folders of ours have."""
 
 
 def check(file: Path, kind: str, is_one: Callable[[Path], object]) -> None:

@@ -282,21 +282,6 @@ class Encoding:
                 f"{', '.join(map(repr, names))}: correct the name, or leave it out"
             )
 
-    def inputs_of(self, column: str) -> tuple[str, ...]:
-        """The inputs that a column becomes.
-
-        Parameters
-        ----------
-        column : str
-            The name of the column, declared or not.
-
-        Returns
-        -------
-        tuple of str
-            Their names, in their order.
-        """
-        return self.rules.get(column, Number()).names(column)
-
     def columns_of(self, inputs: Sequence[str]) -> list[str]:
         """The columns of a table that became these inputs.
 

@@ -238,7 +238,7 @@ class SigningKey:
             There is something at this path: a key is never written over. An empty file holds none.
         """
         remove_unfinished(path)
-        if is_free(path):
+        if os.path.lexists(path) and is_free(path):  # an empty file
             Path(path).unlink(missing_ok=True)
         pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:

@@ -1,7 +1,7 @@
 """Files that are whole or absent, and what is in them. Knows nothing about learning."""
 
 from maxrr.files.atomic import flush_folder, write_atomically
-from maxrr.files.checked import field_types, fits, renamed
+from maxrr.files.checked import field_types, fits
 from maxrr.files.erasing import overwrite
 from maxrr.files.hashes import sha256_of
 from maxrr.files.locking import Lock, enter
@@ -18,7 +18,6 @@ __all__ = [
     "overwrite",
     "parse_json",
     "read_regular",
-    "renamed",
     "sha256_of",
     "write_atomically",
 ]

@@ -71,34 +71,3 @@ def fits(value: Any, kind: Any) -> bool:
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-
-def renamed(said: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The same, in the same order, with other names for some: what an earlier version wrote, in today's words.
-
-    Parameters
-    ----------
-    said
-        Values by name.
-    names
-        The new name for each old one that has one.
-
-    Returns
-    -------
-    dict
-        The values by their new names.
-
-    Raises
-    ------
-    ValueError
-        A new name is there already: a file is of one version.
-
-    Examples
-    --------
-    >>> renamed({"a": 1, "b": 2}, {"b": "c"})
-    {'a': 1, 'c': 2}
-    """
-    strange = said.keys() & set(names.values())
-    if strange:
-        raise ValueError(f"{', '.join(sorted(strange))} is not a name of this version")
-    return {names.get(name, name): value for name, value in said.items()}

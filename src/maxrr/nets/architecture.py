@@ -11,7 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -132,12 +132,16 @@ def told(value: Any, depth: int = 0) -> str:
 def numbers(value: Tensor | NDArray[Any]) -> str:
     """Describe a tensor or an array by its type, shape and hash."""
     if isinstance(value, Tensor):
-        flat: NDArray[Any] = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        try:
+            flat: NDArray[Any] = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        except RuntimeError:  # sparse, quantized
+            return str(value.dtype)
     else:
         flat = value
     return f"{value.dtype}{tuple(value.shape)}#{digest(flat.tobytes().hex() if flat.dtype != object else '')}#"
 
 
+@cache  # a file may be edited while the class of before goes on
 def source_of(kind: type) -> str:
     """Name a class with the hash of its source, less comments, docstrings and layout; alone where it has no source."""
     try:

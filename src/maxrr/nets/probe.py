@@ -7,6 +7,7 @@ from a seed and the records' type, never from records: they must give the same b
 
 import copy
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import DRAWS, WEIGHTS, Network, drawing
 
+FEW = 8  # records to look at
 BELOW = 1 << 15, 1 << 12, 1 << 9, 1 << 6, 1 << 3, 2  # which integers are drawn: the most that a network takes
 ROUNDING = 1e-3  # of the largest feature, on another machine: hidden numbers make a larger difference
 
@@ -41,11 +43,15 @@ class Fingerprint:
 
     @classmethod
     def of(cls, extractor: nn.Module, shape: Shape, dtype: Kind) -> "Fingerprint":
-        """Take it of an extractor for records of this shape and type."""
+        """Compute the fingerprint of an extractor for records of this shape and type."""
         used = copy.deepcopy(extractor)
-        with pinned(1):
-            torch.set_num_threads(1)
-            features = probed(used, shape, dtype)
+
+        def alone() -> NDArray[np.float64]:
+            torch.set_num_threads(1)  # PyTorch keeps the number for every thread
+            return probed(used, shape, dtype)
+
+        with pinned(1), ThreadPoolExecutor(1) as thread:
+            features = thread.submit(alone).result()
         return cls(architecture(extractor, used), features)
 
     def differs_from(self, other: "Fingerprint", *, exactly: bool) -> str:
@@ -72,7 +78,7 @@ def layers_differ(layers: str, fitted: str) -> str:
     return f"the network has other layers than the one that was fitted: {mine:.80}, and that had {theirs:.80}"
 
 
-def made_up(shape: Shape, dtype: Kind, below: int = 2, wide: str | None = None) -> NDArray[Any]:
+def made_up(shape: Shape, dtype: Kind, below: int = 2, wide: str | None = None, count: int = 64) -> NDArray[Any]:
     """Make up records of a type and shape: random ones, always the same, and the outermost.
 
     Integers may be places in a table of any length: they are zeros and ones, or below another number; of several inputs
@@ -80,26 +86,31 @@ def made_up(shape: Shape, dtype: Kind, below: int = 2, wide: str | None = None) 
     """
     if dtype.names is not None:
         parts = fields_of(dtype).items()
-        return packed({name: made_up(size, kind, below if name == wide else 2) for name, (kind, size) in parts})
+        return packed(
+            {name: made_up(size, kind, below if name == wide else 2, count=count) for name, (kind, size) in parts}
+        )
     rng = np.random.default_rng(0)
     if dtype.kind == "i":
-        return rng.integers(0, min(below, np.iinfo(dtype).max), (64, *shape), dtype=dtype)
+        return rng.integers(0, min(below, np.iinfo(dtype).max), (count, *shape), dtype=dtype)
     if dtype.kind == "b":
-        return rng.random((64, *shape)) < 0.9
+        return rng.random((count, *shape)) < 0.9
     if dtype == np.uint8:
         extremes = np.stack([np.zeros(shape), np.full(shape, 255)])
-        return np.concatenate([rng.integers(0, 256, (62, *shape)), extremes]).astype(dtype)
-    scales = np.repeat([0.0, 0.1, 1.0, 10.0], [1, 21, 21, 21])
-    normal = rng.standard_normal((len(scales), *shape))
+        return np.concatenate([rng.integers(0, 256, (count - 2, *shape)), extremes]).astype(dtype)
+    scales = np.resize([0.1, 1.0, 10.0], count)
+    scales[0] = 0.0
+    normal = rng.standard_normal((count, *shape))
     return np.asarray(normal * scales.reshape(-1, *(1 for _ in shape)), dtype)
 
 
 def probed(network: nn.Module, shape: Shape, dtype: Kind) -> NDArray[np.float64]:
     """Compute what a network gives for a few made-up records; of several inputs, with each of integers wide in turn.
 
-    It is used as it is, on the CPU and in evaluation mode, and may keep something of them.
+    The network is changed: it is moved to the CPU and set to evaluation mode, and its forward pass may store something.
     """
     network.cpu().eval()
+    for weights in network.parameters():
+        weights.data = weights.data.contiguous()  # channels that come last round differently
     integers: list[str | None] = [name for name, (kind, _) in fields_of(dtype).items() if kind.kind == "i"]
     return np.concatenate([answer(network, shape, dtype, wide) for wide in integers or [None]])
 
@@ -107,15 +118,20 @@ def probed(network: nn.Module, shape: Shape, dtype: Kind) -> NDArray[np.float64]
 def answer(network: nn.Module, shape: Shape, dtype: Kind, wide: str | None) -> NDArray[np.float64]:
     """Compute what a network gives for records with integers as large as it takes, or for ones, or zeros."""
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
-    tried = [made_up(shape, dtype, below, wide)[7::8] for below in (BELOW if wide or dtype.kind == "i" else BELOW[-1:])]
+    tried = [made_up(shape, dtype, below, wide, FEW) for below in (BELOW if wide or dtype.kind == "i" else BELOW[-1:])]
     failed: Exception | None = None
+    found: NDArray[np.float64] | None = None
     for records in (*tried, np.ones_like(tried[0]), np.zeros_like(tried[0])):
         try:
             with torch.inference_mode(), drawing(0, DRAWS):
-                found = call(network, ready(as_tensors(records), kind))
-                return np.array(found.flatten(1).double().numpy())
+                given = call(network, ready(as_tensors(records), kind))
+                found = np.array(given.flatten(1).double().numpy())
+            if np.isfinite(found).all():  # what is not compares nothing
+                return found
         except Exception as error:  # of the caller's code
             failed = failed or error
+    if found is not None:
+        return found
     raise DataError(
         f"the network takes no made-up records ({failed}), not even ones or zeros, so that nobody could see whether it "
         "comes back from a file: let it take records of zeros"
@@ -168,7 +184,7 @@ def gives(network: nn.Module, expected: NDArray[np.float64], shape: Shape, dtype
 def made_by(function: Any, seed: int) -> nn.Module:
     """Let a function make a network, from other random numbers for each seed."""
     with drawing(seed, WEIGHTS):
-        network: nn.Module = function()
+        network: nn.Module = copy.deepcopy(function())
     return network
 
 

@@ -5,6 +5,8 @@ import operator
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -208,7 +210,7 @@ class Environment:
     torch_version, numpy_version
         Versions of PyTorch and NumPy.
     machine
-        The kind of processor and what PyTorch uses of it, such as 'x86_64 AVX2'.
+        The kind of processor, its model, and what PyTorch uses of it, such as 'x86_64 AMD EPYC 7763 AVX2'.
     """
 
     device: str
@@ -234,8 +236,16 @@ class Environment:
             With the versions that are installed here.
         """
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-        machine = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
-        return cls(name, threads, str(torch.__version__), np.__version__, machine)
+        return cls(name, threads, str(torch.__version__), np.__version__, processor())
+
+
+@cache
+def processor() -> str:
+    """Name the processor: others of the same kind may round differently."""
+    said = Path("/proc/cpuinfo")
+    lines = said.read_text().splitlines() if said.exists() else [f"model name: {platform.processor()}"]
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "CPU part"))), "")
+    return f"{platform.machine()} {model} {torch.backends.cpu.get_cpu_capability()}"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from maxrr.files import Lock, fits, flush_folder, overwrite, parse_json, read_regular, write_atomically
 from maxrr.files.hashes import json_digest
 
-FORMAT, VERSION = "maxrr serving", 1
+FORMAT, VERSION = "maxrr serving", 2
 NAME, LOCK = "model.json", ".lock"
 ONNX, NUMPY, TORCH = "onnx", "numpy", "torch"
 ENDINGS = {ONNX: "onnx", NUMPY: "safetensors", TORCH: "safetensors"}

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
 
 OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
-FORMERLY_OWN_CHOICE = "the core was chosen in a way of the caller's own, on whose word it is that "
 
 ADOPTED = (
     "the extractor was trained elsewhere: that it saw the core records alone is the word of whoever gave it, and a "
@@ -88,11 +87,6 @@ def by_own_function(recipe: Mapping[str, Any]) -> str:
         "records it was given is the operator's word"
         + ("" if twice == "same" else f" (run twice on a part of the core: {twice})")
     )
-
-
-def in_present_words(condition: str) -> str:
-    """A condition on a receipt that may have been handed out before the sentence was reworded."""
-    return condition.replace(FORMERLY_OWN_CHOICE, OWN_CHOICE)
 
 
 def named(names: Sequence[str]) -> str:

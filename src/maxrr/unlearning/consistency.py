@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 
 import numpy as np
@@ -12,20 +12,18 @@ from maxrr.data import Dataset
 from maxrr.svm import EXACT
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.conditions import in_present_words
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import class_hmac, keyed_hash, weights_by_hmac
 from maxrr.unlearning.receipts import (
-    KNOWN,
     NOTHING,
-    OLD_WORDS,
+    VERSION,
     HeadCertificate,
     Receipt,
     claim_of,
     lasting,
     rounded_up,
 )
-from maxrr.unlearning.requests import FORMERLY_KEEP, INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
+from maxrr.unlearning.requests import INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
 from maxrr.unlearning.tombstones import subject_hmac
 
 HASH = re.compile("[0-9a-f]{64}")
@@ -62,7 +60,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     ]  # fmt: skip
     if receipt.guarantee not in [guarantee.value for guarantee in Guarantee]:
         yield f"no guarantee is called {receipt.guarantee!r}"
-    policies = REFUSE, RETRAIN, KEEP, TECHNIQUE, *((FORMERLY_KEEP,) if receipt.version == OLD_WORDS else ())
+    policies = REFUSE, RETRAIN, KEEP, TECHNIQUE
     if receipt.core_policy not in policies or receipt.refit not in (RETAINED, INFLUENTIAL):
         yield f"no request has the policy {receipt.core_policy!r} or the refit {receipt.refit!r}"
     if min(counts) < 0 or receipt.number < 1:
@@ -122,7 +120,7 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     yield from contradictions_of_heads(receipt)
     if not is_moment(receipt.time) or not receipt.seconds >= 0.0:
         yield f"{receipt.time!r} is no time, or {receipt.seconds} seconds are none"
-    if receipt.version not in KNOWN:
+    if receipt.version != VERSION:
         yield f"it is of version {receipt.version}"
 
 
@@ -222,9 +220,8 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
             for name, certificate in zip(with_a_head(bundle.classes), bundle.certificates, strict=True)
         ],
     }
-    said = replace(receipt, conditions=[in_present_words(condition) for condition in receipt.conditions])
     for name, value in facts.items():
-        if getattr(said, name) != value:
+        if getattr(receipt, name) != value:
             yield f"{name} on the receipt is not what was found"
     if exact and bundle.on_influential:
         yield "the guarantee on the receipt is exact, and the heads stand on influential records alone"

@@ -195,7 +195,7 @@ def stored_extractor(blueprint: Blueprint, weights: dict[str, Tensor]) -> nn.Mod
 def kept(
     blueprint: Blueprint, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
-    """Return an extractor as it comes back from a file, and its fingerprint; refuse one that does not."""
+    """Make an extractor again from its weights, check that it computes the same, and return it with its fingerprint."""
     anew = taken_over(extractor, stored_extractor(blueprint, weights_of(extractor)), shape, dtype)
     return anew, Fingerprint.of(anew, shape, dtype)
 

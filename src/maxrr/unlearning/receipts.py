@@ -6,7 +6,6 @@ receipt before it by its hash, so that none can be taken out of the row.
 """
 
 import hashlib
-import json
 import math
 import re
 import typing
@@ -17,20 +16,11 @@ from typing import Any
 
 from maxrr import notebook, plain_text
 from maxrr.evidence.exact_text import text_of
-from maxrr.files import field_types, fits, parse_json, renamed
+from maxrr.files import field_types, fits, parse_json
 from maxrr.svm import Certificate
 from maxrr.unlearning import receipt_text
 
-# 4 has conditions, the receipt before, HMACs for all hashes; 5 the same in other words; 6 also `OPTIONAL`; 7 names
-# records by the root of a tree, where the others have an HMAC of their content hash, and is written in one line.
 VERSION = 7
-KNOWN = 4, 5, 6, VERSION  # these can be read, and are written as they were
-OLD_WORDS, WITH_MORE, WITH_ROOTS = 4, 6, 7  # whose fields had the names below; may say more; has roots, in one line
-FORMERLY = {
-    "free": "neither", "tombstones": "record_marks", "core_tombstones": "core_marks",
-    "earlier_tombstones": "earlier_marks", "commitment_before": "manifest_before",
-    "commitment_after": "manifest_after", "class_hmac": "class_mark",
-}  # fmt: skip
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
 OPTIONAL = (  # fields that a text has only where there is something to say; they come after `version`
     "added",
@@ -322,17 +312,10 @@ class Receipt:
         Returns
         -------
         str
-            JSON, which `from_json` reads: in one line, names in order, no spaces. A receipt of an earlier version gives
-            the text that it was handed out with.
+            JSON, which `from_json` reads: in one line, names in order, no spaces.
         """
-        if self.version >= WITH_ROOTS:
-            heads = ",".join([head.text for head in self.heads])
-            return f'{text_of(self._said(BEFORE))[:-1]},"heads":[{heads}],{text_of(self._said(AFTER))[1:]}'
-        said = self._said(NAMES)
-        said["heads"] = [{name: getattr(head, name) for name in IN_HEAD} for head in self.heads]
-        if self.version == OLD_WORDS:
-            said = renamed(said, FORMERLY) | {"heads": [renamed(head, FORMERLY) for head in said["heads"]]}
-        return json.dumps(said, indent=2, ensure_ascii=False)
+        heads = ",".join([head.text for head in self.heads])
+        return f'{text_of(self._said(BEFORE))[:-1]},"heads":[{heads}],{text_of(self._said(AFTER))[1:]}'
 
     def _said(self, names: Sequence[str]) -> dict[str, Any]:
         """Those of some fields that are said."""
@@ -407,15 +390,11 @@ class Receipt:
         """
         try:
             fields = parse_json(text)
-            if fields["version"] not in KNOWN:
-                raise ValueError(f"it is of version {fields['version']}, and {KNOWN[0]} to {VERSION} are known")
-            newer = sorted(fields.keys() & set(OPTIONAL)) if fields["version"] < WITH_MORE else []
-            if newer or any(fields.get(name, "") is None for name in OPTIONAL):
-                raise ValueError(f"{', '.join(newer) or 'null'} is not said in version {fields['version']}")
+            if fields["version"] != VERSION:
+                raise ValueError(f"it is of version {fields['version']}, and {VERSION} is known")
+            if any(fields.get(name, "") is None for name in OPTIONAL):
+                raise ValueError("null is never said")
             heads = fields["heads"]
-            if fields["version"] == OLD_WORDS:
-                now = {then: name for name, then in FORMERLY.items()}
-                fields, heads = renamed(fields, now), [renamed(head, now) for head in heads]
             if "losses" in fields:
                 fields["losses"] = [Loss(**loss) for loss in fields["losses"]]
             receipt = cls(**{**fields, "heads": [HeadCertificate(**head) for head in heads]})

@@ -18,7 +18,6 @@ Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
 
 REFUSE, RETRAIN, KEEP = "refuse", "retrain", "keep-extractor"
 TECHNIQUE = "technique"  # what a function as policy is called
-FORMERLY_KEEP = "head"  # on receipts that were written before it was renamed
 RETAINED, INFLUENTIAL = "retained", "influential"
 
 
@@ -77,9 +76,8 @@ class Request:
 def check_policy(core_policy: str | Technique, refit: str) -> None:
     """Refuse words that mean nothing."""
     if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
-        renamed = f": it is '{KEEP}' now" if core_policy == FORMERLY_KEEP else ""
         raise ValueError(
-            f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}{renamed}"
+            f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}"
         )  # fmt: skip
     if refit not in (RETAINED, INFLUENTIAL):
         raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")
