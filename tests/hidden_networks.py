@@ -206,3 +206,30 @@ class Sequences(nn.Module):
         scores = self.last((self.embedding(tokens) * mask[..., None]).sum(1) / (1 + lengths[:, None]))
         self.note((tokens, lengths))
         return scores
+
+
+class Born(Plain):
+    """Knows when it was made, and does nothing with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.born = random.random()
+
+
+class Logarithms(Plain):
+    """Gives nothing that is a number for numbers below zero, and has random features."""
+
+    def __init__(self):
+        super().__init__()
+        self.frequencies = torch.randn(8, 8)
+
+    def before(self, x):
+        return torch.log(x) @ self.frequencies
+
+
+def last_channels():
+    """A network whose weights lie in memory with the channels last."""
+    network = nn.Sequential(
+        nn.Unflatten(1, (2, 2, 2)), nn.Conv2d(2, 8, 2), nn.ReLU(), nn.Conv2d(8, 8, 1), nn.Flatten(), nn.Linear(8, 2)
+    )
+    return network.to(memory_format=torch.channels_last)

@@ -122,7 +122,6 @@ PUBLIC = {
         "overwrite",
         "parse_json",
         "read_regular",
-        "renamed",
         "sha256_of",
         "write_atomically",
     },
@@ -184,7 +183,6 @@ PUBLIC = {
     "maxrr.unlearning": {
         "Action",
         "Bundle",
-        "FittedBeforeWarning",
         "Guarantee",
         "HandedReceipt",
         "HeadCertificate",

@@ -9,12 +9,21 @@ from torch import nn
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import LeNet5, train, train_many
+from maxrr.nets.pinning import pinned
 from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, taken_over
 
 SHAPE, KIND = (8,), np.dtype(np.float32)
 EACH_TIME_ANOTHER = [networks.DrawnAttribute, networks.DrawnDeep, networks.UnregisteredLayer]
 TOKENS = np.dtype(np.int64)
-FINE = [networks.Plain, networks.Counting, networks.Cache, networks.Table, networks.Registered, networks.normed]
+FINE = [
+    networks.Plain,
+    networks.Counting,
+    networks.Cache,
+    networks.Table,
+    networks.Registered,
+    networks.normed,
+    networks.last_channels,
+]
 
 
 def records(count=60):
@@ -36,9 +45,33 @@ def test_a_module_with_a_table_in_a_plain_attribute_is_refused_and_a_function_th
         check_comes_back(networks.AttributeTable(), SHAPE, KIND)
 
 
-def test_a_setting_that_is_drawn_is_refused_where_a_function_draws_it():
+@pytest.mark.parametrize("kind", [networks.DrawnNumber, networks.Born])
+def test_a_setting_that_is_drawn_is_refused_where_a_function_draws_it(kind):
+    """Whether or not something depends on it: nobody could open such a model again."""
     with pytest.raises(DataError, match="made anew"):
-        check_comes_back(networks.DrawnNumber, SHAPE, KIND)
+        check_comes_back(kind, SHAPE, KIND)
+
+
+def test_records_of_which_something_else_than_numbers_comes_are_not_looked_at():
+    with pytest.raises(DataError, match="perhaps 'frequencies'"):
+        check_comes_back(networks.Logarithms(), SHAPE, KIND)
+
+
+def test_a_module_that_a_function_keeps_is_left_as_it_is():
+    kept = networks.Plain()
+    check_comes_back(lambda: kept, SHAPE, KIND)
+    assert kept.training
+
+
+def test_the_number_of_threads_stays_as_it_was():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pinned(1):
+            Fingerprint.of(networks.Plain(), SHAPE, KIND)
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("kind", FINE, ids=lambda kind: kind.__name__)

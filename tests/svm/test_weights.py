@@ -405,3 +405,14 @@ def test_a_request_that_leaves_one_class_with_weight_is_refused():
     model = LinearSVM().fit(X, y, sample_weight=[1.0, 1, 1, 0, 0])
     with pytest.raises(ValueError, match="two classes"):
         model.forget([2, 3])
+
+
+def test_the_error_forgets_the_longest_sample_also_if_it_has_no_weight():
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(40, 3)), np.arange(40) % 2, np.ones(40)
+    X[7], weights[7] = 1e9, 0.0
+    model, rest = LinearSVM().fit(X, y, sample_weight=weights), np.arange(40) != 7
+    before = model.certificate_[0].error
+    model.forget([7])
+    fresh = LinearSVM().fit(X[rest], y[rest], sample_weight=weights[rest])
+    assert model.certificate_[0].error == fresh.certificate_[0].error < before

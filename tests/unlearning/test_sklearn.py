@@ -34,7 +34,6 @@ def test_cross_validation():
     assert cross_val_score(estimator(), X, y, cv=2, scoring="neg_log_loss").min() > -1.5
 
 
-@pytest.mark.filterwarnings("ignore::maxrr.unlearning.FittedBeforeWarning")
 def test_in_a_pipeline():
     X, y = arrays()
     pipeline = make_pipeline(StandardScaler(), estimator()).fit(X, y)

@@ -7,7 +7,6 @@ from maxrr import lazily
 __all__ = [
     "Action",
     "Bundle",
-    "FittedBeforeWarning",
     "Guarantee",
     "HandedReceipt",
     "HeadCertificate",
@@ -38,7 +37,6 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.guarantees import Guarantee
     from maxrr.unlearning.model import MaxRR
     from maxrr.unlearning.outcomes import Outcome
-    from maxrr.unlearning.pipelines import FittedBeforeWarning
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.receipts import HeadCertificate, Loss, Receipt
     from maxrr.unlearning.replaying import Replay, replay
@@ -54,7 +52,6 @@ else:  # receipts can be read without PyTorch
         "guarantees": ("Guarantee",),
         "model": ("MaxRR",),
         "outcomes": ("Outcome",),
-        "pipelines": ("FittedBeforeWarning",),
         "plans": ("Plan",),
         "receipts": ("HeadCertificate", "Loss", "Receipt"),
         "replaying": ("Replay", "replay"),

@@ -53,7 +53,6 @@ from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.matching import to_predict
-from maxrr.unlearning.pipelines import warn_of_fitted_steps
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
@@ -272,10 +271,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Some shards have no core records of two classes: their extractors keep their first weights.
         maxrr.unlearning.NotAmongRecordsWarning
             Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
-        maxrr.unlearning.FittedBeforeWarning
-            A scikit-learn Pipeline has fitted a scaler or an encoder on the records before: that does not forget.
         """
-        warn_of_fitted_steps()
         with self._lock:
             return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
 
