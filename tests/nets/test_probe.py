@@ -16,14 +16,9 @@ SHAPE, KIND = (8,), np.dtype(np.float32)
 EACH_TIME_ANOTHER = [networks.DrawnAttribute, networks.DrawnDeep, networks.UnregisteredLayer]
 TOKENS = np.dtype(np.int64)
 FINE = [
-    networks.Plain,
-    networks.Counting,
-    networks.Cache,
-    networks.Table,
-    networks.Registered,
-    networks.normed,
+    networks.Plain, networks.Counting, networks.Cache, networks.Table, networks.Registered, networks.normed,
     networks.last_channels,
-]
+]  # fmt: skip
 
 
 def records(count=60):

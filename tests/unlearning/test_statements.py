@@ -53,14 +53,6 @@ def test_a_receipt_that_nobody_signed():
         read.verify([KEY.public])
 
 
-def test_what_a_statement_cannot_keep_is_not_signed():
-    """A receipt of an earlier version is known by its text, in which names stand in the order of their writing."""
-    old = replace(receipt(core_details={"kind": "hash", "fraction": 0.5}), version=6)
-    with pytest.raises(EvidenceError, match="version 6 is handed out as its text"):
-        HandedReceipt.sign(old, KEY)
-    assert HandedReceipt.from_bytes(old.to_json().encode()).receipt.digest == old.digest
-
-
 def test_every_bit_of_a_signed_receipt_counts():
     content = HandedReceipt.sign(receipt(), KEY).to_bytes()
     for bit in every(61, 8 * len(content)):

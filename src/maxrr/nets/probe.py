@@ -119,6 +119,8 @@ def answer(network: nn.Module, shape: Shape, dtype: Kind, wide: str | None) -> N
     """Compute what a network gives for records with integers as large as it takes, or for ones, or zeros."""
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
     tried = [made_up(shape, dtype, below, wide, FEW) for below in (BELOW if wide or dtype.kind == "i" else BELOW[-1:])]
+    if dtype.kind == "f":
+        tried.append(np.abs(tried[0]) + 1)  # for networks of what is positive
     failed: Exception | None = None
     found: NDArray[np.float64] | None = None
     for records in (*tried, np.ones_like(tried[0]), np.zeros_like(tried[0])):
