@@ -30,6 +30,13 @@ def test_keys() -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS)
+def test_files_of_keys(world: str) -> None:
+    given = GIVEN["files of keys"]
+    found = asked([{"call": "keys", "text": each["text"]} for each in given], given, world)
+    assert found == [(each["name"], each["keys"]) for each in given]
+
+
+@pytest.mark.parametrize("world", WORLDS)
 def test_signatures(world: str) -> None:
     given = GIVEN["signatures"]
     found = asked([{"call": "verifies"} | each for each in given], given, world)

@@ -15,7 +15,7 @@ from maxrr.files import read_regular, write_atomically
 
 KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1"
 LARGEST = 1 << 20  # bytes of a file: a key and its succession have about 700
-BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
+BEGIN = "-----BEGIN PUBLIC KEY-----"
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,7 @@ def _parts(data: bytes, where: str) -> Iterator[PublicKey | Envelope]:
         raise EvidenceError(f"{where} is no file of public keys in PEM") from None
     for line in lines:
         if line == BEGIN:
-            block = [line]
-            while block[-1] != END:
-                block.append(next(lines, END))
+            block = [line, next(lines, ""), next(lines, "")]
             key = PublicKey.from_pem("\n".join(block).encode(), where)
             if key.pem.decode().split("\n") != [*block, ""]:
                 raise EvidenceError(f"{where} has a public key with something in it that nobody writes")
