@@ -329,6 +329,14 @@ async function keysIn(text) {
   return keys;
 }
 
+// What somebody gives the page: such a file; or one key with a letter around it, and nothing that may be meant as more.
+async function keysGiven(text) {
+  const lines = text.replaceAll("\r\n", "\n");
+  const [key] = new RegExp(`^${BEGIN}\n.*\n${END}$`, "m").exec(lines) ?? [];
+  const alone = key && !lines.includes("{") && lines.match(/-----(BEGIN|END)/g).length === 2;
+  return keysIn(alone ? key : text);
+}
+
 // That a former key has signed that another one succeeds it, and both are here.
 async function requireSuccession(envelope, keys) {
   const [{ key: former }, ...others] = envelope.signatures;
