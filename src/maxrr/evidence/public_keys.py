@@ -15,7 +15,6 @@ from maxrr.files import read_regular, write_atomically
 
 KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1"
 LARGEST = 1 << 20  # bytes of a file: a key and its succession have about 700
-BEGIN = "-----BEGIN PUBLIC KEY-----"
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def _parts(data: bytes, where: str) -> Iterator[PublicKey | Envelope]:
     except UnicodeDecodeError:
         raise EvidenceError(f"{where} is no file of public keys in PEM") from None
     for line in lines:
-        if line == BEGIN:
+        if line == "-----BEGIN PUBLIC KEY-----":
             block = [line, next(lines, ""), next(lines, "")]
             key = PublicKey.from_pem("\n".join(block).encode(), where)
             if key.pem.decode().split("\n") != [*block, ""]:
