@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import Shell
+from tests.evidence import vectors
 from tests.evidence.logs import contents, flipped, log_of, numbers
 
 from maxrr.evidence import Checkpoint, LogWriter, PublicKeys, SigningKey, make_key
@@ -39,6 +40,14 @@ def test_a_log_that_holds(shell: Shell, log: Path, key: SigningKey, operator: Op
     said = shell("log", "verify", log, *operator, "--json").json
     assert (said["holds"], said["entries"], said["origin"], said["key"]) == (True, 300, ORIGIN, key.public.id)
     assert shell("log", "show", log / "checkpoint", *operator, "--json").json["entries"] == 300
+
+
+@pytest.mark.parametrize("signer", vectors.TWINS, ids=["first", "second"])
+def test_the_signer_is_told_from_one_with_the_same_four_bytes(shell: Shell, tmp_path: Path, signer: SigningKey) -> None:
+    PublicKeys(tuple(key.public for key in vectors.TWINS)).save(tmp_path / "twins.pub")
+    (tmp_path / "checkpoint").write_text(vectors.checkpoint(3, bytes(32), signer), encoding="utf-8")
+    said = shell("log", "show", tmp_path / "checkpoint", "--key", tmp_path / "twins.pub", "--json").json
+    assert said["key"] == signer.public.id
 
 
 def test_the_first_thing_wrong_is_named(shell: Shell, log: Path, operator: Operator) -> None:

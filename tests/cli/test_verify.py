@@ -1,5 +1,6 @@
 """`maxrr verify` and `maxrr receipt for`: what the person gets, written and checked through the command line."""
 
+import base64
 import json
 import re
 import stat
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.shell import Shell
 from tests.cli.test_starting import ARRAYS, SLOW, imported
-from tests.evidence.forgeries import FORGED, KEY, OTHER, TRUE, UNREADABLE
+from tests.evidence.forgeries import FORGED, KEY, OPERATOR, OTHER, TRUE, UNREADABLE
 from tests.evidence.test_dossiers import published
 from tests.plain_receipts import receipt
 
@@ -87,6 +88,35 @@ def test_a_page_of_another_version_ends_with_5(shell: Shell, page: Path, key: Pa
     other = page.with_name("other.pub")
     OTHER.public.save(other)
     shell("verify", page, "--key", other, code=4)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"version": 99, "more": 1}, {"more": 1}, {"version": None}, {"version": [7]}, {"version": {}}, {"time": None},
+     {"heads": None}, {"heads": [1]}, {"heads": "a"}, {"losses": 1}, {"losses": [1]}, {"guarantee": 5}, {"recipe": []}],
+    ids=str,
+)  # fmt: skip
+def test_a_receipt_that_has_no_words_does_not_change_the_answer(
+    shell: Shell, tmp_path: Path, page: Path, key: Path, changed: dict[str, Any]
+) -> None:
+    said = json.loads(base64.b64decode(TRUE["envelope"]["payload"]))
+    about = Subject("model", said["predicate"]["model_after"])
+    envelope = Envelope.sign(Statement((about,), said["predicateType"], said["predicate"] | changed), KEY)
+    dossier = TRUE | {"envelope": json.loads(envelope.to_bytes()), "log": OPERATOR.log(3, 7, envelope)}
+    text = Dossier.from_object(dossier).to_bytes()
+    (tmp_path / "newer.json").write_bytes(text)
+    before, _, rest = page.read_text(encoding="utf-8").partition('id="dossier">')
+    whole = before + 'id="dossier">' + text.decode() + rest[rest.index("</script>") :]
+    (tmp_path / "same.html").write_text(whole, encoding="utf-8")
+    newer = re.sub('(name="maxrr-version" content=")[^"]+', r"\g<1>99.0", whole)
+    (tmp_path / "newer.html").write_text(newer, encoding="utf-8")
+    for name, code in {"newer.json": 0, "newer.html": 5, "same.html": 4}.items():  # this version made no such page
+        shown = shell("verify", tmp_path / name, "--key", key, code=code)
+        assert ("cannot put the signed receipt into words" in shown.out) == (code != 4)
+        answer = shell("verify", tmp_path / name, "--key", key, "--json", code=code)
+        assert answer.json["holds"] is (code == 0)
+        for words in (shown.out, shown.err, answer.out):
+            assert not re.search("NoneType|argument|object is|__|unhashable", words)
 
 
 @pytest.mark.parametrize(

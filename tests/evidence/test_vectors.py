@@ -1,10 +1,12 @@
 """Python says of the vectors what must be said of them; tests/report/test_vectors.py has the page's script say it."""
 
+from pathlib import Path
+
 import pytest
 from tests.evidence import vectors
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Dossier, PublicKey
+from maxrr.evidence import Dossier, PublicKey, PublicKeys
 
 GIVEN = vectors.read()
 
@@ -35,6 +37,17 @@ def test_keys(given: dict) -> None:
         else:
             with pytest.raises(EvidenceError):
                 read(raw)
+
+
+@pytest.mark.parametrize("given", GIVEN["files of keys"], ids=lambda each: each["name"])
+def test_files_of_keys(given: dict, tmp_path: Path) -> None:
+    path = tmp_path / "operator.pub"
+    path.write_bytes(given["text"].encode())
+    if given["keys"]:
+        assert [key.raw.hex() for key in PublicKeys.load(path).keys] == given["keys"]
+    else:
+        with pytest.raises(EvidenceError):
+            PublicKeys.load(path)
 
 
 @pytest.mark.parametrize("given", GIVEN["signatures"], ids=lambda each: each["name"])

@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.evidence.logs import tree_hash
 from tests.evidence.points import (
     KEY,
@@ -29,6 +30,7 @@ from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, to_base64
 from maxrr.evidence.log_proofs import prove_inclusion
 from maxrr.evidence.notes import note_key_id
+from maxrr.evidence.public_keys import KEY_SUCCESSION
 
 FILE = Path(__file__).with_name("vectors.json")
 ORIGIN = "example.com/log"
@@ -104,7 +106,10 @@ TRUE = {
     "a long log": dossier(["one"], number=70, size=100),
 }
 TEXTS = {name: canonical_json(each).decode() for name, each in TRUE.items()}
-PEM = KEY.public.pem.decode()
+PEM, FORMER = KEY.public.pem.decode(), OTHER.public.pem.decode()
+TWINS = [SigningKey(Ed25519PrivateKey.from_private_bytes(seed.to_bytes(32))) for seed in (64063, 139885)]
+TWIN_ID = note_key_id(ORIGIN, TWINS[0].public)
+assert note_key_id(ORIGIN, TWINS[1].public) == TWIN_ID  # two keys that share their four bytes in notes
 
 
 # What others would make of them, by the pieces that they exchange
@@ -280,6 +285,15 @@ def vectors_of_dossiers() -> dict[str, tuple[str, Pieces, str]]:
     for name, raw in strange_keys().items():
         add(f"a key that is {name}", REFUSED, (quoted([PEM]), quoted([PEM, pem_of(raw)])))
     add("an idle key", "yyyyyyn", (quoted([PEM]), quoted([PEM, OTHER.public.pem.decode()])))
+    twin, idle = (key.public.pem.decode() for key in TWINS)
+    end = quoted(log["checkpoint"])[:-1]
+    also = (end, end + f"— {ORIGIN} {to_base64(TWIN_ID + TWINS[0].sign(note.encode()))}\\n")
+    add("a second key that signed the checkpoint", HOLDS, also, (quoted([PEM]), quoted([PEM, twin])))
+    for name, keys in {"before": [PEM, twin, idle], "after": [idle, twin, PEM]}.items():
+        add(f"an idle key with the four bytes of the one {name} it", "yyyyyyn", also, (quoted([PEM]), quoted(keys)))
+    add(
+        "an idle key with the four bytes of one that is not here", "yyyyyyn", also, (quoted([PEM]), quoted([PEM, idle]))
+    )
     add("a key id in capitals", UNSIGNED, (f'"keyid":"{KEY.public.id}"', f'"keyid":"{KEY.public.id.upper()}"'))
     add("a signature with S + L", UNSIGNED, (sig, above(sig)))
     two = TRUE["two keys"]["envelope"]["signatures"]
@@ -359,7 +373,6 @@ def vectors_of_dossiers() -> dict[str, tuple[str, Pieces, str]]:
     noting("a checkpoint of another key", NO_CHECKPOINT, note, key=OTHER)
     noting("a checkpoint of another size", NOT_LOGGED, note.replace("\n5\n", "\n6\n"))
     noting("an empty checkpoint", NOT_LOGGED, note.replace("\n5\n", "\n0\n"))
-    end = quoted(log["checkpoint"])[:-1]
     witness = "\\n— witness{} " + to_base64(bytes(72)) + "\\n"
     add("a checkpoint with a witness", HOLDS, (end, end[:-2] + witness.format("")))
     for space in ("\u0085", "\u00a0", "\u2028", "\u3000", "+"):
@@ -379,6 +392,74 @@ def vectors_of_dossiers() -> dict[str, tuple[str, Pieces, str]]:
     return found
 
 
+# Files of keys
+
+
+def succession(new: str = KEY.public.id, *signers: SigningKey, kind: str = KEY_SUCCESSION, **changed: Any) -> str:
+    """The line that says of a key that it succeeds the one of who signs."""
+    statement = Statement((Subject("key", new),), kind, {"former": OTHER.public.id, "time": "2026-03-01"} | changed)
+    return Envelope.sign(statement, *(signers or (OTHER,))).to_bytes().decode() + "\n"
+
+
+def vectors_of_files() -> dict[str, tuple[str, list[SigningKey]]]:
+    """The text of a file, and the keys in it; none where the file is refused."""
+    both, third = [KEY, OTHER], TWINS[0]
+    begin, inner, last = PEM.splitlines()
+    two = Statement((Subject("key", KEY.public.id), Subject("b", KEY.public.id)), KEY_SUCCESSION,
+        {"former": OTHER.public.id, "time": "2026-03-01"})  # fmt: skip
+    foreign = json.loads(succession()) | {"payloadType": "application/json"}
+    found = {
+        "one key": (PEM, [KEY]), "two keys": (PEM + FORMER, both), "in another order": (FORMER + PEM, [OTHER, KEY]),
+        "a succession": (PEM + succession() + FORMER, both),
+        "a succession at the end": (PEM + FORMER + succession(), both),
+        "a succession twice": (PEM + FORMER + succession() * 2, both),
+        "successions in a circle": (
+            PEM + FORMER + succession() + succession(OTHER.public.id, KEY, former=KEY.public.id), both,
+        ),
+        "empty lines": (f"\n \t\n\x1c\x0b\n{PEM}\n\n{FORMER}\n", both),
+        "the lines of Windows": ((PEM + succession() + FORMER).replace("\n", "\r\n"), both),
+        "no line feed at the end": (PEM[:-1], [KEY]),
+    }  # fmt: skip
+    refused = {
+        "nothing": "", "a key twice": PEM + PEM, "a succession alone": succession(),
+        "a succession by a stranger": PEM + FORMER + succession(KEY.public.id, third),
+        "a succession that the new key signed": PEM + FORMER + succession(KEY.public.id, KEY),
+        "a succession with a signature that is too long": PEM + FORMER + succession().replace('"sig":"', '"sig":"AAAA'),
+        "a succession with a signature that was changed": PEM + FORMER + json.dumps(
+            json.loads(succession()) | {"signatures": [{"keyid": OTHER.public.id, "sig": to_base64(bytes(64))}]}),
+        "a succession of a key that is not here": PEM + succession(),
+        "a succession by a key that is not here": FORMER + succession(),
+        "a succession of itself": FORMER + succession(OTHER.public.id),
+        "a succession with two signers": PEM + FORMER + succession(KEY.public.id, OTHER, KEY),
+        "a succession of two keys": PEM + FORMER + Envelope.sign(two, OTHER).to_bytes().decode(),
+        "a succession of another type": PEM + FORMER + succession(kind="https://maxrr.dev/receipt/v1"),
+        "a succession in an envelope of another type": PEM + FORMER + json.dumps(foreign),
+        "a succession of another former key": PEM + FORMER + succession(former=KEY.public.id),
+        "a succession with another field": PEM + FORMER + succession(more=1),
+        "a succession without a day": PEM + FORMER + succession(time="yesterday"),
+        "a succession with a time that is no text": PEM + FORMER + succession(time=20260301),
+        "a succession after a space": PEM + FORMER + " " + succession(),
+        "a succession on two lines": PEM + FORMER + succession().replace(",", ",\n"),
+        "an object": PEM + "{}\n", "a key in an object": PEM + json.dumps({"key": FORMER}),
+        "a mark of the order of bytes": "\ufeff" + PEM, "a comment": "# the operator's\n" + PEM,
+        "a text after it": PEM + "hello\n", "a zero after it": PEM + "\0", "a space before it": " " + PEM,
+        "a letter before it": "x" + PEM, "spaces at the ends of lines": PEM.replace("\n", " \n"),
+        "a space of another kind": PEM + "\u00a0\n", "all on one line": PEM.replace("\n", " "),
+        "the lines of old Macs": PEM.replace("\n", "\r"),
+        "a key on more lines": f"{begin}\n{inner[:20]}\n{inner[20:]}\n{last}\n",
+        "a key with an empty line": f"{begin}\n\n{inner}\n{last}\n",
+        "a key with a heading": f"{begin}\nComment: x\n\n{inner}\n{last}\n",
+        "a key without its end": f"{begin}\n{inner}", "a key cut": f"{PEM}{begin}\n",
+        "no key in it": f"{begin}\n{last}\n",
+        "a second key that is broken": PEM + FORMER.replace("MCow", "MCo!"),
+        "a second key of another kind": PEM + FORMER.replace("PUBLIC", "RSA PUBLIC"),
+        "a second key for another use": PEM + FORMER.replace("MCowBQYDK2Vw", "MCowBQYDK2Vu"),
+        "a certificate": PEM + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "a private key": PEM + "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+    }  # fmt: skip
+    return found | {name: (text, []) for name, text in refused.items()}
+
+
 def made() -> dict[str, Any]:
     """What is in the file."""
     claims, held = list(CLAIMS), {"y": True, "n": False, "-": None}
@@ -393,6 +474,10 @@ def made() -> dict[str, Any]:
             for name, (of, pieces, marks) in vectors_of_dossiers().items()
         ],
         "keys": [{"name": name, "key": raw, "taken": taken} for name, (raw, taken) in vectors_of_keys().items()],
+        "files of keys": [
+            {"name": name, "text": text, "keys": [key.public.raw.hex() for key in keys] or None}
+            for name, (text, keys) in vectors_of_files().items()
+        ],
         "signatures": [
             {"name": name, "key": key, "signature": signature, "message": message, "holds": holds}
             for name, (key, signature, message, holds) in vectors_of_signatures().items()

@@ -20,7 +20,7 @@ function made(crypto) {
     return known.get(asked);
   };
   return vm.runInContext(
-    "({ Wrong, sha, sha2, hexOf, verifies, parseJson, keysIn, readDossier, checkDossier, layoutOf," +
+    "({ Wrong, sha, sha2, hexOf, verifies, parseJson, keysIn, keysGiven, readDossier, checkDossier, layoutOf," +
       " inputsOfFile, inputsOfPixels, findRecord })", world);
 }
 
@@ -36,8 +36,9 @@ async function answered({ call, world = "browser", ...given }) {
     return plain(use.parseJson(given.text, "it"));
   }
   if (call === "keys") return (await use.keysIn(given.text)).map(({ raw }) => use.hexOf(raw));
+  if (call === "given keys") return (await use.keysGiven(given.text)).map(({ raw }) => use.hexOf(raw));
   if (call === "check") {
-    return (await use.checkDossier(await use.readDossier(given.dossier), await use.keysIn(given.keys))).checks;
+    return (await use.checkDossier(await use.readDossier(given.dossier), await use.keysGiven(given.keys))).checks;
   }
   if (call === "find") {
     const dossier = await use.readDossier(given.dossier);

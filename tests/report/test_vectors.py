@@ -7,6 +7,7 @@ from tests.evidence import vectors
 from tests.report.in_node import answers
 
 GIVEN = vectors.read()
+LETTERS = {"a comment", "a text after it", "a zero after it", "a space of another kind"}
 WORLDS = ("browser", "own")  # with the browser's SHA-2, and without
 
 
@@ -27,6 +28,20 @@ def test_keys() -> None:
     given = GIVEN["keys"]
     found = asked([{"call": "keys", "text": vectors.pem_of(bytes.fromhex(each["key"]))} for each in given], given)
     assert found == [(each["name"], [each["key"]] if each["taken"] else None) for each in given]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_files_of_keys(world: str) -> None:
+    given = GIVEN["files of keys"]
+    found = asked([{"call": "keys", "text": each["text"]} for each in given], given, world)
+    assert found == [(each["name"], each["keys"]) for each in given]
+
+
+def test_one_key_may_have_a_letter_around_it_and_nothing_that_may_be_a_key() -> None:
+    given = GIVEN["files of keys"]
+    found = asked([{"call": "given keys", "text": each["text"]} for each in given], given)
+    (one,) = [each["keys"] for each in given if each["name"] == "one key"]
+    assert found == [(each["name"], one if each["name"] in LETTERS else each["keys"]) for each in given]
 
 
 @pytest.mark.parametrize("world", WORLDS)

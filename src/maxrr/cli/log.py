@@ -148,10 +148,8 @@ def tell(checkpoint: Checkpoint, keys: tuple[PublicKey, ...]) -> None:
 
 def said_in(checkpoint: Checkpoint, keys: tuple[PublicKey, ...]) -> dict[str, Any]:
     """A checkpoint for programs; of the keys the one that signed it."""
-    from maxrr.evidence import note_key_id
-
-    named = {(each.name, each.key_id) for each in checkpoint.note.signatures}
-    key = next(key for key in keys if (checkpoint.origin, note_key_id(checkpoint.origin, key)) in named)
+    signers = checkpoint.note.verify(checkpoint.origin, keys)
+    key = next(key for key in keys if key in signers)
     return {"origin": checkpoint.origin, "entries": checkpoint.size, "root": checkpoint.root.hex(), "key": key.id}
 
 

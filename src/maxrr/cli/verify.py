@@ -133,6 +133,10 @@ def tell(dossier: Dossier) -> None:
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
     ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
-    show.say(f"It is about {count(len(dossier.records), 'record')}{whose}: {ids}. The signed receipt says:")
-    for sentence in receipt_of(dossier).sentences:
+    about = f"It is about {count(len(dossier.records), 'record')}{whose}: {ids}."
+    try:
+        sentences = [f"{about} The signed receipt says:", *receipt_of(dossier).sentences]
+    except ValueError:
+        sentences = [about, "This version of maxrr cannot put the signed receipt into words: --json shows it as it is."]
+    for sentence in sentences:
         show.say(sentence)

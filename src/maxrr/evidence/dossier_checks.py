@@ -14,7 +14,6 @@ from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.exact_text import from_hex
 from maxrr.evidence.histories import History, compare_logs
 from maxrr.evidence.log import Log
-from maxrr.evidence.notes import note_key_id
 from maxrr.evidence.proofs import Absence
 from maxrr.evidence.salts import key_of
 from maxrr.evidence.signing import PublicKey
@@ -215,8 +214,7 @@ def require_keys(dossier: Dossier) -> None:
     dossier.envelope.verify(dossier.keys)
     checkpoint = Checkpoint.read(dossier.checkpoint.encode(), dossier.origin, dossier.keys)
     used = {known[each.key_id] for each in dossier.envelope.signatures}
-    ours = {each.key_id for each in checkpoint.note.signatures if each.name == dossier.origin}
-    used |= {key for key in dossier.keys if note_key_id(dossier.origin, key) in ours}
+    used |= set(checkpoint.note.verify(dossier.origin, dossier.keys))
     if idle := [key.id for key in dossier.keys if key not in used]:
         raise EvidenceError(f"nothing here is signed with the key {idle[0]}")
 

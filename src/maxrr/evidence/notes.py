@@ -117,7 +117,7 @@ class Note:
         require_signing_key(key)
         return cls(text, (NoteSignature(name, note_key_id(name, key.public), key.sign(text.encode())),))
 
-    def verify(self, name: str, keys: Sequence[PublicKey]) -> None:
+    def verify(self, name: str, keys: Sequence[PublicKey]) -> list[PublicKey]:
         """Refuse the note if none of these keys has signed it; pass over the signatures of others.
 
         Parameters
@@ -126,6 +126,11 @@ class Note:
             Under which name the keys sign.
         keys : sequence of PublicKey
             The keys that are trusted.
+
+        Returns
+        -------
+        list of PublicKey
+            Those of them that have signed.
 
         Raises
         ------
@@ -138,11 +143,15 @@ class Note:
         ours = [each for each in self.signatures if each.name == name and each.key_id in known]
         if not ours:
             raise EvidenceError(f"the note is not signed by a key of {name} that is trusted: {NEWER}")
+        signers: list[PublicKey] = []
         for each in ours:
-            if not any(key.verifies(each.signature, self.text.encode()) for key in known[each.key_id]):
+            own = [key for key in known[each.key_id] if key.verifies(each.signature, self.text.encode())]
+            if not own:
                 raise EvidenceError(
                     f"the signature of {name} is not of this note: it was changed, or is of another key"
                 )
+            signers += own
+        return signers
 
     def to_bytes(self) -> bytes:
         """The note as a file has it.

@@ -15,7 +15,6 @@ from maxrr.files import read_regular, write_atomically
 
 KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1"
 LARGEST = 1 << 20  # bytes of a file: a key and its succession have about 700
-BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
 
 
 @dataclass(frozen=True)
@@ -178,10 +177,8 @@ def _parts(data: bytes, where: str) -> Iterator[PublicKey | Envelope]:
     except UnicodeDecodeError:
         raise EvidenceError(f"{where} is no file of public keys in PEM") from None
     for line in lines:
-        if line == BEGIN:
-            block = [line]
-            while block[-1] != END:
-                block.append(next(lines, END))
+        if line == "-----BEGIN PUBLIC KEY-----":
+            block = [line, next(lines, ""), next(lines, "")]
             key = PublicKey.from_pem("\n".join(block).encode(), where)
             if key.pem.decode().split("\n") != [*block, ""]:
                 raise EvidenceError(f"{where} has a public key with something in it that nobody writes")

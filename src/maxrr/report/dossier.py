@@ -115,18 +115,18 @@ def require_same_page(page: str, dossier: Dossier) -> None:
     maxrr.errors.EvidenceError
         Something in the page was changed: its words, its look or its script.
     """
-    try:
-        expected = dossier_page(dossier)
-    except ValueError as error:
-        raise EvidenceError(f"no page can be made of it: {error}") from None
-    if page == expected:
-        return
     if VERSION % library_version() not in page:
         said = re.search(VERSION % "([0-9A-Za-z.+-]{1,40})", page)
         raise OtherVersion(
             f"the page says that maxrr {said[1] if said else 'of an unknown version'} made it, and this is "
             f"{library_version()}: use that version to compare its words"
         )
+    try:
+        expected = dossier_page(dossier)
+    except ValueError as error:
+        raise EvidenceError(f"no page can be made of it: {error}") from None
+    if page == expected:
+        return
     lines = zip_longest(page.split("\n"), expected.split("\n"))
     line = next(number for number, (one, other) in enumerate(lines, start=1) if one != other)
     raise EvidenceError(f"the page was changed: from line {line} on it is not what its dossier gives")

@@ -403,7 +403,8 @@ class Receipt:
                 raise ValueError(f"{', '.join(wrong)} has the wrong type")
             return receipt
         except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"this is not a receipt that can be read: {error}") from error
+            why = error if isinstance(error, ValueError) else "a field is missing, unknown or of the wrong type"
+            raise ValueError(f"this is not a receipt that can be read: {why}") from error
 
 
 NAMES, IN_HEAD = (tuple(field.name for field in fields(kind)) for kind in (Receipt, HeadCertificate))

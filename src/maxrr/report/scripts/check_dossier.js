@@ -9,16 +9,19 @@ const DOSSIER_TYPE = "https://maxrr.dev/dossier/v1";
 const RECEIPT_TYPE = "https://maxrr.dev/receipt/v1";
 const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 const PAYLOAD_TYPE = "application/vnd.in-toto+json";
+const KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1";
 const PRESENCE = "maxrr/commitment/v1/presence";
 const ABSENCE = "maxrr/commitment/v1/absence";
 const MOST_RECORDS = 10000;
 const MOST_SIGNATURES = 64;
 const LARGEST_DOSSIER = 64 << 20; // bytes
 const LARGEST_CHECKPOINT = 1 << 20;
+const LARGEST_KEYS = 1 << 20; // of a file of keys
 const LONGEST_LAYOUT = 1 << 16;
 const LONGEST_ID = 1000; // characters
 const DEEPEST = 64; // lists and objects in each other
 const SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\p{Z}"; // what Python calls white space, which JavaScript's \s is not quite
+const BLANK = new RegExp(`^[${SPACE}]*$`, "u");
 const NAME = new RegExp(`^[^+${SPACE}]+$`, "u");
 const URI = new RegExp(`^[A-Za-z][A-Za-z0-9+.-]*:[^${SPACE}]+$`, "u");
 
@@ -287,7 +290,7 @@ async function verifies(key, signature, message) {
 // ---- keys
 
 const BEFORE_KEY = fromHex("302a300506032b6570032100", "the beginning of a key", 12);
-const PEM = /-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----/g;
+const [BEGIN, END] = ["-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"];
 
 async function keyOf(base64) {
   const der = fromBase64(base64, "a public key");
@@ -298,18 +301,54 @@ async function keyOf(base64) {
   return { raw, id: hexOf(await sha256(der)) };
 }
 
-async function keysIn(text) {
-  if (/PRIVATE KEY/.test(text)) throw new Wrong("this is a private key: nobody but its owner may have it");
-  const found = await Promise.all(Array.from(text.matchAll(PEM), ([, base64]) => keyOf(base64.replace(/\s/g, ""))));
-  if (!found.length) throw new Wrong("there is no public key in this: it begins with -----BEGIN PUBLIC KEY-----");
-  return found;
+async function exactKey(said) {
+  const [begin, base64, end, ...rest] = textOf(said, "a public key").split("\n");
+  if (begin !== BEGIN || end !== END || rest.length !== 1 || rest[0]) throw new Wrong("a public key is PEM that nobody writes");
+  return keyOf(base64);
 }
 
-async function exactKey(said) {
-  const [, base64] = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=]{60})\n-----END PUBLIC KEY-----\n$/.exec(
-    textOf(said, "a key of the dossier")) ?? [];
-  if (!base64) throw new Wrong("a key of the dossier is PEM that nobody writes");
-  return keyOf(base64);
+// All keys in a file of them: PEM, and between the keys each former one's word for its successor. Nothing else.
+async function keysIn(text) {
+  if (/PRIVATE KEY/.test(text)) throw new Wrong("this is a private key: nobody but its owner may have it");
+  if (text.length > LARGEST_KEYS || /[^\u0000-\u007f]/.test(text)) throw new Wrong("this is no file of public keys in PEM");
+  const lines = text.replaceAll("\r\n", "\n").split("\n");
+  const [keys, successions] = [[], []];
+  for (let place = 0; place < lines.length; place++) {
+    if (lines[place] === BEGIN) {
+      keys.push(await exactKey(`${lines.slice(place, place + 3).join("\n")}\n`));
+      place += 2;
+    } else if (lines[place].startsWith("{")) {
+      successions.push(readEnvelope(parseJson(lines[place], "the envelope")));
+    } else if (!BLANK.test(lines[place])) {
+      throw new Wrong("there is something in this that is no public key, which begins with -----BEGIN PUBLIC KEY-----");
+    }
+  }
+  if (!keys.length) throw new Wrong("there is no public key in this: it begins with -----BEGIN PUBLIC KEY-----");
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Wrong("one of the public keys is there twice");
+  for (const each of successions) await requireSuccession(each, keys);
+  return keys;
+}
+
+// What somebody gives the page: such a file; or one key with a letter around it, and nothing that may be meant as more.
+async function keysGiven(text) {
+  const lines = text.replaceAll("\r\n", "\n");
+  const [key] = new RegExp(`^${BEGIN}\n.*\n${END}$`, "m").exec(lines) ?? [];
+  const alone = key && !lines.includes("{") && lines.match(/-----(BEGIN|END)/g).length === 2;
+  return keysIn(alone ? key : text);
+}
+
+// That a former key has signed that another one succeeds it, and both are here.
+async function requireSuccession(envelope, keys) {
+  const [{ key: former }, ...others] = envelope.signatures;
+  const signer = keys.filter(({ id }) => id === former);
+  if (!signer.length) throw new Wrong("a key is said to succeed one that is not here");
+  const { subjects, type, predicate } = await openEnvelope(envelope, signer, "succession of a key");
+  const said = exactly(predicate, ["former", "time"], "the succession of a key");
+  const [{ digest }] = subjects;
+  if (type !== KEY_SUCCESSION || subjects.length > 1 || others.length || said.former !== former || digest === former
+    || !keys.some(({ id }) => id === digest) || !/^[0-9T:.+Z-]{10,40}$/.test(textOf(said.time, "the time of a succession"))) {
+    throw new Wrong("a statement is not that one of these keys succeeds another");
+  }
 }
 
 // ---- reading
@@ -399,7 +438,7 @@ async function readDossier(text) {
 
 // ---- what is signed
 
-async function openEnvelope({ payload, kind, signatures }, keys) {
+async function openEnvelope({ payload, kind, signatures }, keys, what = "receipt") {
   const type = utf8(kind);
   const message = join(utf8(`DSSEv1 ${type.length} `), type, utf8(` ${payload.length} `), payload);
   let ours = 0;
@@ -407,7 +446,7 @@ async function openEnvelope({ payload, kind, signatures }, keys) {
     const known = keys.find(({ id }) => id === key);
     if (!known) continue;
     if (!(await verifies(known.raw, signature, message))) {
-      throw new Wrong(`the signature of the key ${key} is not of this receipt: it was changed`);
+      throw new Wrong(`the signature of the key ${key} is not of this ${what}: it was changed`);
     }
     ours++;
   }
@@ -544,7 +583,7 @@ async function openCheckpoint(text, origin, keys) {
     if (named.length && !holds.includes(true)) {
       throw new Wrong("the signature of the log is not of this checkpoint: it was changed, or is of another key");
     }
-    signers.push(...named.map(({ id }) => id));
+    signers.push(...named.filter((_, place) => holds[place]).map(({ id }) => id));
   }
   if (!signers.length) throw new Wrong("the checkpoint is not signed by this key");
   return { size: BigInt(lines[1]), root, signers };

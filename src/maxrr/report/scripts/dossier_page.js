@@ -57,7 +57,7 @@ async function showAll() {
   let about = `The key inside this page has the id ${dossier.keys.map(({ id }) => id).join(", ")}.`;
   if (text) {
     try {
-      keys = await keysIn(text);
+      keys = await keysGiven(text);
       given = true;
       about = `You gave the key with the id ${keys.map(({ id }) => id).join(", ")}.`;
     } catch (error) {
