@@ -76,7 +76,7 @@ def test_what_comes_back_is_taken(kind):
         used(torch.randn(3, 8))  # caches are filled
     for network in (kind, used):
         check_comes_back(network, SHAPE, KIND)
-    run = train(kind, records(), 0, epochs=2)
+    run = train(kind, records(), 0, epochs=2, device="cpu")
     assert probed(taken_over(run.network, kind(), SHAPE, KIND), SHAPE, KIND).tobytes() == probed(
         run.network, SHAPE, KIND
     ).tobytes()  # fmt: skip
@@ -87,9 +87,9 @@ def test_what_training_moves_is_refused_when_it_is_trained(kind):
     """Here, as runs that were stored, or made by a worker, would be others."""
     check_comes_back(kind, SHAPE, KIND)
     with pytest.raises(DataError, match=r"state_dict\(\) does not hold"):
-        train(kind, records(), 0, epochs=2)
+        train(kind, records(), 0, epochs=2, device="cpu")
     with pytest.raises(DataError, match=r"state_dict\(\) does not hold"):
-        list(train_many(kind(), records(), range(3), epochs=2))
+        list(train_many(kind(), records(), range(3), epochs=2, device="cpu"))
 
 
 def test_a_run_is_what_its_file_would_give(tmp_path):
@@ -180,4 +180,4 @@ def test_of_several_inputs_each_of_integers_is_drawn_widely_in_turn():
 
 def test_a_buffer_that_comes_with_the_first_record_is_refused_in_a_sentence():
     with pytest.raises(DataError, match=r"state_dict\(\) does not hold"):
-        train(networks.Late, records(), 0, epochs=1)
+        train(networks.Late, records(), 0, epochs=1, device="cpu")

@@ -36,7 +36,7 @@ def refused(model):
 @pytest.mark.parametrize("kind", HIDDEN, ids=lambda kind: kind.__name__)
 def test_a_fit_refuses_what_would_not_come_back(kind, core):
     for network in (kind, kind()):
-        refused(MaxRR(network, core, epochs=2))
+        refused(MaxRR(network, core, epochs=2, device="cpu"))
 
 
 @pytest.mark.parametrize("kind", EACH_TIME_ANOTHER, ids=lambda kind: kind.__name__)
@@ -48,7 +48,7 @@ def test_so_does_one_of_a_frozen_or_adopted_network(kind):
 @pytest.mark.parametrize("kind", FINE, ids=lambda kind: kind.__name__)
 def test_what_comes_back_is_fitted_forgets_and_opens_with_the_same_predictions(kind, tmp_path):
     training = records(120)
-    model = MaxRR(kind, HashCore(0.5, key="house"), epochs=2)
+    model = MaxRR(kind, HashCore(0.5, key="house"), epochs=2, device="cpu")
     with Workspace.create(tmp_path / "ws", model, training) as workspace:
         workspace.unlearn(training.ids[:3], core_policy="retrain", records=training)
         before, hash_ = workspace.model.decision_function(training), workspace.model_hash_
@@ -59,7 +59,9 @@ def test_what_comes_back_is_fitted_forgets_and_opens_with_the_same_predictions(k
 
 def test_a_folder_does_not_open_with_a_network_that_computes_something_else(tmp_path):
     """Whatever that is: an activation, its code, or a number that is in no file."""
-    with Workspace.create(tmp_path / "ws", MaxRR(networks.AttributeTable, FullCore(), epochs=1), records()):
+    with Workspace.create(
+        tmp_path / "ws", MaxRR(networks.AttributeTable, FullCore(), epochs=1, device="cpu"), records()
+    ):
         pass
     other, tanh = networks.AttributeTable(), networks.AttributeTable()
     other.places, tanh.activation = other.places + 0.01, torch.tanh
@@ -71,7 +73,9 @@ def test_a_folder_does_not_open_with_a_network_that_computes_something_else(tmp_
 
 
 def test_elsewhere_features_may_be_rounded_otherwise(tmp_path, monkeypatch):
-    with Workspace.create(tmp_path / "ws", MaxRR(networks.AttributeTable, FullCore(), epochs=1), records()):
+    with Workspace.create(
+        tmp_path / "ws", MaxRR(networks.AttributeTable, FullCore(), epochs=1, device="cpu"), records()
+    ):
         pass
     near = networks.AttributeTable()
     near.places = near.places + 1e-6
@@ -95,7 +99,7 @@ def test_relu_and_leaky_relu_with_equal_weights_have_two_hashes():
 
 @pytest.mark.usefixtures("here")
 def test_a_replay_with_another_network_is_not_identical():
-    model = MaxRR(networks.AttributeTable, HashCore(0.5, key="house"), epochs=1).fit(records())
+    model = MaxRR(networks.AttributeTable, HashCore(0.5, key="house"), epochs=1, device="cpu").fit(records())
     receipt = model.unlearn(records().ids[:2], core_policy="retrain")
     bundle = model.bundle()
     assert replay(receipt, bundle, records()).outcome == "identical"
@@ -118,7 +122,7 @@ def test_a_replay_of_a_frozen_extractor_says_where_it_is_another():
 
 
 def test_a_technique_that_leaves_something_beside_the_weights_is_refused():
-    model = MaxRR(networks.AttributeTable, FullCore(), epochs=1).fit(records())
+    model = MaxRR(networks.AttributeTable, FullCore(), epochs=1, device="cpu").fit(records())
     before = model.model_hash_
 
     def moves(extractor, retained, forgotten):
@@ -160,6 +164,6 @@ def test_a_frozen_network_whose_table_is_another_does_not_open_or_load(tmp_path)
 def test_a_network_that_was_used_before_is_known_again_when_it_is_new(tmp_path):
     used = networks.Counting()
     used(torch.randn(5, 8))
-    with Workspace.create(tmp_path / "ws", MaxRR(used, FullCore(), epochs=1), records()):
+    with Workspace.create(tmp_path / "ws", MaxRR(used, FullCore(), epochs=1, device="cpu"), records()):
         pass
     Workspace.open(tmp_path / "ws", network=networks.Counting()).close()
