@@ -171,7 +171,8 @@ def test_a_key_that_came_later_has_to_be_named(copies, key):
         workspace.catch_up(newer)
     with quietly(older, signing_key=key) as workspace:
         assert workspace.catch_up(newer, keys=[LATER.public]).number == 9
-    with quietly(another, signing_key=LATER) as workspace:  # whose owner it is
+    elsewhere = copied(another, older.with_name("elsewhere"))  # where nobody has seen a ninth receipt
+    with quietly(elsewhere, signing_key=LATER) as workspace:  # whose owner it is
         assert workspace.catch_up(newer).number == 9
 
 

@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import warnings
+from datetime import UTC, datetime
 
 import pytest
 from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, kinds, reopened
 
 from maxrr.errors import EvidenceError, OlderCopy
-from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
+from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs, make_key
 from maxrr.serving import Revocations, export
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.consistency import contradictions
@@ -235,7 +238,7 @@ def test_the_same_backup_can_be_put_back_twice(copies, key, tmp_path):
         workspace.unlearn(gone[1:2])
 
 
-def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key):
+def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path):
     if key is None:
         return
     folder, _, gone = copies
@@ -243,6 +246,7 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key):
     with Workspace.open(folder, signing_key=key) as workspace:
         object.__setattr__(workspace._fitted, "losses", ())
         with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
             patch.setattr("maxrr.workspace.codec.facts_of", facts_with_losses(workspace._store.root.facts["losses"]))
             workspace.unlearn(gone[:1])
     with pytest.raises(EvidenceError, match="receipt 3 does not name the losses"):
@@ -294,3 +298,229 @@ def test_a_loss_without_a_proper_time_is_none(copies, key, time):
     (loss,) = Receipt.from_json(text).losses
     with pytest.raises(ValueError, match="not a receipt that can be read"):
         Receipt.from_json(text.replace(f'"{loss.time}"', f'"{time}"' if isinstance(time, str) else str(time)))
+
+
+# Forks, and what is killed or done at the same time
+
+
+@pytest.fixture
+def twins(template, tmp_path, key):
+    """Two equal copies after one request, and the records that both can forget for free."""
+    one = copied(template("hash"), tmp_path / "one")
+    with Workspace.open(one, signing_key=key) as workspace:
+        free = kinds(workspace.model)[2]
+        workspace.unlearn(free[:1])
+    return one, copied(one, tmp_path / "other"), free[1:]
+
+
+class Signed:
+    """All checkpoints that were signed: two of one log and one size are one."""
+
+    def __init__(self, monkeypatch):
+        self.roots = {}
+        sign = SigningKey.sign
+
+        def watched(key, message):
+            parts = message.split(b"\n")
+            if parts[0].startswith(b"maxrr.dev/workspace/"):
+                self.roots.setdefault(tuple(parts[:2]), set()).add(parts[2])
+            return sign(key, message)
+
+        monkeypatch.setattr(SigningKey, "sign", watched)
+
+    @property
+    def forked(self):
+        return [place for place, roots in self.roots.items() if len(roots) > 1]
+
+
+class Killed(BaseException):
+    """What nobody catches, at a place where a process may end."""
+
+
+def killed(*_, **__):
+    raise Killed
+
+
+def request(folder, key, ids):
+    """The number of the receipt, or the code of the refusal."""
+    with Workspace.open(folder, signing_key=key) as workspace:
+        try:
+            return workspace.unlearn(ids).number
+        except OlderCopy as refused:
+            return refused.code
+
+
+PLACES = {
+    "before the note": "maxrr.workspace.seen.keep",
+    "before the copies of receipts": "maxrr.workspace.receipt_copies.write",
+    "before the log": "maxrr.workspace.receipt_log.bring_up_to",
+}
+
+
+def killed_in(folder, key, ids, place):
+    workspace = Workspace.open(folder, signing_key=key)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PLACES[place], killed)
+        patch.setattr(Workspace, "_go_back", lambda self: None)
+        with pytest.raises(Killed):
+            workspace.unlearn(ids)
+    workspace._store.close()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("both", [False, True])
+def test_whatever_is_killed_no_two_checkpoints_of_one_size_are_signed(twins, key, place, both, monkeypatch):
+    if key is None and place == "before the log":
+        return
+    one, other, free = twins
+    signed = Signed(monkeypatch)
+    killed_in(one, key, free[:1], place)
+    if both and place == "before the note":
+        killed_in(other, key, free[1:2], place)
+    goes_on = [request(folder, key, free[each : each + 1]) for each, folder in enumerate([other, one] * 2, start=2)]
+    going, refused = (goes_on[0::2], goes_on[1::2]) if place == "before the note" else (goes_on[1::2], goes_on[0::2])
+    assert (set(refused), "older-copy" in going) == ({"older-copy"}, False)
+    assert signed.forked == []
+    assert bool(signed.roots) == (key is not None)
+
+
+def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, monkeypatch):
+    """It came about on two machines, of which one then has both copies."""
+    one, other, free = twins
+    here = os.environ.get("XDG_STATE_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    assert request(other, key, free[:1]) == 2
+    monkeypatch.setenv("XDG_STATE_HOME", here)
+    assert request(one, key, free[1:2]) == 2
+    before = contents(other), contents(seen.place())
+    with Workspace.open(other, signing_key=key) as workspace:
+        with pytest.raises(OlderCopy, match=r"a fork.* cannot catch up"):
+            workspace.unlearn(free[2:3])
+        with pytest.raises(WorkspaceError, match="by itself"):
+            workspace.catch_up(one)
+        assert workspace.older_than_seen == 1
+        assert (contents(other), contents(seen.place())) == before
+        (loss,) = workspace.accept_loss(REASON).losses
+    assert (loss.log, loss.entries, loss.kept) == (origin_of(workspace.token), 2, 2)
+    assert request(one, key, free[2:3]) == "older-copy"
+    assert request(other, key, free[2:3]) == 4
+
+
+def test_a_newer_copy_that_lacks_the_last_receipts_is_not_caught_up_with(copies, key, monkeypatch):
+    """One more receipt after those would be a second one of that number."""
+    folder, newer, gone = copies
+    newest = copied(newer, folder.with_name("newest"))
+    assert request(newest, key, kinds_of(newest)[:1]) == 4
+    before, signed = contents(folder), Signed(monkeypatch)
+    with Workspace.open(folder, signing_key=key) as workspace:
+        with pytest.raises(OlderCopy):
+            workspace.catch_up(newer)
+        assert workspace.holds(gone).all()
+        assert contents(folder) == before
+        assert workspace.catch_up(newest).number == 5
+    assert signed.forked == []
+
+
+def kinds_of(folder):
+    with Workspace.open(folder, read_only=True) as workspace:
+        return kinds(workspace.model)[2]
+
+
+WORKER = """
+import sys, warnings
+from maxrr.errors import OlderCopy
+from maxrr.evidence import SigningKey
+from maxrr.workspace import Workspace
+with Workspace.open(sys.argv[1], signing_key=SigningKey.load(sys.argv[2])) as workspace:
+    one = workspace.ids_of("free")[int(sys.argv[3])]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    try:
+        print(workspace.unlearn([one]).number)
+    except OlderCopy as refused:
+        print(refused.code)
+"""
+
+
+def test_of_two_processes_in_equal_copies_one_goes_on(template, tmp_path):
+    one = copied(template("hash"), tmp_path / "one")
+    make_key(tmp_path / "key.pem")
+    for turn in range(4):
+        pair = [one, copied(one, tmp_path / f"other {turn}")]
+        workers = [
+            subprocess.Popen(
+                [sys.executable, "-c", WORKER, str(folder), str(tmp_path / "key.pem"), str(place)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )
+            for place, folder in enumerate(pair)
+        ]  # fmt: skip
+        for worker in workers:
+            assert worker.stdout.readline() == "ready\n"
+        for worker in workers:
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        said = [worker.communicate()[0].strip() for worker in workers]
+        assert sorted(said) == [str(turn + 1), "older-copy"]
+        one = pair[said.index(str(turn + 1))]
+
+
+def test_who_checked_before_another_copy_committed_is_refused_all_the_same(twins, key):
+    """The last moment at which it can be: after the check of the first moment, and before the commit."""
+    one, other, free = twins
+    execute = Workspace._execute
+
+    def meanwhile(workspace, *rest, **options):
+        patch.undo()
+        assert request(one, key, free[:1]) == 2
+        return execute(workspace, *rest, **options)
+
+    before = contents(other)
+    with Workspace.open(other, signing_key=key) as workspace, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Workspace, "_execute", meanwhile)
+        with pytest.raises(OlderCopy):
+            workspace.unlearn(free[1:2])
+        assert workspace.holds(free[1:2]).all()
+    assert contents(other) == before
+
+
+@pytest.mark.parametrize("clock", ["right", "behind", "still"])
+def test_of_two_losses_the_later_names_the_former_and_is_later(copies, key, tmp_path, clock, monkeypatch):
+    folder, _, gone = copies
+    again = shutil.copytree(folder, tmp_path / "again")
+    hour = iter({"right": [1, 2], "behind": [2, 1], "still": [1, 1]}[clock])
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, zone=None):
+            return datetime(2030, 1, 1, next(hour), tzinfo=UTC)
+
+    monkeypatch.setattr("maxrr.workspace.catching_up.datetime", Clock)
+    signed = Signed(monkeypatch)
+    with Workspace.open(folder, signing_key=key) as one, Workspace.open(again, signing_key=key) as other:
+        (first,), (second,) = one.accept_loss(REASON).losses, other.accept_loss(REASON).losses
+        assert second.time > first.time
+        assert (second.log, second.entries) == (origin_of(one.token, first.time), 2)
+        with pytest.raises(OlderCopy):
+            one.unlearn(gone[:1])
+        assert other.unlearn(gone[:1]).number == 3
+    assert signed.forked == []
+
+
+@pytest.mark.parametrize("name", ["bundle", "record_export", "export"])
+def test_a_reader_of_a_copy_whose_original_goes_on_is_refused(twins, records, key, name):
+    one, other, free = twins
+    with Workspace.open(other, read_only=True) as reader:
+        assert request(one, key, free[:1]) == 2
+        with pytest.raises(OlderCopy):
+            VERBS[name](reader, records, free)
+    assert not (other / "exports").exists()
+
+
+def test_a_copy_that_was_given_up_is_told_so(copies, key):
+    folder, newer, _ = copies
+    (loss,) = accepted(folder, key).losses
+    with (
+        Workspace.open(newer, signing_key=key) as workspace,
+        pytest.raises(OlderCopy, match=rf"a loss was accepted on {loss.time}.* given up, it cannot catch up"),
+    ):
+        workspace.check_newest()

@@ -7,7 +7,7 @@ that were forgotten or replaced after it was made, and of those that it never ha
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from maxrr.workspace.commits import Commit
 from maxrr.workspace.entries import person_entry, stone_entry
 from maxrr.workspace.names import SIGNED, growing_name, origin_of
 from maxrr.workspace.receipt_log import keys_of
+from maxrr.workspace.seen import MOMENT
 from maxrr.workspace.signed_receipts import KeptReceipt
 from maxrr.workspace.store import Store
 
@@ -101,7 +102,10 @@ def said_so(plan: Plan, later: Later) -> Plan:
 
 def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
     """The state that goes on without a newer copy, and a plan that does nothing else, for the receipt that says so."""
-    lost, time = store.then, datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    lost, now = store.then, datetime.now(UTC).replace(tzinfo=None)
+    if lost.since:  # the clock may be wrong, and another log began then
+        now = max(now, datetime.strptime(lost.since, MOMENT) + timedelta(microseconds=1))
+    time = now.strftime(MOMENT)
     loss = Loss(time, reason, origin_of(store.token, lost.since), lost.receipts, lost.root, fitted.requests)
     plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE, RETAINED), sealed=False)
     plan = replace(

@@ -314,19 +314,29 @@ class Folder:
         """How far the workspace has come, with the root of its log where all receipts are in it."""
         assert self.root is not None
         root = "" if self.log is None else self.log.checkpoint.root.hex()
-        return Seen(self.root.since, self.root.requests, self.root.state, root)
+        last = self.entries.answered[-1].digest if self.root.requests else ""
+        return Seen(self.root.since, self.root.requests, self.root.state, root, last)
 
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is."""
         seen.warn_if_older(self.folder, self.now, self.then)
-        seen.keep(self.token, self.now)
+        with suppress(WorkspaceError), seen.alone(self.token, wait=0.0):  # or somebody is about to know more
+            seen.keep(self.token, self.now)
 
     def check_newest(self) -> None:
-        """Refuse an older copy. Of one that is open to work in it, another copy may have gone on meanwhile."""
-        if not self.read_only:
-            self.then = max(self.then, seen.latest(self.token))
-        if said := seen.said_older(self.folder, self.now, self.then):
+        """Refuse an older copy."""
+        if said := self.said_older():
             raise OlderCopy(f"{said}. Nothing was changed")
+
+    def said_older(self) -> str:
+        """What an older copy lacks, of which another may have gone on by now; empty where it is not known to be one."""
+        then, now = max(self.then, seen.latest(self.token)), self.now
+        if not self.read_only:
+            self.then = then
+        elif commits.is_later(self.folder, self.token, now.state):  # who has gone on here has left us behind, no more
+            found = Root.read(self.folder)
+            now = Seen(found.since, commits.how_far(self.folder, found)[1])
+        return seen.said_older(self.folder, now, then)
 
     # Clearing up
 
@@ -415,16 +425,25 @@ class Folder:
             self.unhanded = []
 
     def append_to_log(self) -> None:
-        """Append the receipts to the log that are not in it, where there is a key."""
+        """Append the receipts to the log that are not in it, where there is a key.
+
+        Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
+        can tell, it is noted outside before this one is.
+        """
         if self.root is None or not self.root.keys or self.signing is None:
             return
         from maxrr.workspace import receipt_log
 
         log, self.log = self.log, None  # an append that fails leaves it in doubt
-        if log is None:
-            log = receipt_log.writer_for(self.folder, self.root, self.signing)
-        receipt_log.bring_up_to(log, [each.logged for each in self.entries.answered[log.checkpoint.size :]])
-        self.log = log
+        with seen.alone(self.token):
+            if self.said_older():
+                return
+            seen.keep(self.token, self.now)
+            if log is None:
+                log = receipt_log.writer_for(self.folder, self.root, self.signing)
+            receipt_log.bring_up_to(log, [each.logged for each in self.entries.answered[log.checkpoint.size :]])
+            self.log = log
+            seen.keep(self.token, self.now)
 
     def mark(self) -> None:
         """Say in the folder that something was committed in it. Where that fails, whoever comes next tries again."""

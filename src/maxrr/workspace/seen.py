@@ -1,17 +1,23 @@
 """The latest state that was seen of each workspace, kept outside of it: so that an older copy is noticed, and refused.
 
-One small file for each token, in `$XDG_STATE_HOME/maxrr/seen`: the number of the state, how many receipts it had, and
-the root of their log. It is a help, not a safeguard: where it cannot be kept, nothing fails.
+One small file for each token, in `$XDG_STATE_HOME/maxrr/seen`: the number of the state, how many receipts it had, the
+hash of the last one, and the root of their log. It is a help, not a safeguard: where it cannot be kept, nothing fails.
 """
 
 import json
 import os
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 
-from maxrr.files import fits, read_regular, write_atomically
+from maxrr.errors import WorkspaceError
+from maxrr.files import Lock, fits, read_regular, write_atomically
+
+MOMENT = "%Y%m%dT%H%M%S.%fZ"  # how the time of an accepted loss is written: later ones are greater as text, too
+PATIENCE = 60.0  # seconds to wait for another copy, which only commits meanwhile
 
 
 class OlderCopyWarning(UserWarning):
@@ -26,18 +32,25 @@ class Seen:
     """How far a workspace had come; what is later is greater.
 
     `since` is when the loss of a newer copy was last accepted, if one was; then come the requests carried out and the
-    commits. `root` is that of the log with these receipts, where it is known.
+    commits. `root` is that of the log with these receipts, where it is known. `last` is the hash of the last receipt,
+    which names the one before: where it is another, so is the history.
     """
 
     since: str = ""
     receipts: int = 0
     state: int = 0
     root: str = ""
+    last: str = ""
 
     def lacks(self, then: "Seen") -> int:
         """How many requests a copy that has come so far lacks of what was seen, as far as that can be told."""
         is_older = (self.since, self.receipts) < (then.since, then.receipts)
-        return max(1, then.receipts - self.receipts) if is_older else 0
+        return max(1, then.receipts - self.receipts) if is_older or self.is_beside(then) else 0
+
+    def is_beside(self, then: "Seen") -> bool:
+        """Whether this is a fork: as many receipts as were seen, and another last one."""
+        as_far = (self.since, self.receipts) == (then.since, then.receipts)
+        return as_far and "" not in (self.last, then.last) and self.last != then.last
 
 
 def place() -> Path:
@@ -50,16 +63,36 @@ def latest(token: str) -> Seen:
     """The latest that was seen of a workspace; the beginning if nothing was, or it cannot be told."""
     with suppress(Exception):
         found = Seen(**json.loads(read_regular(place() / f"{token}.json", most=1000)))
+        if found.since:
+            datetime.strptime(found.since, MOMENT)
         if fits(found, Seen) and all(0 <= number < 10**12 for number in (found.state, found.receipts)):
             return found
     return Seen()
 
 
-def keep(token: str, now: Seen) -> None:
-    """Remember that this was seen, if nothing later was. Not flushed: a power cut may cost it."""
-    if now > latest(token):
-        with suppress(OSError, RuntimeError):  # no room, no permission, no home
+@contextmanager
+def alone(token: str, wait: float = PATIENCE) -> Iterator[None]:
+    """Keep out whoever works in another copy of the workspace, where that can be done: one at a time goes on."""
+    with ExitStack() as held:
+        try:
             place().mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = Lock(place() / f"{token}.lock", wait=wait)  # for as long as it has a name
+            held.callback(lock.release)
+        except BlockingIOError:
+            raise WorkspaceError("another copy of this workspace is at work: try again. Nothing was changed") from None
+        except (OSError, RuntimeError):  # as in `keep`
+            pass
+        yield
+
+
+def keep(token: str, now: Seen) -> None:
+    """Remember that this was seen, if nothing later was, nor a fork. Not flushed: a power cut may cost it.
+
+    For those who are `alone`.
+    """
+    then = latest(token)
+    if now > then and not now.is_beside(then):
+        with suppress(OSError, RuntimeError):  # no room, no permission, no home
             write_atomically(place() / f"{token}.json", json.dumps(asdict(now)).encode(), private=True, flush=False)
 
 
@@ -69,19 +102,25 @@ def said_older(folder: Path, now: Seen, then: Seen) -> str:
     if not undone:
         return ""
     several = "requests were" if undone > 1 else "request was"
-    where = f", in a log that began on {then.since}" if then.since != now.since else ""
-    return (
-        f"{folder} is an older copy of itself: {undone} {several} carried out after it was made{where}, and the "
-        "records forgotten by then may be back. Workspace.catch_up (maxrr workspace catch-up) forgets them again by "
-        f"the newer receipts, from number {now.receipts + 1} on; if they are lost, accept_loss (--accept-loss REASON) "
-        "goes on without them"
+    said = (
+        f"is an older copy of this workspace: {undone} {several} carried out after it was made, and the records "
+        "forgotten by then may be back. Workspace.catch_up (maxrr workspace catch-up) forgets them again by the newer "
+        f"receipts, from number {now.receipts + 1} on"
     )
+    if now.is_beside(then):
+        said = "went on by itself beside another copy of this workspace: it is a fork, and cannot catch up"
+    elif then.since != now.since:
+        said = (
+            f"is an older copy of this workspace: a loss was accepted on {then.since}, and another copy goes on since "
+            "then. If this is the one that was given up, it cannot catch up; one from before can (Workspace.catch_up)"
+        )
+    return f"{folder} {said}; if the other copy is lost, accept_loss (--accept-loss REASON) goes on without it"
 
 
 def warn_if_older(folder: Path, now: Seen, then: Seen) -> None:
     """Say loudly that somebody has put back an older copy."""
     said = said_older(folder, now, then)
     if not said and now.since == then.since and now.state < then.state:
-        said = f"{folder} is an older copy of itself: it was fitted again after it was made. Fit it again"
+        said = f"{folder} is an older copy of this workspace, which was fitted again after it was made. Fit it again"
     if said:
         warnings.warn(said, OlderCopyWarning, stacklevel=4)

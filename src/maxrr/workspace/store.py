@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from maxrr.errors import WorkspaceError
+from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.evidence import SigningKey
 from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import codec, commits, receipt_copies
+from maxrr.workspace import codec, commits, receipt_copies, seen
 from maxrr.workspace.appending import Growing
 from maxrr.workspace.carried_out import CarriedOut, appended
 from maxrr.workspace.codec import Table
@@ -80,13 +80,25 @@ class Store(Folder):
         if done:
             first = 1 if before is None else before.requests + 1
             receipt_copies.check_places(self.folder, first, (each.line for each in done))
-        if self.is_appended(fitted, done, sources):
-            answered = self.append(fitted, done)
-        else:
-            answered = self.replace(fitted, done, network, sources)
-        self.entries.answered.extend(answered)
+        with seen.alone(self.token):
+            self.check_goes_on(fitted)
+            if self.is_appended(fitted, done, sources):
+                answered = self.append(fitted, done)
+            else:
+                answered = self.replace(fitted, done, network, sources)
+            self.entries.answered.extend(answered)
+            seen.keep(self.token, replace(self.now, root=""))  # it is not in the log yet
         self.unhanded = [each.line for each in done]
         self.kept = fitted
+
+    def check_goes_on(self, fitted: Fitted) -> None:
+        """Refuse a state that does not go on from the latest that was seen: another copy may have been faster."""
+        then, since = seen.latest(self.token), fitted.losses[-1].time if fitted.losses else ""
+        goes_on = then.since < since and then <= self.then  # or the loss that was accepted is another one
+        if then.since == since and then.receipts <= len(fitted.receipts):
+            goes_on = not then.last or fitted.receipts[then.receipts - 1] == then.last
+        if not goes_on:
+            raise OlderCopy(f"another copy of {self.folder} has other receipts than these. Nothing was changed")
 
     def is_appended(self, fitted: Fitted, done: Sequence[CarriedOut], sources: dict[str, Any]) -> bool:
         """Whether the journal can say all that has changed."""

@@ -39,7 +39,7 @@ from maxrr.unlearning.returning import returning
 from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
-from maxrr.workspace import codec, commits, ownership, seen
+from maxrr.workspace import codec, commits, ownership
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
@@ -703,7 +703,7 @@ class Workspace:
             The workspace is not known to be an older copy, or the reason is empty. Nothing was changed.
         """
         with self._asked(newest=False):
-            if not (reason.strip() and self.older_than_seen):
+            if not (reason.strip() and self._store.said_older()):
                 raise WorkspaceError(f"{self.folder} is not known to be an older copy, or the reason is empty")
             return self._execute(*without_newer(self._store, self._fitted, reason), None)
 
@@ -1407,7 +1407,6 @@ class Workspace:
         except BaseException:
             self._unfinished = f"clearing up in {self.folder} was interrupted, and old bytes may still be there"
             raise
-        seen.keep(self._store.token, self._store.now)
 
 
 def without_raw_records(fitted: Fitted) -> Fitted:
