@@ -81,7 +81,7 @@ class NotHere(Refused, DataError):  # noqa: N818
 
 
 class OlderCopy(Refused, WorkspaceError):  # noqa: N818
-    """Work in a workspace that is known to be an older copy, or a fork, of itself: it would begin a second history.
+    """Work in a workspace that is known to be an older copy of it, or a fork: a second history would begin.
 
     Bring the newer copy with `Workspace.catch_up`; if it is lost for good, say so with `Workspace.accept_loss`.
 

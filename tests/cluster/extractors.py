@@ -39,7 +39,9 @@ class Noted(nn.Module):
 
 
 class Told:
-    """What is no setting of a network: where it notes something, and how long it takes."""
+    """What is no setting of a network, and not looked into: where it notes something, and how long it takes."""
+
+    __slots__ = ("folder", "seconds")
 
     def __init__(self, folder, seconds):
         self.folder, self.seconds = folder, seconds

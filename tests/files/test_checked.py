@@ -5,7 +5,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from maxrr.files import field_types, fits, renamed
+from maxrr.files import field_types, fits
 
 
 @dataclass
@@ -47,12 +47,6 @@ def test_what_fits():
 @pytest.mark.parametrize("change", BAD.values(), ids=BAD)
 def test_what_does_not(change):
     assert not fits(Outer(**GOOD | change), Outer)
-
-
-def test_names_of_two_versions_are_refused():
-    assert list(renamed({"b": 1, "a": 2}, {"b": "c"})) == ["c", "a"]
-    with pytest.raises(ValueError, match="c is not a name of this version"):
-        renamed({"b": 1, "c": 2}, {"b": "c"})
 
 
 def test_the_types_of_a_class_are_made_out_once(monkeypatch):

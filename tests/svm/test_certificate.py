@@ -116,7 +116,7 @@ def test_bounds_hold_for_any_multipliers(family, seed, kind):
         a = a + 10.0 ** rng.uniform(-16.0, 0.0) * rng.normal(size=len(y))
     else:
         a = np.where(rng.random(len(y)) < 0.3, rng.integers(0, 2, len(y)), a)
-    everyone, penalties = np.ones(len(y), dtype=bool), Penalties.even_for(C, len(y))
+    everyone, penalties = np.ones(len(y), dtype=bool), Penalties(C, np.ones(len(y)), np.ones(len(y)))
     samples = Samples(X, *sizes(X), (y > 0).astype(np.int64), everyone, penalties)
     head = fallback.head_with_bounds(samples, start_heads(samples, [1], InProcess())[0], a)
     assert not head.certificate.decided

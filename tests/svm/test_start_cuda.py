@@ -28,7 +28,7 @@ def fit(problem, scale=1.0):
 def samples_of(problem):
     _, codes = np.unique(problem.y, return_inverse=True)
     X = torch.tensor(problem.X, dtype=torch.float64)
-    return Samples(X, *sizes(X), codes, codes >= 0, Penalties.even_for(problem.C, len(codes)))
+    return Samples(X, *sizes(X), codes, codes >= 0, Penalties(problem.C, np.ones(len(codes)), np.ones(len(codes))))
 
 
 def test_tensors_on_the_processor_take_the_other_path():

@@ -114,7 +114,7 @@ def test_ruined_multipliers_are_made_again(seed, small_class, d):
     """
     X, y = near_the_edge(seed, 5 * small_class + 10 * d, small_class, d)
     count, rng = len(y), np.random.default_rng(seed)
-    samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool), Penalties.even_for(1.0, count))
+    samples = Samples(X, *sizes(X), y, np.ones(count, dtype=bool), Penalties(1.0, np.ones(count), np.ones(count)))
     trial = replace(
         start_heads(samples, [1], InProcess())[0],
         w=np.zeros(d), b=-1.0, margins=np.where(y == 1, -1.0, 1.0), alpha=rng.uniform(size=count), spread=0.0,

@@ -60,7 +60,6 @@ REQUESTS = {
     "neither ids nor subjects": ({}, "one of the two"),
     "both": ({"ids": [1], "subjects": [50]}, "one of the two"),
     "policy": ({"ids": IDS[:1], "core_policy": "forget"}, "core_policy is 'refuse', 'retrain', 'keep-extractor' or"),
-    "the old word": ({"ids": IDS[:1], "core_policy": "head"}, "not 'head': it is 'keep-extractor' now"),
     "no policy": ({"ids": IDS[:1], "core_policy": None}, "core_policy"),
     "refit": ({"ids": IDS[:1], "refit": "all"}, "refit is 'retained' or 'influential'"),
     "strings for numbers": ({"ids": ["a"]}, "'a'"),

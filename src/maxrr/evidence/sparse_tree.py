@@ -52,34 +52,6 @@ class Tree(View):
         rows.sort()
         self._fill(rows, len(rows))
 
-    @classmethod
-    def from_sorted(cls, keys: bytes, values: bytes) -> "Tree":
-        """Build a tree from arrays.
-
-        Parameters
-        ----------
-        keys : bytes
-            The keys of all records one after another, in ascending order.
-        values : bytes
-            Their values, in the same order.
-
-        Returns
-        -------
-        Tree
-            The tree.
-
-        Raises
-        ------
-        ValueError
-            These are not 32 bytes a record each, or the keys do not ascend.
-        """
-        if len(keys) % SIZE or len(keys) != len(values):
-            raise ValueError(f"{len(keys)} bytes of keys and {len(values)} of values are not {SIZE} of each a record")
-        tree = cls.__new__(cls)
-        starts = range(0, len(keys), SIZE)
-        tree._fill((keys[start : start + SIZE] + values[start : start + SIZE] for start in starts), len(starts))
-        return tree
-
     def __len__(self) -> int:
         return self._records
 

@@ -23,7 +23,6 @@ from torch import Tensor, nn
 LIBRARIES = "torch", "maxrr"  # whose classes are known by their names
 BOOKKEEPING = frozenset(vars(nn.Module()))
 PLAIN = bool, int, float, complex, str, bytes, range, Enum, np.generic, torch.dtype, torch.device, type(None)
-DEEPEST = 6  # objects in each other that are looked into
 HOLDS, UNHASHED = "holds ", re.compile("#sha256:[0-9a-f]{64}#")  # numbers in attributes: their lines, and their hashes
 
 
@@ -104,7 +103,7 @@ def told(value: Any, depth: int = 0) -> str:
         return [told(one, depth + 1) for one in values]
 
     kind = type(value)
-    if isinstance(value, PLAIN) or depth > DEEPEST:
+    if isinstance(value, PLAIN) or depth > 6:  # objects in each other
         return repr(value) if isinstance(value, PLAIN) else kind.__name__
     if isinstance(value, Tensor | np.ndarray) and not isinstance(value, nn.Parameter):
         return numbers(value)
@@ -131,13 +130,12 @@ def told(value: Any, depth: int = 0) -> str:
 
 def numbers(value: Tensor | NDArray[Any]) -> str:
     """Describe a tensor or an array by its type, shape and hash."""
+    flat: Any = value
     if isinstance(value, Tensor):
         try:
-            flat: NDArray[Any] = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+            flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         except RuntimeError:  # sparse, quantized
             return str(value.dtype)
-    else:
-        flat = value
     return f"{value.dtype}{tuple(value.shape)}#{digest(flat.tobytes().hex() if flat.dtype != object else '')}#"
 
 

@@ -32,11 +32,6 @@ class Penalties:
     def __post_init__(self) -> None:
         object.__setattr__(self, "even", bool((self.bounds == 1.0).all()))
 
-    @classmethod
-    def even_for(cls, C: float, count: int) -> "Penalties":
-        """All weights are 1."""
-        return cls(C, np.ones(count), np.ones(count))
-
     @property
     def caps(self) -> Floats:
         """Cᵢ, rounded."""

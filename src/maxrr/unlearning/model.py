@@ -335,8 +335,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             copy.deepcopy(rule_of(self.core)),
         )  # fmt: skip
         blueprint.check_weights(dataset)
-        if not blueprint.embeddings:
-            check_comes_back(network, dataset.shape, dataset.inputs.dtype)
+        check_comes_back(network, dataset.shape, dataset.inputs.dtype)
         if not frozen and not trained_before and lost_by_drawing_anew(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         with torch.inference_mode(False), working_on(self.engine) as engine:  # gradients are recorded

@@ -257,7 +257,7 @@ class Folder:
             if self.owes():
                 raise WorkspaceError(
                     f"the last request in {self.folder} was carried out, and erasing what it forgot is pending: "
-                    f"{owner(self.folder)}, who may write there, must open it, as with maxrr status"
+                    "its owner, who may write there, must open it, as with maxrr status"
                 ) from None
         finally:
             self.close()
@@ -450,13 +450,6 @@ class Folder:
         with suppress(OSError, WorkspaceError):
             if self.root is not None and Marker.read(self.folder) != Marker(self.token, committed=True):
                 Marker(self.token, committed=True).write(self.folder)
-
-
-def owner(path: Path) -> str:
-    try:
-        return path.owner()
-    except (KeyError, NotImplementedError):  # a user without a name, Windows
-        return "its owner"
 
 
 def remove(path: Path) -> None:

@@ -158,7 +158,8 @@ class Store(Folder):
         if before is None:
             contents, answered = appended(done, 0, 0)
             contents[TOMBSTONES] = entries_of(fitted.tombstones.stones, fitted.people) + contents[TOMBSTONES]
-            growing = {part: self.created(part, content) for part, content in contents.items()}
+            places = {part: self.folder / growing_name(part, self.token) for part in contents}
+            growing = {part: Growing.created(places[part], content) for part, content in contents.items()}
         else:
             contents, answered = appended(done, self.growing[SIGNED].length, self.growing[PROOFS].length)
             growing = {part: self.growing[part].append(content) for part, content in contents.items()}
@@ -178,10 +179,6 @@ class Store(Folder):
         table[list(rows.erased)] = np.zeros(1, table.dtype)[0]
         self.root, self.table, self.growing, self.journal = after, table, growing, journal
         return answered
-
-    def created(self, part: str, content: bytes) -> Growing:
-        """Write the first content of a file that only grows."""
-        return Growing.created(self.folder / growing_name(part, self.token), content)
 
     def write_parts(self, fitted: Fitted) -> dict[str, str]:
         """The parts that are not in a file yet; the names and hashes of all. What has not changed is not even made."""
