@@ -19,7 +19,7 @@ settings.load_profile("others" if THOROUGH else "same")
 
 # Before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="maxrr-state-")  # nobody's home
+os.environ["XDG_STATE_HOME"] = os.devnull  # what fixtures of a session do with copies nobody remembers
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="maxrr-config-")  # nobody's key
 os.environ.pop("MAXRR_SIGNING_KEY", None)
 

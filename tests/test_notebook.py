@@ -50,7 +50,7 @@ def shown():
     plan = model.plan(NAMES)
     refused = model.plan(["nobody"])
     receipt = model.unlearn(NAMES)
-    report = AuditReport.from_json((Path(__file__).parent / "audit/stored/report-version-3.json").read_text())
+    report = AuditReport.from_json((Path(__file__).parent / "audit/stored/report.json").read_text())
     found = Replay("identical", "heads", "identical", HOSTILE, 0.1, [HOSTILE], HOSTILE, [HOSTILE], 1.0)
     status = Status(
         HOSTILE, "0" * 16, 98, 0, 50, 48, ["no", HOSTILE], 1, 3, 1, 2, "", 0, "", 1, 1, "identical", [HOSTILE], False,
