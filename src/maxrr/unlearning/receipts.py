@@ -161,11 +161,11 @@ class Loss:
     @property
     def sentence(self) -> str:
         """The loss in words."""
-        root = f", with the root {self.root}" if self.root else ""
+        known = plain_text.count(self.entries, "receipt") + (f" with the root {self.root}" if self.root else "")
         return (
-            f"A newer copy of the workspace was lost: its log {self.log} had {self.entries:,} receipts when last seen"
-            f"{root}, and the copy that went on had {self.kept:,}. What was forgotten by the others may be back. This "
-            f"was accepted on {self.time}: {self.reason}"
+            f"A newer copy of the workspace was lost: its log {self.log} had {known} "
+            f"when last seen, and the copy that went on {self.kept:,}. "
+            f"What was forgotten by the others may be back. This was accepted on {self.time}: {self.reason}"
         )
 
 
