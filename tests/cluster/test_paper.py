@@ -12,6 +12,7 @@ from torch.nn.utils import parameters_to_vector
 from maxrr.paper import PROFILES, heads
 from maxrr.paper.shard_networks import FULL, shard_rows, train_shards
 from maxrr.parallel import Ray
+from maxrr.svm.schemes import SCHEMES
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -33,8 +34,8 @@ def test_a_ranking_is_the_one_made_here(tmp_path, asked):
     assert list((tmp_path / "work").iterdir()) == []
 
 
-@pytest.mark.parametrize(("scheme", "by"), [("one-vs-rest", "solve_run"), ("one-vs-one", "solve_job")])
-def test_heads_are_the_same_numbers(tmp_path, asked, monkeypatch, scheme, by):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_heads_are_the_same_numbers(tmp_path, asked, monkeypatch, scheme):
     lab = tiny_lab(tmp_path)
     some = lab.training.ids % 3 > 0
     features, masks = lab.embed(lab.train([1, 2], lab.training)) * 2, [None, None, some, some]
@@ -42,7 +43,7 @@ def test_heads_are_the_same_numbers(tmp_path, asked, monkeypatch, scheme, by):
     assert asked == []
     monkeypatch.setattr(heads, "SMALL", 0)  # none are too small for the cluster
     there = list(tiny_lab(tmp_path, engine=Ray()).fit_heads(features, masks, scheme))
-    assert asked == [by]
+    assert asked == ["solve_run"]
     for one, other in zip(here, there, strict=True):
         assert one.weights.tobytes() == other.weights.tobytes()
         assert one.biases.tobytes() == other.biases.tobytes()
@@ -80,4 +81,4 @@ def test_the_command_goes_on_there_and_gives_the_same_file(tmp_path, asked, monk
     assert {name: made.get("engine") for name, made in there["made"].items()} == {
         "full": None, "support": "Ray", "75%": "Ray",
     }  # fmt: skip
-    assert asked == ["run_by_worker", "solve_job"]
+    assert asked == ["run_by_worker", "solve_run"]

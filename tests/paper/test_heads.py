@@ -79,7 +79,7 @@ def test_a_mask_is_a_fit_on_its_records(solve):
 
 @pytest.mark.parametrize(
     ("kind", "made"),
-    [("one-vs-rest", OneVsRest), pytest.param("one-vs-one", OneVsOne, marks=pytest.mark.long)],  # as further below
+    [("one-vs-rest", OneVsRest), ("one-vs-one", OneVsOne)],
 )
 def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     runs, y = [in_float32(seed)[0] for seed in (1, 2, 3)], in_float32(1)[1]
@@ -87,7 +87,6 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     masks, said = [None, some, some], []
     here = list(solver.solve(kind, runs, y, masks))
     monkeypatch.setattr(solver, "SMALL", 0)
-    monkeypatch.setattr(solver, "Processes", lambda ahead=2: Processes(1, ahead))
     monkeypatch.setattr(influence, "Processes", InProcess)  # `tests/svm` has these in other processes
     there = list(solver.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
@@ -108,7 +107,7 @@ def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     """However many there are: a hundred networks' features would fill the memory."""
     X, y = problem(3, 3)
     copied = []
-    monkeypatch.setattr(solver, "Processes", lambda ahead: Processes(1, 1))
+    monkeypatch.setattr(influence, "Processes", lambda: Processes(1, 1))
     parcel_of = Parcel.of
     monkeypatch.setattr(Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
     monkeypatch.setattr(solver, "SMALL", 0)

@@ -9,8 +9,9 @@ import torch
 from tests.svm.problems import make
 
 from maxrr.parallel import InProcess, WorkerLostError
-from maxrr.svm import LinearSVM, influence, influential_in
+from maxrr.svm import LinearSVM, heads, influence, influential_in
 from maxrr.svm.arrays import is_torch, to_numpy
+from maxrr.svm.schemes import SCHEMES
 
 
 @pytest.fixture
@@ -32,40 +33,88 @@ def runs_of(problem, count):
         yield torch.tensor(X) if number % 3 == 2 else X
 
 
-@pytest.mark.parametrize("on_a_device", [False, True])
-def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monkeypatch):
+def assert_same(one, model, rows):
+    """The heads of a run are those of a fit to these rows, to the byte."""
+    assert np.array_equal(np.flatnonzero(one.mask), rows[model.support_])
+    assert one.weights.tobytes() == model.coef_.tobytes()
+    assert one.biases.tobytes() == model.intercept_.tobytes()
+    assert len(one.certificates) == len(model.certificate_)
+    for ours, theirs in zip(one.certificates, model.certificate_, strict=True):
+        assert ours.decided
+        assert theirs.decided
+        assert ours.relative_gap == pytest.approx(theirs.relative_gap, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("on_a_device", "scheme"),
+    [(False, "one-vs-rest"), (True, "one-vs-rest"), (True, "one-vs-one")],  # `tests/paper` has the fourth
+)
+def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, scheme, monkeypatch):
     """The runs that start on a device are solved in this process, the others in processes of their own."""
     if on_a_device:
         monkeypatch.setattr(influence, "Processes", InProcess)
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     seen = []
-    found = influential_in(runs_of(problem, 7), problem.y, C=0.5, progress=lambda *now, **numbers: seen.append(now))
+    found = influential_in(
+        runs_of(problem, 7), problem.y, C=0.5, scheme=scheme, progress=lambda *now, **_: seen.append(now)
+    )
     for X, one in zip(runs_of(problem, 7), found, strict=True):
-        model = LinearSVM(0.5).fit(X, problem.y)
-        assert np.array_equal(np.flatnonzero(one.mask), model.support_)
-        assert len(one.certificates) == 3
-        assert one.weights.tobytes() == model.coef_.tobytes()
-        assert one.biases.tobytes() == model.intercept_.tobytes()
-        assert all(certificate.decided for certificate in one.certificates)
+        assert_same(one, LinearSVM(0.5, scheme=scheme).fit(X, problem.y), np.arange(len(problem.y)))
     assert [done for _, done, _ in seen] == list(range(1, 8))
     assert seen[-1] == ("influential samples", 7, 7)
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("on_a_device", [False, True])
-def test_each_run_may_have_samples_of_its_own(problem, on_a_device, monkeypatch):
+def test_each_run_may_have_samples_of_its_own(problem, on_a_device, scheme, monkeypatch):
     if on_a_device:
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     some, others = (np.random.default_rng(seed).random(len(problem.y)) < 0.7 for seed in (0, 1))
     others &= problem.y != problem.y[0]  # one class less, so a single head
     masks = [some, some, None, others, some]
     runs = [torch.tensor(np.array(to_numpy(X), dtype=np.float64)) for X in runs_of(problem, 5)]
-    found = influential_in(runs, problem.y, C=0.5, masks=masks)
+    found = influential_in(runs, problem.y, C=0.5, scheme=scheme, masks=masks)
     for X, mask, one in zip(runs, masks, found, strict=True):
         rows = np.flatnonzero(np.ones(len(X), dtype=bool) if mask is None else mask)
-        model = LinearSVM(0.5).fit(X[rows], problem.y[rows])
-        assert np.array_equal(np.flatnonzero(one.mask), rows[model.support_])
-        assert one.weights.tobytes() == model.coef_.tobytes()
+        assert_same(one, LinearSVM(0.5, scheme=scheme).fit(X[rows], problem.y[rows]), rows)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_from_a_device_unequal_classes_and_weights(scheme, classes, monkeypatch):
+    """The last class has a single sample; some samples weigh more than others, and some nothing."""
+    monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    problem = make("well_behaved", 2, n=200, d=4, classes=classes)
+    y = problem.y.copy()
+    y[np.flatnonzero(y == classes - 1)[1:]] = 0
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    weights[y == classes - 1] = 1.0
+    keywords = {"sample_weight": weights, "class_weight": {0: 0.5}}
+    (one,) = influential_in([torch.tensor(problem.X)], y, scheme=scheme, **keywords)
+    model = LinearSVM(scheme=scheme)
+    model.set_params(class_weight=keywords["class_weight"])
+    assert_same(one, model.fit(problem.X, y, sample_weight=weights), np.arange(len(y)))
+
+
+@pytest.mark.usefixtures("here")
+def test_one_vs_one_every_pair_goes_on_from_what_a_device_found(monkeypatch):
+    problem = make("well_behaved", 7, n=3000, d=10, classes=4)
+    model = LinearSVM(scheme="one-vs-one").fit(problem.X, problem.y)
+    scratch = heads.start_heads
+    monkeypatch.setattr(heads, "start_heads", lambda *_: pytest.fail("a pair was begun anew"))
+    monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    (one,) = influential_in([torch.tensor(problem.X)], problem.y, scheme="one-vs-one")
+    assert_same(one, model, np.arange(len(problem.y)))
+    # Without the memory for it they are.
+    begun = []
+    monkeypatch.setattr(heads, "start_heads", lambda *given: begun.append(1) or scratch(*given))
+    monkeypatch.setattr(influence, "MOST_COPIED", 3 * problem.X.size - 1)
+    (one,) = influential_in([torch.tensor(problem.X)], problem.y, scheme="one-vs-one")
+    assert_same(one, model, np.arange(len(problem.y)))
+    assert len(begun) == 6
 
 
 @pytest.mark.usefixtures("here")
@@ -118,6 +167,7 @@ def test_a_worker_that_is_lost_is_an_error_that_names_the_run(problem, monkeypat
         ([0, 0, 0], {}, "two classes"),
         ([0.5, 0.1, 0.2], {}, "continuous"),
         ([0, 1, 1], {"C": -1.0}, "C must be"),
+        ([0, 1, 1], {"scheme": "all-vs-all"}, "scheme must be"),
     ],
 )
 def test_what_all_runs_share_is_checked_at_once(y, keywords, message):

@@ -5,9 +5,9 @@ import pytest
 import torch
 from hypothesis import given
 from tests.cases import examples, some, thinned
-from tests.svm.problems import FAMILIES, assert_equal, make, problems
+from tests.svm.problems import FAMILIES, Problem, assert_equal, make, problems
 
-from maxrr.svm import LinearSVM, heads, newton, newton_cuda, start_cuda
+from maxrr.svm import LinearSVM, heads, newton, newton_cuda, pairs, start_cuda
 from maxrr.svm.arrays import is_torch, on_accelerator
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
@@ -77,6 +77,23 @@ def test_it_ends_near_the_solution():
     assert model.work_.passes <= 4
     guess = start_cuda.guess_run(samples_of(problem), [0, 1, 2])
     assert np.max(np.abs(guess.w - model.coef_)) <= 0.01 * np.max(np.abs(model.coef_))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_vs_one_it_ends_near_the_solution_too(seed, monkeypatch):
+    """Some samples are unlike others: few of these give a rough direction, and put them far from where they belong."""
+    monkeypatch.setattr(start_cuda, "ENOUGH", 400)
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 3, 3000)
+    X = random.normal(size=(3000, 30)) + 0.5 * random.normal(size=(3, 30))[y]
+    odd = np.flatnonzero(random.random(3000) < 0.05)
+    X[odd, random.integers(0, 30, len(odd))] += 8.0 * random.normal(size=len(odd))
+    problem = Problem("odd", seed, (3000, 30, 3), 1.0, X, y)
+    one, other = (list(side) for side in zip(*pairs.pairs(range(3)), strict=True))
+    samples = samples_of(problem)
+    (guess,) = start_cuda.guess_runs(samples, [samples.X], other, one)
+    weights = LinearSVM(scheme="one-vs-one").fit(X, y).coef_
+    assert np.max(np.abs(guess.w - weights)) <= 0.01 * np.max(np.abs(weights))
 
 
 def test_a_nonsensical_guess_is_only_slow(monkeypatch):

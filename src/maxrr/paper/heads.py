@@ -5,14 +5,13 @@ The paper says one-vs-rest. The class that most people take for a linear SVM, sc
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.parallel import EngineLike, Processes, cores, engine_from
+from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
 from maxrr.svm.arrays import Array, to_numpy
@@ -118,6 +117,8 @@ SOLVE: dict[Scheme, Callable[[Array, Ints, Bools | None, float], Heads]] = {
     "one-vs-one": solve_one_vs_one,
 }
 
+MADE: dict[Scheme, type[OneVsRest] | type[OneVsOne]] = {"one-vs-rest": OneVsRest, "one-vs-one": OneVsOne}
+
 
 def solve(
     scheme: Scheme, runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], progress: Progress | None = None,
@@ -130,30 +131,8 @@ def solve(
     """
     if not runs or np.prod(runs[0].shape) <= SMALL:
         yield from (SOLVE[scheme](X, y, mask, C) for X, mask in zip(runs, masks, strict=True))
-    elif scheme == "one-vs-rest":
-        solved = influential_in(runs, y, C=C, masks=masks, progress=progress, engine=engine)
-        for mask, found in zip(masks, solved, strict=True):
-            classes, gap = np.unique(y if mask is None else y[mask]), worst_gap(found.certificates)
-            yield OneVsRest(classes, found.weights, found.biases, found.mask, gap)
-    else:
-        yield from in_processes(runs, y, masks, C, progress, engine)
-
-
-def in_processes(
-    runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], C: float, progress: Progress | None,
-    engine: EngineLike,
-) -> Iterator[OneVsOne]:  # fmt: skip
-    """One-vs-one heads, one per core. Features are copied for those that are under way or next, not for all."""
-    workers = engine_from(engine) or Processes(ahead=cores())
-    jobs = ((np.asarray(to_numpy(X)), mask) for X, mask in zip(runs, masks, strict=True))
-    with closing(workers.map(solve_job, jobs, y, C)) as solved:
-        for done, heads in enumerate(solved, 1):
-            yield heads
-            if progress is not None:
-                progress("one-vs-one heads", done, len(runs))
-
-
-def solve_job(job: tuple[Array, Bools | None], y: Ints, C: float) -> OneVsOne:
-    """In the worker process."""
-    X, mask = job
-    return solve_one_vs_one(np.array(X), np.array(y), mask, C)
+        return
+    solved = influential_in(runs, y, C=C, scheme=scheme, masks=masks, progress=progress, engine=engine)
+    for mask, found in zip(masks, solved, strict=True):
+        classes, gap = np.unique(y if mask is None else y[mask]), worst_gap(found.certificates)
+        yield MADE[scheme](classes, found.weights, found.biases, found.mask, gap)

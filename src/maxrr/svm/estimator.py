@@ -35,7 +35,7 @@ from maxrr.svm.device import asked_for
 from maxrr.svm.heads import Solution, Work, heads_needed
 from maxrr.svm.penalties import ClassWeight, weigh
 from maxrr.svm.problem import Head, Samples
-from maxrr.svm.schemes import SCHEMES, Scheme, choose, move, solve
+from maxrr.svm.schemes import Scheme, check, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
@@ -224,8 +224,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         if self.unsolved not in ("raise", "warn"):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
-        if self.scheme not in SCHEMES:
-            raise ValueError(f"scheme must be {' or '.join(map(repr, SCHEMES))}, not {self.scheme!r}")
+        check(self.scheme)
         if checkpoint is not None and self.scheme != "one-vs-rest":
             raise ValueError(f"a checkpoint is for one-vs-rest heads, and the scheme is {self.scheme!r}: leave it out")
         if coef_init is not None and self.scheme != "one-vs-rest":

@@ -18,16 +18,18 @@ from numpy.typing import ArrayLike
 
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, WorkerLostError, engine_from
 from maxrr.progress import Progress
-from maxrr.svm import validation
+from maxrr.svm import pairs, validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
 from maxrr.svm.penalties import ClassWeight, Penalties, weigh
 from maxrr.svm.problem import Samples
+from maxrr.svm.schemes import Scheme, check
 from maxrr.svm.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
-MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory
+MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory,
+MOST_COPIED = 2**28  # and one-vs-one so many, each as often as there are pairs that its sample is in
 
 Job = tuple[int, AnyArray | ValueError, Bools | None, Guess | None]
 """A run's number, its features or what is wrong with them, its samples, and where its heads are if that is known."""
@@ -44,7 +46,7 @@ class Influence:
     certificates
         One certificate per head.
     weights : ndarray of shape (heads, features)
-        The weights of the heads: one head per class, or one for two classes.
+        The weights of the heads: one head per class, or one for two classes; one-vs-one, one per pair of classes.
     biases : ndarray of shape (heads,)
         Their biases.
     """
@@ -60,6 +62,7 @@ def influential_in(
     y: ArrayLike,
     *,
     C: float = 1.0,
+    scheme: Scheme = "one-vs-rest",
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     masks: Iterable[Bools | None] | None = None,
@@ -79,6 +82,8 @@ def influential_in(
         Class labels, the same for all runs.
     C
         Weight of the losses, as in `LinearSVM`.
+    scheme
+        One head per class or one per pair of classes, as in `LinearSVM`.
     sample_weight, class_weight
         What each sample and each class weighs, as in `LinearSVM`; the same for all runs.
     masks
@@ -101,13 +106,15 @@ def influential_in(
         it have been given.
     """
     C = validation.penalty(C)
+    check(scheme)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     labels = validation.labels(array, len(np.atleast_1d(array)), None)
     weights = validation.sample_weights(sample_weight, len(labels))
     _, codes = validation.classes(labels, weights)
     penalties = weigh(C, validation.class_weights(class_weight), labels.tolist(), weights)
     chosen, everyone = engine_from(engine) or Processes(), repeat(None)
-    return spread(runs, everyone if masks is None else masks, without_features(codes, penalties), progress, chosen)
+    blank = without_features(codes, penalties)
+    return spread(runs, everyone if masks is None else masks, blank, scheme, progress, chosen)
 
 
 def without_features(codes: Ints, penalties: Penalties) -> Samples:
@@ -117,19 +124,20 @@ def without_features(codes: Ints, penalties: Penalties) -> Samples:
 
 
 def spread(
-    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, progress: Progress | None, engine: Engine
+    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, scheme: Scheme,
+    progress: Progress | None, engine: Engine,
 ) -> Iterator[Influence]:  # fmt: skip
     """All runs over all workers. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
 
     def jobs() -> Iterator[Job]:
         nonlocal taken
-        for group, mask in groups(zip(runs, masks, strict=False)):
-            for X, guess in begin_runs(group, mask, blank):
+        for group, mask in groups(zip(runs, masks, strict=False), blank, scheme):
+            for X, guess in begin_runs(group, mask, blank, scheme):
                 taken += 1
                 yield taken - 1, X, mask, guess
 
-    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds
+    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds, scheme
     with closing(engine.map(solve_run, jobs(), *shared)) as solved:
         try:
             for found in solved:
@@ -141,20 +149,32 @@ def spread(
             raise RuntimeError(f"run {done}: {error}") from error
 
 
-def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list[AnyArray], Bools | None]]:
-    """Runs that are begun together: on a graphics processor several, which take hardly longer there than one."""
+def groups(
+    runs: Iterable[tuple[AnyArray, Bools | None]], blank: Samples, scheme: Scheme
+) -> Iterator[tuple[list[AnyArray], Bools | None]]:
+    """Runs that are begun together."""
     for _, alike in groupby(runs, key=lambda run: id(run[1])):
         for X, mask in alike:
-            more = min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) - 1 if on_accelerator(X) else 0
-            yield [X, *(X for X, _ in islice(alike, max(more, 0)))], mask
+            more = max(together(X, blank, scheme) - 1, 0)
+            yield [X, *(X for X, _ in islice(alike, more))], mask
+
+
+def together(X: AnyArray, blank: Samples, scheme: Scheme) -> int:
+    """How many such runs a graphics processor begins together, where several take hardly longer than one; 0 if none."""
+    if not on_accelerator(X):
+        return 0
+    numbers: int = max(math.prod(X.shape), 1)
+    copied = numbers * (len(blank.present) - 1) if scheme == "one-vs-one" else 1
+    return min(TOGETHER, max(MOST_NUMBERS // numbers, 1), MOST_COPIED // copied)
 
 
 def begin_runs(
-    group: list[AnyArray], mask: Bools | None, blank: Samples
+    group: list[AnyArray], mask: Bools | None, blank: Samples, scheme: Scheme
 ) -> Iterator[tuple[AnyArray | ValueError, Guess | None]]:
     """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
-    guesses = iter(guess_on_device([X for X in checked if not isinstance(X, ValueError)], masked(blank, mask)))
+    correct = [X for X in checked if not isinstance(X, ValueError)]
+    guesses = iter(guess_on_device(correct, masked(blank, mask), scheme))
     for X, features in zip(group, checked, strict=True):
         if isinstance(features, ValueError):
             yield features, None
@@ -179,17 +199,19 @@ def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
         return error
 
 
-def guess_on_device(features: list[AnyArray], blank: Samples) -> list[Guess | None]:
+def guess_on_device(features: list[AnyArray], blank: Samples, scheme: Scheme) -> list[Guess | None]:
     """Where the heads of each run are, if a device has worked on them."""
-    there = [X for X in features if on_accelerator(X)]
+    there = [X for X in features if together(X, blank, scheme)]
     if not there:
         return [None] * len(features)
     from maxrr.svm import start_cuda
 
-    classes = heads_needed(blank)
+    classes, against = heads_needed(blank), None
+    if scheme == "one-vs-one":
+        against, classes = (list(side) for side in zip(*pairs.pairs(blank.present), strict=True))
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes)])
-    return [next(found) if on_accelerator(X) else None for X in features]
+    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes, against)])
+    return [next(found) if together(X, blank, scheme) else None for X in features]
 
 
 def in_memory(X: AnyArray, features: AnyArray) -> AnyArray:
@@ -209,7 +231,7 @@ def filled(blank: Samples, features: AnyArray) -> Samples:
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
-def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) -> Influence:
+def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats, scheme: Scheme) -> Influence:
     """What a worker does for one run; its errors name the run."""
     number, X, mask, guess = job
     try:
@@ -217,11 +239,12 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) 
             raise X
         blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
-        needed = heads_needed(samples)
-        if guess is None:
-            heads = from_scratch(samples, needed, InProcess())
+        if scheme == "one-vs-one":
+            heads = list(pairs.solve(samples, None, InProcess(), guess).heads)
+        elif guess is None:
+            heads = from_scratch(samples, heads_needed(samples), InProcess())
         else:
-            heads = from_guess(samples, needed, guess, InProcess())
+            heads = from_guess(samples, heads_needed(samples), guess, InProcess())
     except ValueError as error:
         raise ValueError(f"run {number}: {error}") from error
     except Exception as error:

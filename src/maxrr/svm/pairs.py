@@ -19,6 +19,7 @@ from maxrr.svm import heads
 from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
 from maxrr.svm.heads import WIDE, Solution, Work
 from maxrr.svm.problem import Head, Samples
+from maxrr.svm.start import Guess
 
 Class = TypeVar("Class")
 
@@ -48,17 +49,21 @@ def vote(scores: Floats, classes: int) -> Ints:
     return np.asarray(votes.argmax(axis=0))
 
 
-def solve(samples: Samples, progress: Progress | None = None, engine: Engine | None = None) -> Solution:
-    """Every head from scratch."""
-    return move(samples, Solution(samples, (), Work()), np.empty(0, dtype=np.int64), progress, engine)
+def solve(
+    samples: Samples, progress: Progress | None = None, engine: Engine | None = None, guess: Guess | None = None
+) -> Solution:
+    """Every head from scratch, or from a guess."""
+    return move(samples, Solution(samples, (), Work()), np.empty(0, dtype=np.int64), progress, engine, guess)
 
 
 def move(
-    samples: Samples, solution: Solution, changed: Ints, progress: Progress | None = None, engine: Engine | None = None
+    samples: Samples, solution: Solution, changed: Ints, progress: Progress | None = None,
+    engine: Engine | None = None, guess: Guess | None = None,
 ) -> Solution:  # fmt: skip
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only.
 
-    New heads are solved on the engine if there is one: each is given the samples of its two classes.
+    New heads are solved on the engine if there is one: each is given the samples of its two classes, and where it is
+    by the guess for all new ones.
     """
     needed = pairs(samples.present)
     ready = {(head.against, head.positive): head for head in solution.heads}
@@ -79,7 +84,11 @@ def move(
         known = Solution(then, (numbered_within(ready[pair], places),), Work())
         return only_head(heads.move(samples.among(places), known, np.flatnonzero(has_changed[places])))
 
-    parcels = (samples.among(places_of(pair)).parcel() for pair in new)
+    def parcel_of(number: int) -> tuple[AnyArray, Samples, Guess | None]:
+        places = places_of(new[number])
+        return *samples.among(places).parcel(), guess and guess.of_pair(number, places)
+
+    parcels = map(parcel_of, range(len(new)))
     costs = []
     with ExitStack() as ending:
         ending.enter_context(single_threaded_blas())  # the products are small
@@ -94,10 +103,14 @@ def move(
     return Solution(samples.counting(), tuple(ready[pair] for pair in needed), total(costs))
 
 
-def solve_pair(parcel: tuple[AnyArray, Samples]) -> tuple[Head, Work]:
-    """The head of two classes, from scratch."""
-    X, rest = parcel
-    return only_head(heads.solve(replace(rest, X=X)))
+def solve_pair(parcel: tuple[AnyArray, Samples, Guess | None]) -> tuple[Head, Work]:
+    """The head of two classes, from scratch or from a guess."""
+    X, rest, guess = parcel
+    samples = replace(rest, X=X)
+    if guess is None:
+        return only_head(heads.solve(samples))
+    (head,) = heads.from_guess(samples, heads.heads_needed(samples), guess, InProcess())
+    return head, heads.work_of(samples, 0)
 
 
 def only_head(solution: Solution) -> tuple[Head, Work]:

@@ -18,6 +18,12 @@ Scheme = Literal["one-vs-rest", "one-vs-one"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
+def check(scheme: Scheme) -> None:
+    """Refuse what is not a scheme."""
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme must be {' or '.join(map(repr, SCHEMES))}, not {scheme!r}")
+
+
 def solve(
     scheme: Scheme, samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None,
     near: Near = NOWHERE, engine: Engine | None = None, names: Sequence[Any] = (),

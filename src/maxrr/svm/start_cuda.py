@@ -3,6 +3,9 @@
 Newton's method in lock-step (`newton_cuda.py`), three times: on a thinned sample, for a rough direction; on all samples
 that may come to influence any head; and on these once more, chosen anew, until the partition is all but clear. What is
 left for `working_set` is to settle it on working sets of a few hundred samples, work for a processor.
+
+Heads of one class against the rest share these samples. Heads of two classes (one-vs-one) have each its own: nearly
+every sample counts for some pair, and few for any one.
 """
 
 from dataclasses import dataclass
@@ -29,9 +32,8 @@ class RunSamples:
     """All samples of several runs. `minimise` wants them centred, scaled to lengths of about 1, with a one added."""
 
     X: Tensor  # (runs, n, d), as they are
-    y: Tensor  # (heads of a run, n): the same for all runs, as are the samples that are alive
-    alive: Tensor  # (n)
-    bounds: Tensor  # (n): Cᵢ in units of C
+    y: Tensor  # (heads of a run, n): the same for all runs
+    caps: Tensor  # (heads of a run, n), or (1, n) for all heads: Cᵢ, or 0 for samples that a head is not about
     even: bool  # whether they are all the same
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what is subtracted from the features
@@ -50,24 +52,22 @@ class RunSamples:
         return w, v[:, :, -1] - (w @ self.origin[:, :, None])[:, :, 0]
 
     def only(self, chosen: Tensor, cap: Tensor) -> Rows:
-        """Some rows of each run with their upper bounds, both (runs, m), filled up to whole blocks."""
-        runs, heads, filling = len(self.X), len(self.y), -chosen.shape[1] % BLOCK
-        rows = torch.stack([X[places] for X, places in zip(self.X, chosen, strict=True)]).double()
-        rows = pad((rows - self.origin[:, None]) / self.length[:, :, None], (0, 1), value=1.0)
-        X = pad(rows, (0, 0, 0, filling))
-        y = pad(self.y.expand(runs, -1, -1).gather(2, chosen[:, None].expand(-1, heads, -1)), (0, filling))
-        in_blocks = X.view(runs, -1, BLOCK, X.shape[2])
-        caps = each_head(pad(cap, (0, filling)), heads)
+        """Some rows, filled up to whole blocks: those of each run or of each head, and each head's upper bounds.
+
+        `chosen` is (runs, 1 or heads, m), `cap` (runs, heads, m).
+        """
+        heads, filling = cap.shape[1], -cap.shape[2] % BLOCK
+        rows = torch.stack([X[places].double() for X, places in zip(self.X, chosen, strict=True)])
+        rows.sub_(self.origin[:, None, None]).div_(self.length[:, None, None])
+        X = pad(rows, (0, 1, 0, filling), value=1.0).flatten(0, 1)
+        y = pad(self.y.expand(len(cap), -1, -1).gather(2, chosen.expand_as(cap)), (0, filling))
+        caps = pad(cap, (0, filling)).flatten(0, 1)
         # What samples stand for alone makes little difference to how steep their smoothing should be.
-        steepness = each_head((0.5 * cap.sum(1) / (cap > 0.0).sum(1))[:, None], heads) if self.even else 0.5 * caps
+        steepness = 0.5 * (caps.sum(1, keepdim=True) / (caps > 0.0).sum(1, keepdim=True) if self.even else caps)
         return Rows(
-            in_blocks, y.flatten(0, 1), caps, steepness, each_head(self.decay, heads), largest=self.largest
+            X.view(len(X), -1, BLOCK, X.shape[2]), y.flatten(0, 1), caps, steepness,
+            self.decay.repeat_interleave(heads, 0), largest=self.largest,
         )  # fmt: skip
-
-
-def each_head(of_runs: Tensor, heads: int) -> Tensor:
-    """From (runs, …) to (heads of all runs, …)."""
-    return of_runs.repeat_interleave(heads, 0)
 
 
 def guess_run(samples: Samples, classes: list[int]) -> Guess:
@@ -76,34 +76,40 @@ def guess_run(samples: Samples, classes: list[int]) -> Guess:
     return found
 
 
-def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
-    """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
-    run, heads = prepare(samples, features, classes), len(classes)
+def guess_runs(
+    samples: Samples, features: list[Tensor], classes: list[int], against: list[int] | None = None
+) -> list[Guess]:
+    """As `guess_run`, for several runs over the same samples, each with features (n, d).
+
+    One-vs-one a head is for one of the `classes`, and `against` the one at the same place there.
+    """
+    run, heads = prepare(samples, features, classes, against), len(classes)
     # 1. A rough direction, and multipliers for all samples.
-    chosen, weight = thin(samples, classes)
-    v = find_direction(run, chosen, weight, samples.penalties.C * samples.bounds[chosen])
-    caps = samples.penalties.C * run.bounds
+    v = find_direction(run, *thin(samples, sorted({*classes, *(against or ())})))
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
-    alpha = centres(shortfall, caps * run.alive, v.new_full((), 2.0 * ROUGH))
+    alpha = centres(shortfall, run.caps, v.new_full((), 2.0 * ROUGH))
     # 2. The samples that count. The others are taken to have no influence, which is looked at again each time.
     for narrowest in STAGES:
-        counts = (shortfall >= -FAR).any(1) & run.alive
-        most = int(counts.sum(1).max())
-        if not 0 < most * len(width) <= MOST or not bool(counts.any(1).all()):
+        nearness = shortfall.masked_fill(run.caps == 0.0, -torch.inf)
+        if against is None:
+            nearness = nearness.amax(1, keepdim=True)
+        most = int((nearness >= -FAR).sum(2).max())
+        if not 0 < most * len(width) <= MOST:
             break
-        near = counts.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
-        cap = caps[near] * counts.gather(1, near)
-        rows, places = run.only(near, cap), near[:, None].expand(-1, heads, -1)
-        begun = pad(alpha.gather(2, places) * (cap > 0.0)[:, None], (0, -most % BLOCK))
-        found = minimise(rows, Heads(v.flatten(0, 1), begun.flatten(0, 1), width), narrowest)
+        most = min(most + -most % BLOCK, nearness.shape[2])  # blocks are filled with what may yet come to count
+        near = nearness.topk(most, sorted=False).indices
+        places = near.expand(-1, heads, -1)
+        cap = run.caps.expand_as(alpha).gather(2, places)
+        begun = pad(alpha.gather(2, places), (0, -most % BLOCK))
+        found = minimise(run.only(near, cap), Heads(v.flatten(0, 1), begun.flatten(0, 1), width), narrowest)
         v, width = found.v.view_as(v), found.width
         alpha = torch.zeros_like(alpha).scatter_(2, places, found.alpha[:, :most].reshape(places.shape))
         shortfall = run.shortfall(v)
     # 3. The few numbers that say where each run ended.
     w, b = run.unscaled(v)
     width = width.view_as(b)
-    return [describe(*parts, caps) for parts in zip(w, b, width, alpha, strict=True)]
+    return [describe(*parts, run.caps) for parts in zip(w, b, width, alpha, strict=True)]
 
 
 def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -> Guess:
@@ -115,16 +121,19 @@ def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -
     )  # fmt: skip
 
 
-def prepare(samples: Samples, features: list[Tensor], classes: list[int]) -> RunSamples:
+def prepare(samples: Samples, features: list[Tensor], classes: list[int], against: list[int] | None) -> RunSamples:
     """The samples, and what to subtract and to divide by: nothing that follows depends on the units of X."""
     origin, length = (torch.stack(parts) for parts in zip(*map(centre_and_length, features), strict=True))
     decay = pad((1.0 / length.square()).expand(-1, origin.shape[1]), (0, 1))
     device = origin.device
     codes = torch.as_tensor(samples.codes, device=device)
-    y = torch.where(codes == torch.as_tensor(classes, device=device)[:, None], 1.0, -1.0).to(origin.dtype)
-    alive, bounds = (torch.as_tensor(part, device=device) for part in (samples.alive, samples.bounds))
+    positive = codes == torch.as_tensor(classes, device=device)[:, None]
+    y = torch.where(positive, 1.0, -1.0).to(origin.dtype)
+    caps = torch.as_tensor(np.where(samples.alive, samples.caps, 0.0), device=device)[None]
+    if against is not None:
+        caps = caps * (positive | (codes == torch.as_tensor(against, device=device)[:, None]))
     X = features[0][None] if len(features) == 1 else torch.stack(features)
-    return RunSamples(X, y, alive, bounds, samples.penalties.even, decay, origin, length)
+    return RunSamples(X, y, caps, samples.penalties.even, decay, origin, length)
 
 
 def centre_and_length(X: Tensor) -> tuple[Tensor, Tensor]:
@@ -135,15 +144,15 @@ def centre_and_length(X: Tensor) -> tuple[Tensor, Tensor]:
     return origin, torch.where(length > 0.0, length, 1.0)[None]
 
 
-def find_direction(run: RunSamples, chosen: Ints, weight: Floats, bounds: Floats) -> Tensor:
-    """Weights from a thinned sample, each of which stands for some and has such a bound: (runs, heads, D)."""
-    places = torch.as_tensor(chosen, device=run.X.device)
-    cap = torch.as_tensor(bounds * weight, device=run.X.device)
+def find_direction(run: RunSamples, chosen: Ints, weight: Floats) -> Tensor:
+    """Weights from a thinned sample, each of which stands for so many: (runs, heads, D)."""
+    places, stands_for = (torch.as_tensor(part, device=run.X.device) for part in (chosen, weight))
     runs, heads = len(run.X), len(run.y)
-    rows = run.only(places.expand(runs, -1), cap.expand(runs, -1))
+    cap = (run.caps[:, places] * stands_for).expand(runs, heads, -1)
+    rows = run.only(places.expand(runs, 1, -1), cap)
     # As `first_width`, from the samples that were chosen.
-    size = (run.X[:, places].double().square().sum(2) * cap).sum(1) / torch.as_tensor(weight, device=cap.device).sum()
-    width = each_head((0.5 * size).clamp(min=WIDEST)[:, None], heads)
+    size = (run.X[:, None, places].double().square().sum(3) * cap).sum(2) / ((cap > 0.0) * stands_for).sum(2)
+    width = (0.5 * size).clamp(min=WIDEST).view(-1, 1)
     v = width.new_zeros((len(width), run.X.shape[2] + 1))
     alpha = centres(torch.ones_like(rows.y), rows.cap, width)
     return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(runs, heads, -1)

@@ -156,11 +156,11 @@ def direction(task: Task, classes: list[int]) -> tuple[Floats, Floats]:
     )  # with what small classes add, about as many as a head has
     y = task.there(np.where(samples.codes[chosen] == np.array(classes)[:, None], 1.0, -1.0))
     run = RunSamples(
-        task.there(samples.on_device(chosen))[None], y, torch.ones_like(y[0], dtype=torch.bool),
-        task.there(samples.bounds[chosen]), samples.penalties.even, scale.decay, scale.origin[None],
+        task.there(samples.on_device(chosen))[None], y, task.there(samples.caps[chosen])[None],
+        samples.penalties.even, scale.decay, scale.origin[None],
         torch.full_like(scale.origin[:1, None], scale.length), limits.product,
     )  # fmt: skip
-    v = find_direction(run, np.arange(len(chosen)), weight, samples.caps[chosen])
+    v = find_direction(run, np.arange(len(chosen)), weight)
     w, b = scale.unscaled(v[0])
     return to_numpy(w), to_numpy(b)
 
