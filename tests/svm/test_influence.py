@@ -145,6 +145,19 @@ def test_bad_features_name_their_run(problem, kind):
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("on_a_device", [False, True])
+def test_a_mask_that_leaves_one_class_names_its_run(problem, scheme, on_a_device, monkeypatch):
+    if on_a_device:
+        monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    X = torch.tensor(problem.X)
+    found = influential_in([X, X], problem.y, scheme=scheme, masks=[None, problem.y == problem.y[0]])
+    assert next(found).mask.any()
+    with pytest.raises(ValueError, match=r"run 1: .*two classes"):
+        next(found)
+
+
+@pytest.mark.usefixtures("here")
 def test_a_run_of_another_size_is_named(problem):
     with pytest.raises(ValueError, match="run 0: X has 299 samples, but y has 300 labels"):
         list(influential_in([problem.X[1:]], problem.y))

@@ -161,7 +161,7 @@ def groups(
 
 def together(X: AnyArray, blank: Samples, scheme: Scheme) -> int:
     """How many such runs a graphics processor begins together, where several take hardly longer than one; 0 if none."""
-    if not on_accelerator(X):
+    if not on_accelerator(X) or len(blank.present) < 2:
         return 0
     numbers: int = max(math.prod(X.shape), 1)
     copied = numbers * (len(blank.present) - 1) if scheme == "one-vs-one" else 1
@@ -239,6 +239,8 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats, 
             raise X
         blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
+        if len(samples.present) < 2:
+            raise ValueError("an SVM needs samples of two classes, and the mask leaves fewer")
         if scheme == "one-vs-one":
             heads = list(pairs.solve(samples, None, InProcess(), guess).heads)
         elif guess is None:
