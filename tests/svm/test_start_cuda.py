@@ -94,6 +94,12 @@ def test_one_vs_one_it_ends_near_the_solution_too(seed, monkeypatch):
     (guess,) = start_cuda.guess_runs(samples, [samples.X], other, one)
     weights = LinearSVM(scheme="one-vs-one").fit(X, y).coef_
     assert np.max(np.abs(guess.w - weights)) <= 0.01 * np.max(np.abs(weights))
+    for number, pair in enumerate(zip(one, other, strict=True)):
+        places = np.flatnonzero(np.isin(y, pair))
+        alone = guess.of_pair(number, places)
+        assert 0 < len(alone.sample) < len(guess.sample)
+        assert np.array_equal(places[alone.sample], guess.sample[guess.head == number])
+        assert np.array_equal(alone.w, guess.w[[number]])
 
 
 def test_a_nonsensical_guess_is_only_slow(monkeypatch):
