@@ -118,7 +118,8 @@ TABLE: Mapping[str, Part] = {
         lead="For how many of the forgotten records is the verdict about MaxRR the one about perfect retraining? "
         "Verdicts are compared run by run, as the paper says; and by how often a record is claimed unlearned over all "
         "runs, which its curve resembles more.",
-        caption="Discs: ours, run by run. Squares: ours, over all runs. Hollow: the paper's.",
+        caption="Discs: ours, run by run. Squares: ours, over all runs. Hollow: the paper's. Crosses: its points from "
+        "80 % on, taken for one run more.",
     ),
     "sensitivity": Part(
         module="sensitivity", drawing="sensitivity.draw", kind="accuracy", alternatives=True,
