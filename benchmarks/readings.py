@@ -32,6 +32,8 @@ from maxrr.paper.results import Results
 from maxrr.progress import Line
 
 ORDER = ("histogram", "coverage", "table", "verification", "agreement", "sensitivity")
+MODELS = ("histogram", "coverage", "table", "sensitivity")  # in which time goes by models that are trained and fitted
+KINDS = {PART: "grid", "verification": "probabilities", **dict.fromkeys(MODELS, "models")}
 LEFT = 3  # how a call ends after which something is left
 SLACK = 1.3  # pieces may take so much longer than those before
 
@@ -72,15 +74,17 @@ class TimedResults(Results):
         return found
 
     def guess(self, name: str) -> float:
-        """Seconds for a piece, by the models that it trains or fits: as many as they took so far in this folder."""
-        took = models = 0.0
+        """Seconds for a piece, by its models and what those of its kind took here so far; else as the longest piece."""
+        took = models = longest = 0.0
         for path in self.path.parent.glob("*.json"):
-            if (path.stem == "verification") != (self.path.stem == "verification"):
-                continue  # most of which is spent on probabilities
+            if path.stem not in KINDS:
+                continue
             for piece, made in json.loads(path.read_text(encoding="utf-8"))["made"].items():
-                took += made["seconds"]
-                models += size(self.profile, path.stem, piece)
-        return took / models * size(self.profile, self.path.stem, name) if models else 0.0
+                longest = max(longest, made["seconds"])
+                if KINDS[path.stem] == KINDS[self.path.stem]:
+                    took += made["seconds"]
+                    models += size(self.profile, path.stem, piece)
+        return took / models * size(self.profile, self.path.stem, name) if models else longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +106,7 @@ def size(profile: Profile, part: str, piece: str) -> float:
         return profile.runs * (8.0 if piece == "No and SVM" else 3.0)
     if part == "sensitivity":
         return few * {"full": 2.0 + len(profile.fractions), "support": 0.0}.get(piece, 3.0)
-    return {"histogram": 2.0 * profile.ranked, "coverage": 2.0 * few, "verification": 3.0 * few}.get(part, 0.0)
+    return {"histogram": 2.0 * profile.ranked, "coverage": 2.0 * few, "verification": 3.0 * few}[part]
 
 
 def measure(lab: Lab, parts: list[Part]) -> bool:

@@ -74,6 +74,10 @@ def test_pieces_are_guessed_by_the_models_that_they_take(tmp_path):
     profile = replace(TINY, ranked=100, runs=100, few=20, fractions=(0.25, 0.5, 0.75, 1.0))
     made = {"setting": {}, "pieces": {}, "made": {"ranking": {"seconds": 100.0}}}
     (tmp_path / "histogram.json").write_text(json.dumps(made))
+    for other in ("agreement", "frontier"):  # of which nothing is measured here: they say nothing
+        (tmp_path / f"{other}.json").write_text(json.dumps({**made, "made": {"core20k": {"seconds": 900.0}}}))
+    grid = {**made, "made": {"raw, batches of 128": {"seconds": 60.0}}}
+    (tmp_path / "readings.json").write_text(json.dumps(grid))
 
     def guess(part, piece):
         results = Results(tmp_path / f"{part}.json", {}, "cpu")
@@ -82,4 +86,5 @@ def test_pieces_are_guessed_by_the_models_that_they_take(tmp_path):
     assert guess("table", "No and SVM") == pytest.approx(400.0)  # 100 trained and 700 fitted, beside 100 and 100
     assert guess("table", "top10k") == pytest.approx(150.0)
     assert guess("sensitivity", "support") == 0.0
-    assert guess("verification", "core20k") == 0.0  # nothing of its kind so far
+    assert guess("verification", "core20k") == 100.0  # nothing of its kind so far: as the longest piece
+    assert guess("readings", "raw, batches of 64") == pytest.approx(80.0)
