@@ -8,8 +8,10 @@ A table stands between two comments, of which the first says what it is made fro
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
 `validation` and `differences` are made from a file of `maxrr study core-choice`, `requests` from one of `maxrr study
-shards`. Each table of `OWN` has a function of
-its own.
+shards`. After `figure` come a result that has one and what it shows. Each table of `OWN` has a function of its own.
+
+The folders `rest` and `one` stand for the best reading with each kind of SVM: for `READINGS`' first if all of its parts
+are measured, else for its second. What is made from them says which reading it is.
 """
 
 import json
@@ -28,10 +30,13 @@ from maxrr.paper.parts import Kind, kind_of
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 TABLE = re.compile(
-    r"(<!-- (grid|lines|validation|differences|requests) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
+    r"(<!-- (grid|lines|figure|validation|differences|requests) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)",
+    flags=re.DOTALL,
 )
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
+READINGS = {"rest": ("reading-rest", "paper"), "one": ("reading-one", "svc")}
+PARTS = ("histogram", "coverage", "table", "verification", "agreement", "sensitivity")
 NOT_YET = "*Not measured yet.*\n"
 PROBABILITIES = {  # ways from scores to probabilities, by the scheme of the heads; the first is what the library does
     "one-vs-rest": {
@@ -63,15 +68,26 @@ def make_table(kind: str, name: str, wanted: str | None) -> str:
     if not is_there(name):
         return NOT_YET
     content = read(name)
+    if kind == "figure":
+        return f"![{wanted}](../results/{place(name)}.png)\n"
+    caption = f"{reading_of(content)}, {content['runs']} runs:\n\n" if name.partition("/")[0] in READINGS else ""
     if kind == "grid":
-        return markdown_grid(content) + "\n"
+        return caption + markdown_grid(content) + "\n"
     if kind == "validation":
         return markdown_grid({**content, "cells": content["validation"]}) + "\n"
     if kind == "differences":
         return differences(content)
     if kind == "requests":
         return requests(content)
-    return markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
+    return caption + markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
+
+
+def reading_of(content: dict[str, Any]) -> str:
+    """What a result was measured with, in words."""
+    profile = content["setting"]["profile"]
+    recipe, pixels = profile["recipe"], profile.get("pixels", "divided")
+    words = f"{profile['heads']}, {recipe['epochs']} epochs, batches of {recipe['batch_size']}, {pixels} pixels"
+    return words.capitalize()
 
 
 def markdown_lines(content: dict[str, Any], *wanted: str) -> str:
@@ -161,9 +177,9 @@ def seconds() -> str:
 
 
 def variants() -> str:
-    """The ways to probabilities of both profiles, by what becomes of the paper's first verification figure."""
+    """The ways to probabilities of both kinds of SVM, by what becomes of the paper's first verification figure."""
     lines = ["| SVMs | probabilities | MaxRR | perfect |", "|---|---|---:|---:|"]
-    for name in PROFILES:
+    for name in READINGS:
         content = read(f"{name}/verification")
         for variant, cells in content["variants"].items():
             shares = (
@@ -196,6 +212,43 @@ def control() -> str:
     return "\n".join(lines) + "\n" if lines else NOT_YET
 
 
+def scores() -> str:
+    """The score of every reading; the best of each kind of SVM in bold, those within its noise in italics."""
+    if not is_there("paper/readings"):
+        return NOT_YET
+    content = read("paper/readings")
+    rows: dict[str, dict[str, str]] = {}
+    for name, one in content["scores"].items():
+        pixels, batches, heads, epochs = name.split(", ")
+        best = name == content["best"][heads]["name"]
+        sign = "**" if best else "*" if one["within_noise"] else ""
+        rows.setdefault(f"{heads}, {pixels}, {batches}", {})[epochs] = (
+            f"{sign}{one['score']:.1f} ± {one['stderr']:.1f}{sign}"
+        )
+    columns = list(next(iter(rows.values())))
+    lines = [f"| | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    lines += [f"| {name} | {' | '.join(rows[name][column] for column in columns)} |" for name in sorted(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def plateaus() -> str:
+    """How far our curves of agreement are from the paper's points of 80 to 95 %, taken for so many runs."""
+    ways = [(curve, words, shift) for curve, words in (("ours", "same"), ("counts", "as often")) for shift in (0, 1)]
+    columns = [f"{words}, {16 + shift} to {19 + shift} runs" for _, words, shift in ways]
+    lines = [f"| SVMs | forgotten | {' | '.join(columns)} |", f"|---|---|{'---:|' * len(ways)}"]
+    for name in READINGS:
+        content = read(f"{name}/agreement")
+        for request, curve in content["share_with_the_same_verdict"].items():
+            papers = curve["paper"]["shares"][16:20]
+            told = [
+                f"{100 * fmean(abs(a - b) for a, b in zip(curve[which][16 + shift :], papers, strict=False)):.1f}"
+                for which, _, shift in ways
+            ]
+            heads = content["setting"]["profile"]["heads"]
+            lines.append(f"| {heads} | {readable(request, content)} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
 def readings() -> str:
     """How many of the seven quantities of each reading agree with the paper's."""
     outcomes = (("verdict", WORDS), ("equivalence", MARKS))
@@ -209,12 +262,11 @@ def readings() -> str:
 
 def tally() -> str:
     """How many numbers agree, are near, or differ, and how many are equivalent; each counted once."""
-    lines = [
-        "| | one-vs-rest, 18 epochs | within the margin | one-vs-one, 11 epochs | within the margin |",
-        "|---|---|---|---|---|",
-    ]
+    names = [*READINGS, *(["paper"] if place("rest/table") != "paper/table" else [])]
+    told = [f"{reading_of(read(f'{name}/table'))} | within the margin" for name in names]
+    lines = [f"| | {' | '.join(told)} |", f"|---|{'---|---|' * len(names)}"]
     for part in ("histogram", "coverage", "table", "verification", "agreement"):
-        title, found = read(f"paper/{part}")["title"], [groups(read(f"{name}/{part}")) for name in PROFILES]
+        title, found = read(f"paper/{part}")["title"], [groups(read(f"{name}/{part}")) for name in names]
         for reading in found[0]:
             told = [text for one in found for text in (outcomes(one[reading]), margins(one[reading]))]
             lines.append(f"| {', '.join(filter(None, (title, reading)))} | {' | '.join(told)} |")
@@ -239,7 +291,7 @@ def losses() -> str:
     papers = published.table()
     for words, after, before in LOSSES:
         theirs = 100 * (papers[after[0]][after[1]] - papers[before[0]][before[1]])
-        ours = [paired(accuracies(name, *after), accuracies(name, *before)) for name in PROFILES]
+        ours = [paired(accuracies(name, *after), accuracies(name, *before)) for name in READINGS]
         lines.append(f"| {words} | {signed(theirs)} | {' | '.join(ours)} |")
     return "\n".join(lines) + "\n"
 
@@ -273,14 +325,23 @@ def signed(points: float) -> str:
     return f"{points:+.2f}".replace("-", "−")
 
 
+def place(name: str) -> str:
+    """Where a result lies, below the results."""
+    folder, _, part = name.partition("/")
+    if folder not in READINGS:
+        return name
+    wanted, fallback = READINGS[folder]
+    return f"{wanted if all(is_there(f'{wanted}/{one}') for one in PARTS) else fallback}/{part}"
+
+
 def is_there(name: str) -> bool:
     """Whether a result file is there, and finished."""
-    return (ROOT / "results" / f"{name}.json").exists() and "cells" in read(name)
+    return (ROOT / "results" / f"{place(name)}.json").exists() and "cells" in read(name)
 
 
 def read(name: str) -> dict[str, Any]:
     """A result file."""
-    found: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((ROOT / "results" / f"{place(name)}.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -295,7 +356,7 @@ LOSSES = (  # in words; the table's cell after, and before
 )
 OWN: dict[str, Callable[[], str]] = {
     "seconds": seconds, "variants": variants, "tally": tally, "losses": losses, "leads": leads, "control": control,
-    "readings": readings,
+    "readings": readings, "scores": scores, "plateaus": plateaus,
 }  # fmt: skip
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils import parameters_to_vector
 
 from maxrr.data import Dataset, load
 from maxrr.nets import Recipe
 from maxrr.paper import scores
 from maxrr.paper.lab import Lab
 from maxrr.paper.profiles import SMOKE
-from maxrr.paper.stacking import train_on_cores
+from maxrr.paper.stacking import Networks, train_on_cores, train_together
 
 SEEDS = [3, 4]
 PROFILE = replace(SMOKE, recipe=Recipe(epochs=2, batch_size=64, lr=1e-3), looks=(1, 2))
@@ -56,6 +57,21 @@ def test_one_training_is_looked_at_as_it_goes() -> None:
         assert [one.shape for one in there] == [one.shape for one in here]
         same = np.mean([one == other for one, other in zip(there, here, strict=True)])
         assert same > 0.95, same  # records that a network is undecided about may fall to either side
+
+
+def test_a_look_on_the_way_is_a_shorter_training() -> None:
+    looked: dict[int, list[bytes]] = {}
+
+    def keep(epoch: int, networks: Networks) -> None:
+        looked[epoch] = [parameters_to_vector(one.parameters()).detach().numpy().tobytes() for one in networks]
+
+    with tempfile.TemporaryDirectory() as folder:
+        here = lab("cuda", False, folder)
+        train_together(here, SEEDS, recipe=replace(PROFILE.recipe, epochs=5), look=keep)
+        wanted = looked[3]
+        train_together(here, SEEDS, recipe=replace(PROFILE.recipe, epochs=3), look=keep)
+    assert looked[3] == wanted
+    assert looked[5] != wanted
 
 
 if __name__ == "__main__":

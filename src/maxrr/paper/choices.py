@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from maxrr.core.frequency import ranking_seeds
 from maxrr.data import Dataset
 from maxrr.nets import Recipe
-from maxrr.nets.records import WHITE
 from maxrr.paper import published
 from maxrr.paper.comparison import Cell, compare
 from maxrr.paper.heads import Bools
 from maxrr.paper.lab import Features, Lab
 from maxrr.paper.parts import Kind
+from maxrr.paper.profiles import DIVIDED, Pixels
 from maxrr.paper.results import Json
 from maxrr.svm.schemes import Scheme
 
@@ -39,20 +39,6 @@ class Momentum(Recipe):
         return torch.optim.SGD(weights, lr=self.lr, momentum=self.momentum)
 
 
-class Standardised(nn.Module):
-    """Pixels with mean 0 and standard deviation 1, as many write it in front of a network."""
-
-    def __init__(self, mean: float, spread: float) -> None:
-        super().__init__()
-        self.mean, self.spread = mean, spread
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return (inputs - self.mean) / self.spread
-
-    def extra_repr(self) -> str:
-        return f"{self.mean}, {self.spread}"
-
-
 @dataclass(frozen=True)
 class Reading:
     """One way to fill in what the paper leaves open. The trait is what sets it apart, beside heads and epochs."""
@@ -60,19 +46,11 @@ class Reading:
     heads: Scheme
     recipe: Recipe
     trait: str = ""
-    standardised: bool = False
+    pixels: Pixels = DIVIDED
 
     @property
     def name(self) -> str:
         return ", ".join(filter(None, (self.heads, f"{self.recipe.epochs} epochs", self.trait)))
-
-    def network(self, lab: Lab) -> nn.Module:
-        """What is trained."""
-        if not self.standardised:
-            return lab.network
-        pixels = lab.training.inputs
-        scale = WHITE if pixels.dtype == np.uint8 else 1.0
-        return nn.Sequential(Standardised(float(pixels.mean() / scale), float(pixels.std() / scale)), lab.network)
 
 
 def readings(lab: Lab) -> list[Reading]:
@@ -97,7 +75,7 @@ def readings(lab: Lab) -> list[Reading]:
         Reading("one-vs-one", lasting(8, batches=0.5), "batches half as large"),
         Reading("one-vs-one", lasting(8, lr=2.0), "twice the learning rate"),
         Reading("one-vs-one", lasting(20, lr=0.5), "half the learning rate"),
-        Reading("one-vs-one", lasting(8), "standardised pixels", standardised=True),
+        Reading("one-vs-one", lasting(8), "standardised pixels", "standardised"),
         descending(14, lr=10.0),
         descending(9, lr=50.0),
     ]
@@ -135,13 +113,13 @@ def beside_the_paper(found: Json, comparable: bool) -> dict[str, Cell]:
 
 def measure_reading(lab: Lab, reading: Reading) -> Json:
     """Everything that depends on the reading."""
+    lab = lab.with_pixels(reading.pixels)
     runs, scheme = lab.profile.trials, reading.heads
     seeds, others = lab.seeds(runs), ranking_seeds(lab.seed, runs)
     all_: list[Bools | None] = [None] * runs
 
     def features(seeds: Sequence[int], records: Dataset, piece: str) -> list[Features]:
-        network = reading.network(lab)
-        return lab.embed(lab.train(seeds, records, recipe=reading.recipe, network=network, piece=piece))
+        return lab.embed(lab.train(seeds, records, recipe=reading.recipe, piece=piece))
 
     # 1. A ranking of its own, from other networks than those that are looked at.
     ranked = features(others, lab.training, "choices-ranking")

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.paper import published
 from maxrr.paper.heads import Bools, Heads, accuracy, solve
-from maxrr.paper.profiles import KNOWN, PROFILES, Profile
+from maxrr.paper.profiles import DIVIDED, KNOWN, PROFILES, Pixels, Profile
 from maxrr.paper.results import Results
 from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
@@ -131,7 +131,41 @@ class Lab:
                 "the engine trains on graphics processors, and the features are needed here, where PyTorch finds none: "
                 "start the command on a machine with one, or let the engine take gpus=0"
             )
-        return cls(profile, seed, training.in_order(), test.in_order(), place, out, progress, records, engine)
+        stored = replace(profile, pixels=DIVIDED)
+        lab = cls(stored, seed, training.in_order(), test.in_order(), place, out, progress, records, engine)
+        return lab.with_pixels(profile.pixels)
+
+    def with_pixels(self, pixels: Pixels) -> "Lab":
+        """The same lab, whose networks read pixels in this way.
+
+        Parameters
+        ----------
+        pixels : {"divided", "raw", "standardised"}
+            Bytes that are divided stay bytes: networks divide them as they read. Mean and standard deviation are those
+            of the training records. Numbers that are no bytes are raw already.
+
+        Returns
+        -------
+        Lab
+            With other inputs, and the same ids.
+
+        Raises
+        ------
+        ValueError
+            The pixels of this lab are not as they are stored any more.
+        """
+        if self.profile.pixels != DIVIDED:
+            raise ValueError(f"pixels are {self.profile.pixels} here: begin with a lab that divides them")
+        if pixels == DIVIDED:
+            return self
+        middle, spread = 0.0, 1.0
+        if pixels == "standardised":
+            middle, spread = float(self.training.inputs.mean()), float(self.training.inputs.std())
+        sides = [
+            replace(side, inputs=(side.inputs.astype(np.float32) - np.float32(middle)) / np.float32(spread))
+            for side in (self.training, self.test)
+        ]
+        return replace(self, profile=replace(self.profile, pixels=pixels), training=sides[0], test=sides[1])
 
     def results(self, part: str) -> Results:
         """The file of one part.
@@ -207,7 +241,8 @@ class Lab:
         """How often each record is influential, over the profile's ranking runs; kept beside the results."""
         profile, seeds = self.profile, ranking_seeds(self.seed, self.profile.ranked)
         path = self.out / f"ranking-{profile.data}.npz"
-        setting = {name: profile.to_json()[name] for name in ("data", "heads", "ranked", "recipe")}
+        facts = profile.to_json()
+        setting = {name: facts[name] for name in ("data", "heads", "ranked", "recipe", "pixels") if name in facts}
         about = json.dumps({"seed": self.seed, **setting, **self.records})
         if path.exists():
             with reading(path), np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
@@ -321,7 +356,7 @@ class Lab:
 
     def train(
         self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,
-        recipe: Recipe | None = None, network: torch.nn.Module | None = None, piece: str = "networks",
+        recipe: Recipe | None = None, piece: str = "networks",
     ) -> Iterator[torch.nn.Module]:  # fmt: skip
         """Train one network for each seed.
 
@@ -338,8 +373,6 @@ class Lab:
             For each network the ids of records that it does not see.
         recipe : Recipe, optional
             How they are trained. If not given, as the profile says.
-        network : torch.nn.Module, optional
-            What is trained. If not given, `network` of the lab.
         piece : str
             Names the folder in which the networks are kept.
 
@@ -351,7 +384,7 @@ class Lab:
         folder = self.work(piece)
         self.used.add(folder)
         runs = train_by(
-            recipe or self.profile.recipe, network or self.network, records, seeds, device=self.device,
+            recipe or self.profile.recipe, self.network, records, seeds, device=self.device,
             without=without, folder=folder, progress=self.progress, engine=self.engine,
         )  # fmt: skip
         with closing(runs):

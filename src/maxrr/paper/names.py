@@ -68,11 +68,14 @@ def heading(content: Json) -> str:
     >>> other = {"data": "mnist", "heads": "one-vs-one", "recipe": {"epochs": 11}}
     >>> heading({"title": "Support vectors", "setting": {"profile": other}})
     'Support vectors (MNIST, one-vs-one, 11 epochs)'
+    >>> heading({"title": "Support vectors", "setting": {"profile": {**other, "pixels": "raw"}}})
+    'Support vectors (MNIST, one-vs-one, 11 epochs, raw pixels)'
     """
-    data = str(profile(content).get("data", ""))
+    data, pixels = str(profile(content).get("data", "")), profile(content).get("pixels")
     runs = content.get("runs")
     facts = [DATA.get(data, data)] if data else []
     facts += [f"{runs} run{'s' * (runs != 1)}"] if runs else []
-    if profile(content).get("heads", USUAL) != USUAL:  # not as the paper says: worth a word
+    if pixels or profile(content).get("heads", USUAL) != USUAL:  # not as in most results: worth a word
         facts += [profile(content)["heads"], f"{profile(content)['recipe']['epochs']} epochs"]
+    facts += [f"{pixels} pixels"] if pixels else []
     return f"{content['title']} ({', '.join(facts)})" if facts else str(content["title"])

@@ -2,13 +2,17 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from maxrr.data.known import PUBLISHED
 from maxrr.nets import Recipe
 from maxrr.svm.schemes import Scheme
 
+Pixels = Literal["divided", "raw", "standardised"]
+"""How networks read pixels: from 0 to 1, from 0 to 255, or with mean 0 and standard deviation 1."""
+
 KNOWN = ("digits", *PUBLISHED)  # data that have a name; all others are files
+DIVIDED: Pixels = "divided"  # what results are of that do not say it
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Profile:
         How many runs the rankings have that are compared.
     looks
         Epochs after which networks are looked at for forgetting events; the first for EL2N.
+    pixels
+        How the networks read pixels.
     """
 
     name: str
@@ -60,6 +66,7 @@ class Profile:
     trials: int
     lengths: tuple[int, ...]
     looks: tuple[int, ...]
+    pixels: Pixels = DIVIDED
 
     def on(self, data: str) -> "Profile":
         """The same on other data, with the fewer runs: the paper says of MNIST only that little changes.
@@ -100,9 +107,10 @@ class Profile:
         Returns
         -------
         dict
-            All fields by their names.
+            All fields by their names; pixels where they are not divided.
         """
-        return asdict(self) | {"recipe": self.recipe.facts}
+        facts = asdict(self) | {"recipe": self.recipe.facts}
+        return {name: value for name, value in facts.items() if (name, value) != ("pixels", DIVIDED)}
 
 
 SMOKE = Profile(
