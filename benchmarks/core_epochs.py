@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from maxrr.paper import PROFILES, Lab
-from maxrr.paper.core_epochs import PART, RANKINGS, measure_ranking, piece_name, summarise
+from maxrr.paper.core_epochs import PART, RANKINGS, measure_ranking, summarise
 from maxrr.progress import Line
 
 
@@ -32,15 +32,15 @@ def main() -> None:
         progress=Line() if asked.progress else None,
     )  # fmt: skip
     results = lab.results(PART)
-    missing = [number for number in RANKINGS if piece_name(number) not in results.read()["pieces"]]
-    for done, number in enumerate(missing):
+    missing = [name for name in RANKINGS if name not in results.read()["pieces"]]
+    for done, name in enumerate(missing):
         begun = time.perf_counter()
         if begun - started + 1.2 * longest > 60.0 * asked.minutes:
             print(f"{len(missing) - done} rankings are left: the same command goes on from there", flush=True)
             return
-        measure_ranking(lab, results, number)
+        measure_ranking(lab, results, name)
         longest = max(longest, time.perf_counter() - begun)
-        print(f"{piece_name(number)}: {time.perf_counter() - begun:.0f} s", flush=True)
+        print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
     for sentence in summarise(lab, results)["said"]:
         print(sentence, flush=True)
 

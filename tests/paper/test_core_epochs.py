@@ -87,9 +87,9 @@ def test_one_training_is_trainings_of_all_lengths(measured, tmp_path):
     lab = tiny_lab(tmp_path)
     pieces = measured["core-epochs"]["pieces"]
     with in_this_process():
-        seed = core_epochs.seed_of(lab, core_epochs.STREAM, RANKINGS[0])
+        seed = core_epochs.seed_of(lab, core_epochs.STREAM, 1)
         core = CORES["middle"](replace(lab, seed=seed), TINY.large)
-    models = replace(lab, seed=core_epochs.seed_of(lab, core_epochs.STREAM, core_epochs.MODELS))
+    models = replace(lab, seed=core_epochs.seed_of(lab, core_epochs.STREAM))
     for times in (LENGTHS[0], LENGTHS[-1]):
         epochs = times * TINY.recipe.epochs
         profile = replace(TINY, trials=TINY.few, recipe=replace(TINY.recipe, epochs=epochs))
@@ -100,6 +100,9 @@ def test_one_training_is_trainings_of_all_lengths(measured, tmp_path):
 
 
 def test_rankings_and_models_have_seeds_of_their_own(tmp_path):
-    lab = tiny_lab(tmp_path)
-    seeds = [core_epochs.seed_of(lab, core_epochs.STREAM, number) for number in (core_epochs.MODELS, *RANKINGS)]
+    lab, stream = tiny_lab(tmp_path), core_epochs.STREAM
+    seeds = [
+        core_epochs.seed_of(lab, stream),
+        *(core_epochs.seed_of(lab, stream, number) for number in RANKINGS.values()),
+    ]
     assert len({lab.seed, *seeds}) == 1 + len(seeds)

@@ -27,9 +27,9 @@ from statistics import fmean
 import numpy as np
 
 from maxrr.core import FrequencyCore
-from maxrr.paper.comparison import compare, difference, equivalence, half_interval
+from maxrr.paper.comparison import difference, equivalence, half_interval
 from maxrr.paper.core_choice import seed_of
-from maxrr.paper.frontier import describe_core
+from maxrr.paper.frontier import compare_core, describe_core
 from maxrr.paper.lab import WORK, Lab
 from maxrr.paper.results import Json, Results
 from maxrr.paper.selectors import frequency, middle
@@ -37,10 +37,10 @@ from maxrr.paper.stacking import Networks, train_together
 
 PART = "core-epochs"
 STREAM = 13  # below the seed: those of the models, and of each ranking
-MODELS = 0
-RANKINGS = (1, 2, 3)
+RANKINGS = {"ranking 1": 1, "ranking 2": 2, "ranking 3": 3}
 LENGTHS = (1, 2, 4)  # times the profile's epochs; all but the first decide
 CORES = {"middle": middle, "frequency": frequency}
+QUANTITIES = ("accuracy", "free")
 MARGIN = 0.002
 
 Found = Mapping[str, Json]
@@ -50,18 +50,14 @@ Found = Mapping[str, Json]
 def measure(lab: Lab) -> Json:
     """Measure what the file does not have, ranking by ranking."""
     results = lab.results(PART)
-    for number in RANKINGS:
-        measure_ranking(lab, results, number)
+    for name in RANKINGS:
+        measure_ranking(lab, results, name)
     return summarise(lab, results)
 
 
-def measure_ranking(lab: Lab, results: Results, number: int) -> Json:
+def measure_ranking(lab: Lab, results: Results, name: str) -> Json:
     """Measure the cores of one ranking, unless the file has them."""
-    return results.piece(piece_name(number), lambda: try_cores(lab, number))
-
-
-def piece_name(number: int) -> str:
-    return f"ranking {number}"
+    return results.piece(name, lambda: try_cores(lab, RANKINGS[name]))
 
 
 def try_cores(lab: Lab, number: int) -> Json:
@@ -70,8 +66,8 @@ def try_cores(lab: Lab, number: int) -> Json:
     out = lab.out / WORK / f"{PART}-{number}"
     ranked = replace(lab, profile=profile, seed=seed_of(lab, STREAM, number), out=out)
     cores = {name: select(ranked, lab.profile.large) for name, select in CORES.items()}
-    seeds = replace(lab, seed=seed_of(lab, STREAM, MODELS)).seeds(lab.profile.few)
-    rows = [np.sort(lab.training.rows(core)) for core in cores.values() for _ in seeds]
+    seeds = replace(lab, seed=seed_of(lab, STREAM)).seeds(lab.profile.few)
+    rows = np.stack([np.sort(lab.training.rows(core)) for core in cores.values() for _ in seeds])
     found: Json = {}
 
     def look(epoch: int, networks: Networks) -> None:
@@ -84,8 +80,7 @@ def try_cores(lab: Lab, number: int) -> Json:
             for first, (name, core) in zip(range(0, len(solved), len(seeds)), cores.items(), strict=True)
         }
 
-    recipe = replace(lab.profile.recipe, epochs=max(lengths(lab)))
-    train_together(lab, seeds * len(cores), np.stack(rows), recipe, look)
+    train_together(lab, seeds * len(cores), rows, replace(lab.profile.recipe, epochs=max(lengths(lab))), look)
     return found
 
 
@@ -100,7 +95,7 @@ def lengths(lab: Lab) -> list[int]:
 def summarise(lab: Lab, results: Results) -> Json:
     """Write the result, once all rankings are there."""
     pieces = results.read()["pieces"]
-    found = [pieces[piece_name(number)] for number in RANKINGS]
+    found = [pieces[name] for name in RANKINGS]
     leads = {str(epochs): judge([one[str(epochs)] for one in found]) for epochs in lengths(lab)}
     default = decide([leads[str(epochs)] for epochs in lengths(lab)[1:]])
     told = [f"{epochs} epochs: {lead['outcome']}" for epochs, lead in leads.items()]
@@ -114,7 +109,7 @@ def summarise(lab: Lab, results: Results) -> Json:
 
 def judge(found: Sequence[Found]) -> Json:
     """Return the middle's leads after one length of training, of several rankings, and the outcome."""
-    accuracy, free = (lead(found, quantity) for quantity in ("accuracy", "free"))
+    accuracy, free = (lead(found, quantity) for quantity in QUANTITIES)
     outcome: str = equivalence(accuracy["mean"], accuracy["reach"], MARGIN)
     if outcome == "equivalent" and max(map(abs, accuracy["rankings"])) > MARGIN:
         outcome = "open"
@@ -145,10 +140,5 @@ def decide(leads: Sequence[Json]) -> str:
 
 def row(found: Sequence[Found], epochs: str, name: str) -> Json:
     """Return the cells of a core after one length of training."""
-    return {
-        quantity: compare(
-            over_rankings([one[epochs][name][quantity] for one in found]),
-            "accuracy" if quantity == "accuracy" else "share",
-        ).to_json()
-        for quantity in ("accuracy", "free", "exact")
-    }
+    mine = {quantity: over_rankings([one[epochs][name][quantity] for one in found]) for quantity in QUANTITIES}
+    return {quantity: cell.to_json() for quantity, cell in compare_core(mine).items()}
