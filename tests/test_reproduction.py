@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tools import fill_reproduction
 from tools.fill_reproduction import (
     LOSSES,
     OWN,
@@ -750,6 +751,27 @@ def test_what_is_said_about_requests_of_many_records_and_predictions() -> None:
     fast = [records / (count * speeds[f"S = {count}, width 1"]["embed"]) for count in (1, 4, 8)]
     one, four, eight = (f"{round(speed, -3):,.0f}" for speed in fast)
     assert f"{one} records a second in one shard, {four} in 4 and {eight} in 8" in TEXT
+
+
+def test_tables_of_what_is_measured_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing stands where there is no file; then a line for each length of training and for each model."""
+    monkeypatch.setattr(fill_reproduction, "ROOT", tmp_path)
+    monkeypatch.setattr(fill_reproduction, "REQUEST", tmp_path / "request.json")
+    assert OWN["core-epochs"]() == OWN["shards-request"]() == ""
+    lead = {"mean": 0.0007, "reach": 0.0005, "rankings": [0.0004, 0.0007, 0.001]}
+    free = {"mean": -0.06, "reach": 0.001, "rankings": [-0.06] * 3}
+    leads = {"36": {"accuracy": lead, "free": free, "outcome": "equivalent"}}
+    (tmp_path / "results" / "paper").mkdir(parents=True)
+    (tmp_path / "results" / "paper" / "core-epochs.json").write_text(json.dumps({"cells": {}, "leads": leads}))
+    *_, line = OWN["core-epochs"]().splitlines()
+    assert line == "| 36 | +0.07 (+0.02 to +0.12) | +0.04, +0.07, +0.10 | equivalent | −6.00 (−6.10 to −5.90) |"
+    one = {"seeds": 10, "epochs": 36, "accuracy": 0.881, "reach": 0.001, "request": 22.4, "least": 21.0, "most": 25.0}
+    against = {"gain": -0.015, "reach": 0.002, "faster": 2.41, "seeds": 10}
+    summary = {"one shard": one, "8 shards": {**one, "against": against}}
+    (tmp_path / "request.json").write_text(json.dumps({"summary": summary}))
+    *_, first, second = OWN["shards-request"]().splitlines()
+    assert first == "| one shard | 36 | 10 | 0.8810 ± 0.0010 | 22 (21 to 25) | – | – |"
+    assert second.endswith("| 22 (21 to 25) | −1.50 (−1.70 to −1.30) | 2.4 |")
 
 
 def test_what_slices_would_save() -> None:
