@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tools import fill_reproduction
 from tools.fill_reproduction import (
     LOSSES,
     OWN,
@@ -18,6 +19,7 @@ from tools.fill_reproduction import (
     accuracies,
     control,
     fill,
+    is_there,
     make_table,
     paired,
     place,
@@ -39,6 +41,7 @@ from maxrr.paper.profiles import KNOWN
 from maxrr.paper.published import published, table
 from maxrr.paper.rule import POINTS, RELATIVE
 from maxrr.paper.sensitivity import ROWS
+from maxrr.paper.shard_costs import expected_work, in_shards, in_slices
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
@@ -54,7 +57,7 @@ def mean(name: str, row: str, column: str) -> float:
 def test_the_tables_are_those_of_the_result_files() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert fill(page) == page, "run: python tools/fill_reproduction.py"
-    kinds = ("grid", "lines", "figure", "validation", "differences", "requests")
+    kinds = ("grid", "lines", "figure", "differences")
     assert page.count("<!-- end -->\n") == sum(page.count(f"<!-- {kind} ") for kind in kinds) + len(OWN)
 
 
@@ -622,6 +625,8 @@ def test_the_default_core_is_the_one_that_the_rule_gives() -> None:
     default = core_of("20000", None, None, None, 1)
     if any(result(f"paper/{name}")["objections"] for name in CHOSEN.values()):
         assert default.kind == found["choice"]["fallback"][found["choice"]["size"]]
+    elif is_there("paper/core-epochs"):  # the later rule
+        assert default.kind == result("paper/core-epochs")["default"]
     else:
         assert (type(default), MiddleCore.share) == (MiddleCore, found["choice"]["share"])
 
@@ -702,6 +707,12 @@ def test_how_far_the_chosen_core_leads() -> None:
         assert round(100 * more, 1) == 0.2
 
 
+def test_what_the_best_of_eight_is_said_to_beat() -> None:
+    cells = {name: row["accuracy"]["mean"] for name, row in result("paper/frontier")["cells"].items()}
+    assert f"by {100 * (cells['hash, 10,000'] - cells['frequency, 10,000']):.1f} points; with 20,000" in TEXT
+    assert round(100 * (cells["frequency, 20,000"] - cells["hash, 20,000"]), 1) == 0.5  # 'by half a point'
+
+
 def test_on_mnist_there_is_little_to_choose() -> None:
     found = result("paper/core-choice-mnist")
     leads_of = {(one["over"], one["quantity"]): one for one in found["differences"] if one["k"] == 16_666}
@@ -737,7 +748,7 @@ def test_the_page_names_the_days_and_the_machine() -> None:
             days.setdefault(piece["date"], set()).add(path.stem)
     assert "2026-11-15 on one NVIDIA H200 with 16 cores" in TEXT
     assert days.keys() == {"2026-11-15", "2026-11-16", "2026-11-17"}  # 'came a day later'
-    assert days["2026-11-17"] == {"shards"}
+    assert days["2026-11-17"] - {"core-epochs"} == {"shards"}
     assert "Measured on 2026-11-17 on an H200" in TEXT
     assert days["2026-11-16"] == {
         "control", "cross-validated", "matched", "more-runs", *CHOSEN.values(),
@@ -750,18 +761,85 @@ def test_the_page_names_the_days_and_the_machine() -> None:
 
 
 def test_what_is_said_about_shards() -> None:
-    cells = {name: cell["one exact SVM"]["mean"] for name, cell in result("paper/shards")["cells"].items()}
-    votes = {name: cell["vote"]["mean"] for name, cell in result("paper/shards")["cells"].items()}
-    assert all(cells[name] > votes[name] for name in cells)
-    one, several = (
-        {core: cells[f"{core}, S = {count}, width 1, {epochs * (1 if core == 'full' else 2)} epochs"]
-         for core in ("full", "middle", "hash", "frequency")}
-        for count, epochs in ((1, 18), (4, 36))
-    )  # fmt: skip
-    eight = {core: cells[f"{core}, S = 8, width 1, {36 if core == 'full' else 72} epochs"] for core in one}
-    assert max(one[core] - several[core] for core in one) < 0.0031
-    assert max(one[core] - eight[core] for core in one) < 0.0125
-    assert min(eight.values()) > votes["full, S = 8, width 1, 36 epochs"]
+    content = result("paper/shards")
+    lines = {(one["method"], one["core"], one["S"], one["width"]): one for one in content["work"] if one["slices"] == 1}
+    gains = {
+        name: 100 * (cell["one exact SVM"]["mean"] - cell["vote"]["mean"]) for name, cell in content["cells"].items()
+    }
+    wide = [gain for name, gain in gains.items() if "width 1," in name]
+    assert min(gains.values()) > 0.0
+    assert f"by {min(wide):.1f} points (the middle core in one shard) to {max(wide):.1f}" in TEXT
+    sisa = {count: lines["SISA", "full", count, 1.0] for count in (4, 8)}
+    two = lines["MaxRR", "middle", 2, 1.0]
+    assert two["accuracy"] > sisa[4]["accuracy"]
+    assert two["work"]["random"]["1"] < sisa[4]["work"]["random"]["1"] / 2.99
+    for core in ("middle", "hash", "frequency"):
+        eight = lines["MaxRR", core, 8, 1.0]
+        assert eight["accuracy"] > sisa[8]["accuracy"]
+        assert eight["work"]["random"]["1"] < sisa[8]["work"]["random"]["1"] / 4
+    lost = [
+        100 * (lines["MaxRR", core, shards, 1.0]["accuracy"] - one["accuracy"])
+        for (method, core, shards, width), one in lines.items()
+        if (method, width) == ("MaxRR", 0.5) and ("MaxRR", core, shards, 1.0) in lines
+    ]
+    assert f"half of the width costs {min(lost):.1f} to {max(lost):.1f} points" in TEXT
+    took = content["pieces"]["full, S = 16, width 1, 36 epochs"]["seconds"]
+    assert min(took["fit"]) > took["training all networks"]  # of all three seeds
+
+
+def test_what_is_said_about_requests_of_many_records_and_predictions() -> None:
+    content = result("paper/shards")
+    many = {
+        one["S"]: one for one in content["work"] if (one["method"], one["core"], one["width"]) == ("MaxRR", "middle", 1)
+    }
+    assert min(many, key=lambda count: many[count]["work"]["random"]["100"]) == 1
+    took = {count: one["seconds"]["cpu, 2 cores"]["random"]["100"] for count, one in many.items()}
+    assert f"({took[2]:.0f}, against {took[1]:.0f} with one and {took[4]:.0f} with four)" in TEXT
+    assert min(took, key=lambda count: took[count]) == 2
+    speeds, records = content["pieces"]["seconds, cpu, 2 cores"]["speeds"], 70_000  # both sides are embedded
+    fast = [records / (count * speeds[f"S = {count}, width 1"]["embed"]) for count in (1, 4, 8)]
+    one, four, eight = (f"{round(speed, -3):,.0f}" for speed in fast)
+    assert f"{one} records a second in one shard, {four} in 4 and {eight} in 8" in TEXT
+
+
+def test_tables_of_what_is_measured_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing stands where there is no file; then a line for each length of training and for each model."""
+    monkeypatch.setattr(fill_reproduction, "ROOT", tmp_path)
+    monkeypatch.setattr(fill_reproduction, "REQUEST", tmp_path / "request.json")
+    assert OWN["core-epochs"]() == OWN["shards-request"]() == ""
+    lead = {"mean": 0.0007, "reach": 0.0005, "rankings": [0.0004, 0.0007, 0.001]}
+    free = {"mean": -0.06, "reach": 0.001, "rankings": [-0.06] * 3}
+    leads = {"36": {"accuracy": lead, "free": free, "outcome": "equivalent"}}
+    (tmp_path / "results" / "paper").mkdir(parents=True)
+    (tmp_path / "results" / "paper" / "core-epochs.json").write_text(json.dumps({"cells": {}, "leads": leads}))
+    *_, line = OWN["core-epochs"]().splitlines()
+    assert line == "| 36 | +0.07 (+0.02 to +0.12) | +0.04, +0.07, +0.10 | equivalent | −6.00 (−6.10 to −5.90) |"
+    one = {"seeds": 10, "epochs": 36, "accuracy": 0.881, "reach": 0.001, "request": 22.4, "least": 21.0, "most": 25.0}
+    against = {"gain": -0.015, "reach": 0.002, "faster": 2.41, "seeds": 10}
+    summary = {"one shard": one, "8 shards": {**one, "against": against}}
+    (tmp_path / "request.json").write_text(json.dumps({"summary": summary}))
+    *_, first, second = OWN["shards-request"]().splitlines()
+    assert first == "| one shard | 36 | 10 | 0.8810 ± 0.0010 | 22 (21 to 25) | – | – |"
+    assert second.endswith("| 22 (21 to 25) | −1.50 (−1.70 to −1.30) | 2.4 |")
+
+
+def test_what_slices_would_save() -> None:
+    sizes, core = [2_500] * 8, 20_000
+    whole = expected_work(in_shards(sizes, 36), core, 1)
+    few, many, most = (100 * expected_work(in_slices(sizes, 36, slices), core, 1) / whole for slices in (4, 16, 1_000))
+    assert f"{few:.0f} % of a shard's training with 4 slices, {many:.0f} % with 16 and {most:.0f} % at most" in TEXT
+
+
+def test_how_many_more_are_influential_outside_the_core() -> None:
+    found = [mean(f"{name}/coverage", "influential, not core", "records") / 500 for name in ("paper", "svc")]
+    assert "Ours are {:.1f} times as many with one-vs-rest and {:.1f} times with one-vs-one".format(*found) in TEXT
+    for name in ("paper", "svc"):
+        both = [
+            result(f"{name}/coverage")["cells"][row]["records"]
+            for row in ("core or influential", "influential, not core")
+        ]
+        assert both[0]["verdict"] == both[1]["verdict"]
+        assert both[0]["equivalence"] == both[1]["equivalence"]
 
 
 def test_nothing_that_the_page_shows_is_still_to_be_measured() -> None:

@@ -7,8 +7,8 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-`validation` and `differences` are made from a file of `maxrr study core-choice`, `requests` from one of `maxrr study
-shards`. After `figure` come a result that has one and what it shows. Each table of `OWN` has a function of its own.
+`differences` is made from a file of `maxrr study core-choice`. After `figure` come a result that has one and what it
+shows. Each table of `OWN` has a function of its own.
 
 The folders `rest` and `one` stand for the best reading with each kind of SVM: for `READINGS`' first if all of its parts
 are measured, else for its second. What is made from them says which reading it is.
@@ -29,9 +29,9 @@ from maxrr.paper.parts import Kind, kind_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
+REQUEST = ROOT / "benchmarks" / "shards_request.json"
 TABLE = re.compile(
-    r"(<!-- (grid|lines|figure|validation|differences|requests) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)",
-    flags=re.DOTALL,
+    r"(<!-- (grid|lines|figure|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
 )
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
@@ -73,12 +73,8 @@ def make_table(kind: str, name: str, wanted: str | None) -> str:
     caption = f"{reading_of(content)}, {content['runs']} runs:\n\n" if name.partition("/")[0] in READINGS else ""
     if kind == "grid":
         return caption + markdown_grid(content) + "\n"
-    if kind == "validation":
-        return markdown_grid({**content, "cells": content["validation"]}) + "\n"
     if kind == "differences":
         return differences(content)
-    if kind == "requests":
-        return requests(content)
     return caption + markdown_lines(content, *(word.strip() for word in (wanted or "").split(";") if word)) + "\n"
 
 
@@ -145,25 +141,6 @@ def differences(content: dict[str, Any]) -> str:
         p = "< 0.0001" if one["holm"] < 1e-4 else f"{one['holm']:.4f}"
         rows.setdefault(f"{one['over']}, {one['k']:,}", []).extend((points, t, p))
     return "\n".join([*lines, *(f"| {name} | {' | '.join(told)} |" for name, told in rows.items())]) + "\n"
-
-
-def requests(content: dict[str, Any]) -> str:
-    """What requests cost with a core in shards: thousands of records × epochs, and seconds for one random record."""
-    asked = list(content["work"][0]["work"]["random"])
-    places = list(content["work"][0]["seconds"])
-    columns = [*(f"{int(count):,} random" for count in asked), "1 core", *(f"seconds, {place}" for place in places)]
-    lines = [
-        f"| | S | width | epochs | accuracy | {' | '.join(columns)} |", f"|---|{'---:|' * (4 + len(columns))}"
-    ]  # fmt: skip
-    for one in content["work"]:
-        name = f"MaxRR, {one['core']}" if one["method"] == "MaxRR" else "SISA's vote"
-        name += f", {one['slices']} slices" if one["slices"] > 1 else ""
-        work = [*(one["work"]["random"][count] for count in asked), one["work"]["core"]["1"]]
-        took = [one["seconds"][place].get("random", {}).get("1") for place in places]
-        told = [*(f"{value / 1000:,.0f}" for value in work), *("–" if t is None else f"{t:.2f}" for t in took)]
-        facts = f"{one['S']} | {one['width']:g} | {one['epochs']} | {one['accuracy']:.4f}"
-        lines.append(f"| {name} | {facts} | {' | '.join(told)} |")
-    return "\n".join(lines) + "\n"
 
 
 def seconds() -> str:
@@ -315,6 +292,62 @@ def leads() -> str:
     return "\n".join(lines) + "\n"
 
 
+def core_epochs() -> str:
+    """How far the middle core leads the paper's after each length of training, and what the rule makes of it."""
+    if not is_there("paper/core-epochs"):
+        return ""
+    lines = [
+        "| epochs | lead in accuracy, 90 % interval | of each ranking | | lead in free records |",
+        "|---:|---:|---|---|---:|",
+    ]
+    for epochs, one in read("paper/core-epochs")["leads"].items():
+        rankings = ", ".join(signed(100 * lead) for lead in one["accuracy"]["rankings"])
+        lines.append(
+            f"| {epochs} | {interval(one['accuracy'])} | {rankings} | {one['outcome']} | {interval(one['free'])} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def interval(one: dict[str, Any], mean: str = "mean") -> str:
+    """A difference in points, with its interval."""
+    ends = (signed(100 * (one[mean] + side * one["reach"])) for side in (-1, 1))
+    return f"{signed(100 * one[mean])} ({' to '.join(ends)})"
+
+
+def shard_losses() -> str:
+    """How much accuracy shards cost against one shard of the same core, in points, paired by seed."""
+    pieces = read("paper/shards")["pieces"]
+    found: dict[str, dict[int, list[float]]] = {}
+    for name, piece in pieces.items():
+        case = re.fullmatch(r"(\w+), S = (\d+), width 1, \d+ epochs", name)
+        if case:
+            found.setdefault(case[1], {})[int(case[2])] = piece["accuracy"]
+    counts = sorted({count for of in found.values() for count in of} - {1})
+    lines = [f"| core | {' | '.join(f'{count} shards' for count in counts)} |", f"|---|{'---:|' * len(counts)}"]
+    for core, of in found.items():
+        told = (paired(of[count], of[1]) if count in of else MISSING for count in counts)
+        lines.append(f"| {core} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def shards_request() -> str:
+    """Accuracy and seconds of the same models; what is not measured yet says nothing."""
+    if not REQUEST.exists():
+        return ""
+    lines = [
+        "| | epochs | seeds | accuracy | seconds, one core record | less one shard, falling rate | times as fast |",
+        f"|---|{'---:|' * 6}",
+    ]
+    for name, one in json.loads(REQUEST.read_text(encoding="utf-8"))["summary"].items():
+        reach = "" if one["reach"] is None else f" ± {one['reach']:.4f}"
+        against = one.get("against")
+        told = [interval(against, "gain"), f"{against['faster']:.1f}"] if against else [MISSING] * 2
+        took = f"{one['request']:.0f} ({one['least']:.0f} to {one['most']:.0f})"
+        facts = f"{one['epochs']} | {one['seeds']} | {one['accuracy']:.4f}{reach}"
+        lines.append(f"| {name} | {facts} | {took} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
 def paired(ours: list[float], theirs: list[float]) -> str:
     """The mean difference in points, with its standard error."""
     points = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]
@@ -356,7 +389,8 @@ LOSSES = (  # in words; the table's cell after, and before
 )
 OWN: dict[str, Callable[[], str]] = {
     "seconds": seconds, "variants": variants, "tally": tally, "losses": losses, "leads": leads, "control": control,
-    "readings": readings, "scores": scores, "plateaus": plateaus,
+    "readings": readings, "scores": scores, "plateaus": plateaus, "core-epochs": core_epochs,
+    "shard-losses": shard_losses, "shards-request": shards_request,
 }  # fmt: skip
 
 

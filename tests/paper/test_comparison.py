@@ -135,3 +135,14 @@ def test_what_was_measured_six_times_has_a_smaller_error():
     values = [0.8997 + 2.5 * spread() / math.sqrt(6)] * 2
     assert compare(values, "accuracy", 0.8997).verdict == "agrees"
     assert compare(values, "accuracy", 0.8997, times=6).verdict == "near"
+
+
+@given(st.lists(st.floats(0.0, 3_000.0), min_size=2, max_size=5), st.integers(0, 50_000))
+def test_what_is_given_changes_no_verdict(outside, core):
+    """Of 20,500 records that are core or influential 20,000 are given: they agree with themselves."""
+    alone, together = (
+        compare(outside, "count", 500.0),
+        compare([core + one for one in outside], "count", 500.0 + core, given=core),
+    )
+    assert together.difference == pytest.approx(alone.difference, abs=1e-6)
+    assert (together.verdict, together.equivalence) == (alone.verdict, alone.equivalence)

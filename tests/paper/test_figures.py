@@ -25,7 +25,7 @@ from tests.paper.samples import results
 from maxrr.paper.comparison import spread
 from maxrr.paper.figures import draw
 from maxrr.paper.figures.labels import apart, ink, place, space
-from maxrr.paper.figures.look import SERIES, look
+from maxrr.paper.figures.look import CORES, SERIES, look
 from maxrr.paper.figures.table import assumed
 from maxrr.paper.parts import TABLE
 
@@ -320,3 +320,37 @@ def test_labels_are_moved_apart_in_their_order(places: list[float], gap: float) 
     assert sum(found) == pytest.approx(sum(places), abs=1e-9)
     if all(places[high] - places[low] >= gap for low, high in itertools.pairwise(order)):
         assert found == pytest.approx(places)
+
+
+def marks_of(part: str) -> set[tuple[str, str, str]]:
+    """Colour, mark and filling of every line with a mark in a figure."""
+    with look():
+        figure = TABLE[part].draw(RESULTS[part])
+    lines = [line for axes in figure.axes for line in axes.lines if line.get_marker() not in ("|", "_", "None")]
+    return {(str(line.get_color()), str(line.get_marker()), str(line.get_markerfacecolor())) for line in lines}
+
+
+def test_a_core_has_one_mark_in_all_figures() -> None:
+    styles = {name: (style["color"], style["marker"], style.get("markerfacecolor", style["color"]))
+              for name, style in CORES.items()}  # fmt: skip
+    assert len(set(styles.values())) == len(styles)
+    for part in ("frontier", "core-choice"):
+        names = {point["selector"] for point in RESULTS[part]["points"]}
+        assert marks_of(part) == {styles[name] for name in names}
+    ours = {point["core"] for point in RESULTS["shards"]["work"]}
+    assert {styles[name] for name in ours} <= marks_of("shards")
+
+
+def test_accuracies_of_shards_have_error_bars() -> None:
+    """Two standard errors to either side of every mark."""
+    content = RESULTS["shards"]
+    with look():
+        axes = TABLE["shards"].draw(content).axes[0]
+    heights = sorted(
+        round(float(abs(segment[1][1] - segment[0][1])), 9)
+        for bars in axes.collections
+        for segment in bars.get_segments()
+    )
+    most = max(point["slices"] for point in content["work"])
+    shown = [point for point in content["work"] if point["width"] == 1.0 and point["slices"] in (1, most)]
+    assert heights == sorted(round(4.0 * point["stderr"], 9) for point in shown)

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.paper.problems import RECORDS, TINY, tiny_lab, with_ranking
 from tests.paper.samples import results
-from tools.fill_reproduction import requests as requests_table
 
 from maxrr.core import FullCore, HashCore, MiddleCore, Sharding
 from maxrr.core.hashing import TIE_BREAKER
@@ -279,14 +278,6 @@ def test_few_packages_are_enough(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "--minutes" in done.stdout
-
-
-def test_the_table_of_requests_has_a_line_for_each_method():
-    content = results()["shards"]
-    header, _, *lines = requests_table(content).splitlines()
-    assert header.count("|") == lines[0].count("|") == 12
-    assert len(lines) == len(content["work"])
-    assert lines[0] == "| MaxRR, full | 1 | 1 | 18 | 0.9100 | 1,080 | 1,080 | 1,078 | 1,062 | 1,080 | 3.55 |"
 
 
 def test_the_figure_is_of_networks_of_full_width_and_of_every_method():

@@ -65,18 +65,17 @@ def fit(
         str | None,
         Option(
             help="Which records the extractor is trained on. hash:0.33: about that share, by a keyed hash of the "
-            "id; so if not given. A number, such as 20000: those influential in about half of --runs runs. "
-            "frequency:20000: those most often influential, as in the paper. full: all. frozen: none, and the network "
-            "of --network is used as it is, or no network at all where the records are embeddings; so for an .npy file "
-            "if not given. With more core records the extractor learns more, and more requests "
-            "concern it."
+            "id; so if not given. A number, such as 20000, or middle:20000: those influential in about half of --runs "
+            "runs. frequency:20000: those most often influential, as in the paper. full: all. frozen: none, and the "
+            "network of --network is used as it is, or no network at all where the records are embeddings; so for an "
+            ".npy file if not given. With more core records the extractor learns more, and more requests concern it."
         ),
     ] = None,
     runs: Annotated[
         int | None,
         Option(
-            help="How many training runs rank the records, where --core is a number or frequency:NUMBER; 10 if "
-            "not given. More make the ranking steadier and take longer in proportion."
+            help="How many training runs rank the records, where --core is a number, middle:NUMBER or "
+            "frequency:NUMBER; 10 if not given. More make the ranking steadier and take longer in proportion."
         ),
     ] = None,
     shards: Annotated[
@@ -439,7 +438,9 @@ def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | N
         return FullCore(shards)
     if word == FROZEN:
         return Frozen()
-    raise Stop(USAGE, f"--core is a number, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}")
+    raise Stop(
+        USAGE, f"--core is a number, middle:NUMBER, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}"
+    )
 
 
 def hash_core(fraction: str, key_file: Path | None, before: Core | None) -> HashCore:

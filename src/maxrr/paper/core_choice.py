@@ -93,9 +93,9 @@ class Stages:
         within = replace(lab, profile=profile, training=lab.training.without(held), out=lab.out / WORK / PART)
         more = replace(profile, trials=MORE * profile.trials)
         return cls(
-            replace(within, seed=seed_of(lab, CHOOSING), test=lab.training.select(held)),
-            replace(within, seed=seed_of(lab, SCORING), test=lab.training.select(held)),
-            replace(within, seed=seed_of(lab, REPORTING), profile=more),
+            replace(within, seed=seed_of(lab, STREAM, CHOOSING), test=lab.training.select(held)),
+            replace(within, seed=seed_of(lab, STREAM, SCORING), test=lab.training.select(held)),
+            replace(within, seed=seed_of(lab, STREAM, REPORTING), profile=more),
         )
 
     def cores(self, names: Mapping[str, Selector], k: int) -> dict[str, Ids]:
@@ -106,9 +106,9 @@ class Stages:
         }
 
 
-def seed_of(lab: Lab, stage: int) -> int:
-    """The seed that all seeds of a stage come from."""
-    return int(stream(lab.seed, STREAM, stage).generate_state(1, np.uint64)[0])
+def seed_of(lab: Lab, *purpose: int) -> int:
+    """The seed that all seeds for a purpose come from."""
+    return int(stream(lab.seed, *purpose).generate_state(1, np.uint64)[0])
 
 
 def measure(lab: Lab) -> Json:

@@ -169,6 +169,12 @@ TABLE: Mapping[str, Part] = {
         "records held back from training, by a rule written down before, and then measured once on the test records.",
         caption=f"{FRONTIER} Seeds are fresh.",
     ),
+    "core-epochs": Part(
+        module="core_epochs", beyond=True, kind="share", columns={"accuracy": "accuracy"},
+        asks="whether the middle core leads the paper's after longer trainings",
+        lead="The middle core's lead over the paper's was seen after 18 epochs. The same networks after two and four "
+        "times as many, with three rankings: are the two cores equivalent, within 0.2 points?",
+    ),
     "shards": Part(
         module="shards", drawing="shards.draw", beyond=True, kind="accuracy",
         columns={"records × epochs, a random record": "count", "records × epochs, a core record": "count"},

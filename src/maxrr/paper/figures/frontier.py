@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from maxrr.paper.figures.labels import place
-from maxrr.paper.figures.look import SERIES, add_heading, error_bar, few_ticks, handle, shade, sheet
+from maxrr.paper.figures.look import CORES, add_heading, error_bar, few_ticks, handle, shade, sheet
 from maxrr.paper.names import short
 from maxrr.paper.parts import Json
 
@@ -19,7 +19,7 @@ def draw(content: Json) -> Figure:
     """Up and to the right is better. A selector has the same mark for every size, and its name beside it."""
     points = content["points"]
     sizes, selectors = (list(dict.fromkeys(point[key] for point in points)) for key in ("k", "selector"))
-    styles = {name: {**SERIES[number % len(SERIES)], "markersize": 7} for number, name in enumerate(selectors)}
+    styles = {name: {**CORES[name], "markersize": 7} for name in selectors}
     edge = fence([point["free"] for point in points])
     sides = (True, False) if any(point["free"] < edge for point in points) else (False,)
     figure = sheet(1.0 + 2.7 * len(sizes))

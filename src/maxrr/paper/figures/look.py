@@ -72,6 +72,21 @@ SERIES: tuple[dict[str, Any], ...] = (
 )
 
 
+# A core has its mark and colour in every figure; a number fits into the marks of the first four.
+CORES: dict[str, dict[str, Any]] = {
+    "middle": {**SERIES[0], "marker": "o"},
+    "frequency": {**SERIES[4], "marker": "s"},
+    "hash": {**SERIES[5], "marker": "h"},
+    "full": {**SERIES[3], "marker": "p"},
+    "middle of 10 runs": {**SERIES[0], "marker": "o", "markerfacecolor": "white"},
+    "mixed": {**SERIES[1], "marker": "v"},
+    "balanced": {**SERIES[2], "marker": "^"},
+    "balanced mixed": SERIES[6],
+    "EL2N": SERIES[8],
+    "forgetting": {**SERIES[9], "marker": "D"},
+}
+
+
 def look() -> AbstractContextManager[None]:
     """The settings, whatever the user's own are; they are back when the context ends."""
     return matplotlib.style.context(["default", SETTINGS])

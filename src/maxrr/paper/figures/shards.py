@@ -6,13 +6,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from maxrr.paper.figures.look import INK, QUIET, SERIES, add_heading, handle, sheet
+from maxrr.paper.figures.look import CORES, INK, QUIET, add_heading, error_bar, handle, sheet
 from maxrr.paper.parts import Json
 
-MARK = {"markersize": 12.0, "markeredgewidth": 1.2}
-NUMBER = 7.5  # points: of the number in a mark
-CORES = {"full": "all records", "middle": "middle", "hash": "hash", "frequency": "frequency"}
-MARKERS = ("o", "s", "h", "p")  # a number fits into each
+MARK = {"markersize": 10.0, "markeredgewidth": 1.0}
+NUMBER = 6.5  # points: of the number in a mark
+NAMES = {"full": "all records", "middle": "middle", "hash": "hash", "frequency": "frequency"}
 SISA: dict[str, Any] = {"color": INK, "marker": "o", "linestyle": (0, (4, 2)), "markerfacecolor": "white"}
 SLICED: dict[str, Any] = {**SISA, "color": QUIET, "linestyle": (0, (1, 1.5))}
 
@@ -23,11 +22,13 @@ def draw(content: Json) -> Figure:
     Networks of the usual width; the rest is in the table.
     """
     lines = lines_of(content["work"])
-    styles = {**core_styles(lines), **{name: SISA if name == "SISA" else SLICED for name in lines if "SISA" in name}}
+    styles = {f"core {core}": CORES[core] for core in NAMES}
+    styles |= {name: SISA if name == "SISA" else SLICED for name in lines if "SISA" in name}
     machines = machines_of(content["work"])
-    figure = sheet(4.6)
+    figure = sheet(5.6)
     panels = figure.subplots(1, 1 + bool(machines), sharey=True, squeeze=False)[0]
-    for name, points in lines.items():
+    for number, (name, points) in enumerate(lines.items(), 3):
+        styles[name] = {**styles[name], "zorder": number}  # a mark hides the number in the mark below it
         along(panels[0], points, [point["work"]["random"]["1"] for point in points], styles[name])
         if machines:
             known = [point for point in points if "random" in point["seconds"].get(machines[0], {})]
@@ -38,11 +39,11 @@ def draw(content: Json) -> Figure:
         scale(panels[1], "seconds, heads included", lambda value: f"{value:g}")
         panels[1].set(title=f"on {readable(machines[0])}")
     names = {
-        **{f"core {key}": f"MaxRR, {word}" for key, word in CORES.items()},
+        **{f"core {key}": f"MaxRR, {word}" for key, word in NAMES.items()},
         "SISA": "SISA's vote (1: training again)",
     }
     handles = [handle(names.get(name, f"the same, {name[5:]}"), styles[name], **MARK) for name in lines]
-    add_heading(figure, content, handles)
+    add_heading(figure, content, [*handles, error_bar("± 2 standard errors")])
     return figure
 
 
@@ -51,7 +52,7 @@ def lines_of(work: list[Json]) -> dict[str, list[Json]]:
     usual = [point for point in work if point["width"] == 1.0]
     most = max((point["slices"] for point in usual), default=1)
     found: dict[str, list[Json]] = {}
-    for core in CORES:
+    for core in NAMES:
         mine = [point for point in usual if point["method"] == "MaxRR" and point["core"] == core]
         found |= {f"core {core}": mine} if mine else {}
     for slices in (1, most):
@@ -59,15 +60,6 @@ def lines_of(work: list[Json]) -> dict[str, list[Json]]:
         mine = [point for point in usual if point["method"] == "SISA" and point["slices"] == slices]
         found |= {name: mine} if mine else {}
     return {name: sorted(points, key=lambda point: int(point["S"])) for name, points in found.items()}
-
-
-def core_styles(lines: dict[str, list[Json]]) -> dict[str, dict[str, Any]]:
-    """A colour, a mark and dashes for each core."""
-    mine = [name for name in lines if name.startswith("core")]
-    return {
-        name: {**style, "marker": marker}
-        for name, style, marker in zip(mine, (SERIES[3], SERIES[0], SERIES[5], SERIES[4]), MARKERS, strict=False)
-    }
 
 
 def machines_of(work: list[Json]) -> list[str]:
@@ -85,13 +77,14 @@ def readable(place: str) -> str:
 
 
 def along(axes: Axes, points: list[Json], costs: list[float], style: dict[str, Any]) -> None:
-    """A line with the number of shards in each mark."""
-    axes.plot(costs, [point["accuracy"] for point in points], **{**style, **MARK})
+    """A line with the number of shards in each mark, and two standard errors to either side of it."""
+    errors = [2.0 * (point["stderr"] or 0.0) for point in points]
+    axes.errorbar(costs, [point["accuracy"] for point in points], errors, elinewidth=1.0, **{**style, **MARK})
     hollow = "markerfacecolor" in style
     for point, cost in zip(points, costs, strict=True):
         axes.text(
             cost, point["accuracy"], str(point["S"]), ha="center", va="center_baseline", fontsize=NUMBER,
-            color=style["color"] if hollow else "white", fontweight="bold",
+            color=style["color"] if hollow else "white", fontweight="bold", zorder=style["zorder"] + 0.5,
         ).set_in_layout(False)  # fmt: skip
 
 
