@@ -381,8 +381,8 @@ def caveats(case: Case) -> list[str]:
         found.append("the heads stand on influential records alone, those of shadow models on all retained ones")
     if fitted.adopted:
         found.append(
-            "the extractor was trained elsewhere, in a way that nobody here knows; those of shadow models are trained by "
-            "the recorded recipe"
+            "the extractor was trained elsewhere, nobody here knows how; those of shadow models are trained by the "
+            "recorded recipe"
         )
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")

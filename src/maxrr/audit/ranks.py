@@ -24,7 +24,7 @@ def oddness(scores: Floats) -> Floats:
     there by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell. Both are in
     standard deviations of the other models, so that they can be compared.
 
-    >>> oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax()
+    >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
     mean, length = apart(scores)
