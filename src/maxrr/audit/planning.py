@@ -17,6 +17,7 @@ from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.model_progress import ModelProgress
 from maxrr.audit.power import ALPHA, FEWEST, WORTH
 from maxrr.audit.ranks import apart as apart_
+from maxrr.audit.ranks import oddest
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.data import Dataset
@@ -153,6 +154,6 @@ def expected_power(apart: tuple[float, float], retrained: int) -> float:
     mean, length = np.random.default_rng(0).normal(size=(2, DRAWS, 1 + retrained))
     mean[:, 0] += apart[0]
     length[:, 0] += apart[1]
-    odd = np.maximum(np.abs(mean), length)
+    odd = oddest(mean, length)
     bar = np.partition(odd[:, 1:], retrained - allowed, axis=1)[:, retrained - allowed]
     return round(float(np.mean(odd[:, 0] >= bar)), 2)

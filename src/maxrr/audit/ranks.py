@@ -13,30 +13,49 @@ from numpy.typing import ArrayLike
 
 from maxrr.audit.checks import Floats, finite
 
+OTHER = 0.7  # how much it counts to stand out otherwise than by remembering
 TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
 
 
 def oddness(scores: Floats) -> Floats:
     """How far each model is from the others, of scores (models × records): shape (models,).
 
-    The larger of two numbers: how far its mean score is from theirs, above or below, and how far its records are, each
-    by itself. A trace in few records, or one up in some and down in others, shows in the second alone. A record counts
-    there by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell. Both are in
-    standard deviations of the other models, so that they can be compared.
+    The largest of three numbers: how far its mean score is above theirs, how far below, and how far its records are,
+    each by itself. A trace in few records, or one up in some and down in others, shows in the last alone. All are in
+    standard deviations of the other models, so that they can be compared. Remembering is asked about first: to be
+    below, or off in some records, counts `OTHER` as much.
 
     >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
-    mean, length = apart(scores)
-    return np.asarray(np.maximum(np.abs(mean), length))
+    return oddest(*apart(scores))
+
+
+def oddest(mean: Floats, records: Floats) -> Floats:
+    """The number that is ranked, of those that `apart` gives."""
+    return np.asarray(np.maximum(mean, OTHER * np.maximum(-mean, records)))
 
 
 def apart(scores: Floats) -> tuple[Floats, Floats]:
-    """By how many standard deviations each model is above the others: in its mean score, and record by record."""
+    """By how many standard deviations each model is above the others: in its mean score, and record by record.
+
+    A record counts by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell.
+    """
     away, spread = beside_others(scores)
-    parts = beside_others(scores.mean(axis=1)), beside_others(np.sqrt(np.sum(away**2 / spread, axis=1)))
-    mean, length = (away / spread for away, spread in parts)
-    return mean, length
+    together, spread_together = beside_others(np.sqrt(np.sum(away**2 / spread, axis=1)))
+    mean, spread = beside_others(scores.mean(axis=1))
+    return mean / on_its_side(mean, spread), together / spread_together
+
+
+def on_its_side(away: Floats, spread: Floats) -> Floats:
+    """The spread of those others that are on the same side as a model, and one more with the spread of all.
+
+    Losses are bounded on one side alone. Measured by a long tail on the other, nobody would stand out there.
+    """
+    above = away > 0.0
+    same = above[:, None] == above
+    np.fill_diagonal(same, False)
+    return np.asarray(np.sqrt((same @ away**2 + spread**2) / (1 + same.sum(axis=1))))
 
 
 def beside_others(values: Floats) -> tuple[Floats, Floats]:
