@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from maxrr.audit import auditing
 from maxrr.parallel import InProcess
 from maxrr.svm import influence
 from maxrr.unlearning import replaying
@@ -22,14 +21,6 @@ def one_thread():
 def solved_here(monkeypatch):
     """The heads of a ranking, in this process: before another has started they are solved. `tests/core` starts some."""
     monkeypatch.setattr(influence, "Processes", InProcess)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def few_draws():
-    """The intervals of audits from a tenth of the draws: `tests/audit/test_roc.py` is about the bootstrap itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auditing, "TIMES", 20)
-        yield
 
 
 @pytest.fixture

@@ -1,3 +1,3 @@
 """Shared by all tests of the audit."""
 
-from tests.small_networks import few_draws, one_thread  # noqa: F401
+from tests.small_networks import one_thread  # noqa: F401

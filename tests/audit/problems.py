@@ -174,5 +174,5 @@ def evidence_of(remembering, retrained, labels):
 
 def finding_on(view, evidence, labels):
     """By the rule of the audit, but for its power."""
-    found = evidence.statistics("lira", evidence.scores("lira", Seen.of(view, labels)))
+    found = evidence.scores("lira", Seen.of(view, labels))
     return decide("lira", found, [found], [found])

@@ -27,8 +27,9 @@ from maxrr.audit import work as work_module
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.distances import heads_distance
 from maxrr.audit.evidence import ON_FEATURES, Seen
-from maxrr.audit.findings import is_found
 from maxrr.audit.planning import expected_power
+from maxrr.audit.power import ALL, is_found
+from maxrr.audit.ranks import apart
 from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.nets import embed
@@ -128,7 +129,7 @@ def test_says_what_was_done(plain):
     assert found.attacks["lira"]["after"].p_value == found.finding.p_value
     curves = [one.curve for of_models in found.attacks.values() for one in of_models.values()]
     for curve in curves:
-        assert 0.0 <= curve.auc_interval[0] <= curve.auc_interval[1] <= 1.0
+        assert 0.0 <= curve.auc_of_retrained[0] <= curve.auc_of_retrained[1] <= 1.0
         assert curve.tpr_at_01 <= curve.tpr_at_1 <= curve.tpr[-1] == curve.fpr[-1] == 1.0
         assert curve.fpr == sorted(curve.fpr)
         assert curve.tpr == sorted(curve.tpr)
@@ -166,7 +167,7 @@ def test_json_is_read_back_as_it_was(plain):
     """To draw the page again; what is none of ours is refused."""
     _, found = plain
     assert AuditReport.from_json(found.to_json()) == found
-    for text, said in (("[]", "no report"), ('{"version": 3}', "no report"), ('{"version": 4}', "damaged")):
+    for text, said in (("[]", "no report"), ('{"version": 4}', "no report"), ('{"version": 5}', "damaged")):
         with pytest.raises(ValueError, match=said):
             AuditReport.from_json(text)
 
@@ -209,7 +210,7 @@ def test_more_are_retrained_than_have_the_records(plain):
     now, _ = plain
     found = audit(*now, attacks=("lira",), shadows=FEW + 2)
     assert (found.with_records, found.retrained) == (4, 6)
-    assert (found.finding.power.models, found.finding.at_most.models) == (4, 4)
+    assert {power.models for power in (*found.finding.power.values(), found.finding.at_most)} == {4}
 
 
 def test_a_single_record_has_a_p_value_and_no_curve():
@@ -342,7 +343,7 @@ def test_what_no_extractor_saw_has_no_features_to_attack():
     found = audit(*asked(NOT_CORE[:5]), shadows=FEW, attacks=("features", "loss"))
     assert (set(found.attacks), found.finding.attack) == ({"loss"}, "loss")
     assert "no extractor saw the records, so that only the heads were attacked" in found.assumed
-    assert found.finding.power == found.finding.at_most
+    assert found.finding.power[ALL] == found.finding.at_most
     with pytest.raises(ValueError, match="features have nothing to give away"):
         audit(*asked(NOT_CORE[:5]), shadows=FEW, attacks=ON_FEATURES)
 
@@ -352,10 +353,7 @@ def test_features_remember_what_the_head_was_made_to_forget():
     """Wrong labels that an extractor has learned: a head fitted again without them does not undo that."""
     now = asked(WRONG[:6], "overfitted")
     evidence, maker = shadows_of(now, had=8)
-    statistics = evidence.statistics("features", evidence.scores("features", Seen.of(
-        maker.own(now.model), labels_of(maker.case)
-    )))  # fmt: skip
-    assert is_found(statistics)
+    assert is_found(evidence.scores("features", Seen.of(maker.own(now.model), labels_of(maker.case))))
 
 
 @pytest.mark.parametrize(
@@ -420,12 +418,15 @@ def test_a_plan_does_not_look_at_the_model_and_has_seeds_of_its_own(monkeypatch)
 
 
 def test_the_power_to_be_expected_is_that_of_normal_numbers():
-    random = np.random.default_rng(0)
-    for apart, models in ((1.0, 39), (2.5, 39), (2.5, 19), (2.0, 100)):
-        drawn = random.normal(size=(4000, 1 + models)) + np.eye(1, 1 + models) * apart
-        found = sum(map(is_found, drawn))
-        assert expected_power(apart, models) == pytest.approx(found / 4000, abs=0.04)
-    assert expected_power(9.0, 18) == 0.0
+    """For many records that are scattered alike: one number for all of them, and one for each."""
+    random, records = np.random.default_rng(0), 30
+    for trace, models in ((0.3, 39), (0.5, 39), (0.5, 19), (0.4, 100)):
+        drawn = random.normal(size=(1000, 1 + models, records))
+        drawn[:, 0] += trace
+        found = np.mean([is_found(scores) for scores in drawn])
+        separation = np.median([[values[0] for values in apart(scores)] for scores in drawn], axis=0)
+        assert expected_power(tuple(separation), models) == pytest.approx(found, abs=0.08)
+    assert expected_power((9.0, 9.0), 18) == 0.0
 
 
 def test_the_work_is_said_before_it_is_done():

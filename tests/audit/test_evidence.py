@@ -9,10 +9,11 @@ from scipy.stats import binom
 from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
 from maxrr.audit import signals
-from maxrr.audit.auditing import attack_result, distances_of, in_their_place, judge, most_exposed, others, targeted
-from maxrr.audit.evidence import ATTACKS, STRONG, Evidence, Labels, Seen
-from maxrr.audit.findings import ALPHA, FOUND, INDISTINGUISHABLE
+from maxrr.audit.auditing import attack_result, distances_of, judge, most_exposed, others
+from maxrr.audit.evidence import ATTACKS, STRONG, Labels, Seen
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE
 from maxrr.audit.lira import lira_offline, lira_online
+from maxrr.audit.power import ALL, ALPHA
 from maxrr.audit.rmia import expected_online, rmia
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
 from maxrr.audit.threshold import Threshold
@@ -45,15 +46,15 @@ def test_a_row_for_each_model_and_a_column_for_each_record(attack):
     scores = known.scores(attack, audited(0.0))
     assert scores.shape == (8, 6)
     assert np.isfinite(scores).all()
-    assert known.statistics(attack, scores).shape == (8,)
+    assert known.counted(attack, scores).shape == (8, 6)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_model_that_had_the_records_scores_higher(attack):
     """By every attack, than all that never had them; one that never had them does not."""
     known = evidence(sure=4.0)
-    knows = known.statistics(attack, known.scores(attack, audited(4.0)))
-    never = known.statistics(attack, known.scores(attack, audited(0.0)))
+    knows = known.counted(attack, known.scores(attack, audited(4.0))).mean(axis=1)
+    never = known.counted(attack, known.scores(attack, audited(0.0))).mean(axis=1)
     assert knows[0] >= knows[1:].max()
     assert knows[0] > np.median(knows[1:])
     assert never[0] <= never[1:].max()
@@ -68,7 +69,7 @@ def test_to_remember_better_is_never_to_be_found_less(attack):
         sure = np.full(view.forgotten.shape, doubt / (CLASSES - 1))
         sure[RECORDS, LABELS.forgotten] = 1 - doubt
         model = Seen.of(replace(view, forgotten=sure), LABELS)
-        found.append(known.statistics(attack, known.scores(attack, model))[0])
+        found.append(known.scores(attack, model)[0].mean())
     assert found == sorted(found)
     assert found[0] < found[-1]
 
@@ -151,7 +152,7 @@ def test_the_threshold_is_the_models_own():
     claimed = attack.claims_member(signals.cross_entropy(view.forgotten, LABELS.forgotten))
     scores = known.scores("threshold", Seen.of(view, LABELS))
     assert (scores[0] > 0.0).tolist() == claimed.tolist()
-    assert known.statistics("threshold", scores)[0] == claimed.mean()
+    assert known.counted("threshold", scores)[0].tolist() == claimed.tolist()
 
 
 def test_a_threshold_that_calls_everybody_a_member_is_a_number():
@@ -227,7 +228,7 @@ def about(after, attacks=ATTACKS):
         "retrained": audited_view(0.0, 6),
         "all": audited_view(0.0, 7),
     }
-    made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 4.0), RETRAINED: views(24, seed=2)}
+    made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 4.0), RETRAINED: views(39, seed=2)}
     return judge(CASE, made, targets, list(attacks))
 
 
@@ -235,12 +236,11 @@ def about(after, attacks=ATTACKS):
 def test_the_finding_is_on_what_the_model_knows(sure, words):
     found = about(audited_view(sure, 5))
     assert found["finding"].words == words
-    assert found["finding"].power.rate > 0.9
+    assert found["finding"].power[ALL].rate > 0.9
     assert set(found["attacks"]) == set(ATTACKS)
     for attack in STRONG:
         before = found["attacks"][attack]["before"].curve
         assert before.auc > 0.9
-        assert before.auc_interval[0] > 0.5
         assert before.auc > before.auc_of_retrained[1]
 
 
@@ -256,16 +256,16 @@ def test_one_attack_decides(attacks, decides):
 def test_the_others_do_not_change_the_finding():
     view = audited_view(0.0, 5)
     shouting = about(replace(view, probe=view.probe + 1e3, relearned=view.relearned + 1e3))
-    assert shouting["attacks"]["probe"]["after"].p_value == 1 / 25
+    assert shouting["attacks"]["probe"]["after"].p_value == 1 / 40
     assert shouting["finding"] == about(view)["finding"]
 
 
 def test_power_is_of_the_models_that_the_question_is_about():
     """Extractors that saw core records, below heads fitted again; beside it the most that can be hoped for."""
     targets = {name: audited_view(0.0, seed) for seed, name in enumerate(("before", "after", "retrained", "all"), 5)}
-    made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 0.0, 4), RETRAINED: views(24, seed=2)}
+    made = {BEFORE: views(24, 4.0, 3), KEPT: views(24, 0.0, 4), RETRAINED: views(39, seed=2)}
     found = judge(CASE, made, targets, ["loss"])["finding"]
-    assert found.power.rate < 0.3
+    assert found.power[ALL].rate < 0.3
     assert found.at_most.rate > 0.9
 
 
@@ -277,7 +277,7 @@ def test_the_most_exposed_record_is_the_one_that_is_remembered():
     found = about(replace(view, forgotten=forgotten), ["lira-offline"])["exposed"]
     assert len(found) == 6
     assert found[0].score == max(one.score for one in found)
-    assert found[0].p_value == min(one.p_value for one in found) == 1 / 25
+    assert found[0].p_value == min(one.p_value for one in found) == 1 / 40
     assert found[0].class_name == CASE.forgotten.class_names[LABELS.forgotten[4]]
     assert all(one.p_value <= one.corrected for one in found)
 
@@ -292,24 +292,6 @@ def test_the_most_exposed_of_many_is_nobody_where_all_are_honest():
     assert corrected <= binom.isf(1e-3, 60, ALPHA)
 
 
-def test_the_tenth_that_leaves_most_is_chosen_without_looking_at_the_model():
-    """One record in ten tells models apart; an attack on that one alone finds what the mean over all does not."""
-    labels = Labels(np.arange(20) % CLASSES, LABELS.retained, LABELS.test)
-
-    def model(seed, sure):
-        """So sure of the first two records, and of the others as all are."""
-        view, other = (made_up(np.random.default_rng(seed), labels, by) for by in (0.0, sure))
-        return Seen.of(replace(view, forgotten=np.vstack([other.forgotten[:2], view.forgotten[2:]])), labels)
-
-    seen = [model(seed, 3.0) for seed in range(24)]
-    known = Evidence(seen, [model(100 + seed, -3.0) for seed in range(24)])
-    mine = known.scores("lira", model(99, 3.0))
-    found = targeted(known, "lira", mine, in_their_place(known, "lira", seen))
-    assert (found.records, found.p_value) == (2, 1 / 25)
-    assert found.power.rate > 0.9
-    assert targeted(known, "loss", mine, []) is None
-
-
 @pytest.mark.long
 def test_others_whom_forgetting_exposed_are_noticed():
     view, labels = audited_view(0.0), LABELS.retained
@@ -317,7 +299,7 @@ def test_others_whom_forgetting_exposed_are_noticed():
     sure[np.arange(len(labels)), labels] = 1 - 1e-6 * (CLASSES - 1)
     around = about(replace(view, retained=sure))["others"]
     assert around.exposed == 1.0 > around.exposed_range[1]
-    assert around.p_value == 1 / 25
+    assert around.p_value == 1 / 40
     assert around.auc_after == 1.0
     calm = about(view)["others"]
     assert calm.p_value > ALPHA

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
+from maxrr.audit.roc import auc, balanced_accuracy, interval, roc, roc_by_class, tpr_at
 
 cases = settings(deadline=None, derandomize=True)
 scores = st.lists(st.integers(-4, 4).map(float) | st.floats(-5, 5), min_size=1, max_size=25).map(np.array)
@@ -53,7 +53,6 @@ def test_order_and_monotone_rescaling_change_nothing(members, nonmembers, random
 def test_constant_scores_are_chance():
     curve = roc(np.ones(7), np.ones(5))
     assert (auc(curve), balanced_accuracy(curve), tpr_at(curve, 0.5)) == (0.5, 0.5, 0.0)
-    assert bootstrap_interval(auc, np.ones(7), np.ones(5), seed=1, times=10) == (0.5, 0.5)
 
 
 def test_one_record_on_each_side():
@@ -75,32 +74,6 @@ def test_interval_equals_scipy(trials, confidence):
     for successes in {0, 1, trials // 3, trials - 1, trials}:
         theirs = binomtest(successes, trials).proportion_ci(confidence, method="exact")
         np.testing.assert_allclose(interval(successes, trials, confidence), theirs, rtol=1e-9, atol=1e-15)
-
-
-def test_bootstrap_equals_the_plain_loop():
-    """Drawing records and building each curve anew, from the same random numbers."""
-    random = np.random.default_rng(5)
-    members, nonmembers = np.round(random.normal(0.5, 1, 60), 1), np.round(random.normal(0, 1, 40), 1)
-    for statistic in (auc, balanced_accuracy, lambda curve: tpr_at(curve, 0.1)):
-        random, values = np.random.default_rng(7), []
-        for _ in range(50):
-            drawn = random.integers(60, size=60), random.integers(40, size=40)
-            values.append(statistic(roc(members[drawn[0]], nonmembers[drawn[1]])))
-        found = bootstrap_interval(statistic, members, nonmembers, seed=7, times=50)
-        np.testing.assert_allclose(found, np.quantile(values, [0.025, 0.975]), rtol=1e-12)
-        assert found == bootstrap_interval(statistic, members, nonmembers, seed=7, times=50)
-
-
-@pytest.mark.long
-def test_bootstrap_holds_the_truth():
-    """Two Gaussians one apart: AUC = Φ(1/√2). 200 intervals of 90 % hold it 180 ± 4.2 times; four deviations."""
-    random, truth = np.random.default_rng(0), 0.5 * (1 + math.erf(0.5))
-    held = 0
-    for trial in range(200):
-        members, nonmembers = random.normal(1, 1, 80), random.normal(0, 1, 80)
-        low, high = bootstrap_interval(auc, members, nonmembers, seed=trial, times=200, confidence=0.9)
-        held += low <= truth <= high
-    assert 163 <= held <= 197
 
 
 def test_by_class():
@@ -127,7 +100,6 @@ def test_by_class():
         (lambda: interval(3, 2), "3 of 2"),
         (lambda: interval(0, 0), "0 of 0"),
         (lambda: interval(1, 2, confidence=1.0), "confidence"),
-        (lambda: bootstrap_interval(auc, [1.0], [0.0], seed=0, times=0), "at least once"),
     ],
 )
 def test_refused(call, message):

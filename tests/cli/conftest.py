@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import Shell
-from tests.small_networks import few_draws, here, solved_here  # noqa: F401
+from tests.small_networks import here, solved_here  # noqa: F401
 
 EPOCHS = 20  # with fewer, every record of the digits is influential
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.audit.problems import FEW, TRAINING, asked, contents, core
 from tests.cluster.test_training import Watched
-from tests.small_networks import few_draws, one_thread  # noqa: F401
+from tests.small_networks import one_thread  # noqa: F401
 
 from maxrr.audit import ShadowPool, audit, plan_audit
 from maxrr.audit import auditing as auditing_module

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.small_networks import few_draws  # noqa: F401
 
 from maxrr.core import HashCore
 from maxrr.data import Dataset, load

@@ -19,12 +19,12 @@ from maxrr.audit.case import Case, make_case
 from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
-from maxrr.audit.findings import Power, decide, is_found, rank_of_first, rounding
+from maxrr.audit.findings import decide, rank_of_first
 from maxrr.audit.model_progress import ModelProgress
 from maxrr.audit.pools import ShadowPool
-from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others, Targeted
-from maxrr.audit.roc import auc, balanced_accuracy, bootstrap_interval, interval, roc, roc_by_class, tpr_at
+from maxrr.audit.ranks import rank_p_value, rounding
+from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others
+from maxrr.audit.roc import auc, balanced_accuracy, roc, roc_by_class, tpr_at
 from maxrr.audit.shadow_counts import LEAST, ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
 from maxrr.audit.threshold import PLATT, Platt
@@ -38,7 +38,6 @@ from maxrr.unlearning import MaxRR, Receipt, flat_heads
 from maxrr.unlearning.tombstones import id_hmac
 
 POINTS = 200  # of a curve that is kept
-TIMES = 200  # that records are drawn anew for an interval
 MOST_EXPOSED = 10
 COMPARED = 2_000  # test records on which models are held against each other
 
@@ -225,14 +224,13 @@ def judge(case: Case, views: dict[str, list[View]], targets: dict[str, View], at
     whole = theirs
     if case.touches_core:
         whole = in_their_place(evidence, deciding, seen[BEFORE])
-    statistics = partial(evidence.statistics, deciding)
+    counted = partial(evidence.counted, deciding)
     return {
-        "finding": decide(deciding, statistics(mine), [*map(statistics, theirs)], [*map(statistics, whole)]),
+        "finding": decide(deciding, counted(mine), [*map(counted, theirs)], [*map(counted, whole)]),
         "attacks": results,
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "by_class": by_class(case, mine),
         "exposed": most_exposed(case, mine),
-        "targeted": targeted(evidence, deciding, mine, theirs),
         "distances": distances_of(targets["after"], views[RETRAINED]),
         "others": others(labels, views[BEFORE], views[RETRAINED], targets),
     }  # fmt: skip
@@ -248,28 +246,11 @@ def in_their_place(evidence: Evidence, attack: str, models: Sequence[Seen]) -> l
     return [evidence.scores(attack, model, number) for number, model in enumerate(models)]
 
 
-def targeted(evidence: Evidence, attack: str, mine: Floats, theirs: Sequence[Floats]) -> Targeted | None:
-    """The same test on the tenth of the records that leave most behind.
-
-    These are told by shadow models: the surer a likelihood ratio is that models without a record are without it, the
-    lower it is there. The audited model counts as one of those, so that the choice does not single it out.
-    """
-    count = mine.shape[1] // 10
-    if count < 1 or attack not in ("lira", "features"):
-        return None
-
-    def statistics(scores: Floats) -> Floats:
-        return evidence.statistics(attack, scores[:, np.argsort(scores.mean(axis=0), kind="stable")[:count]])
-
-    found = sum(is_found(statistics(one)) for one in theirs)
-    return Targeted(count, rank_of_first(statistics(mine)).p, Power.of(found, len(theirs)))
-
-
 def attack_result(attack: str, evidence: Evidence, scores: Floats) -> AttackResult:
     """One attack against one model, whose scores are in row 0."""
-    statistics = evidence.statistics(attack, scores)
-    p = rank_of_first(statistics).p
-    return AttackResult(float(statistics[0]), p, curve_of(scores) if scores.shape[1] > 1 else None)
+    counted = evidence.counted(attack, scores)
+    p = rank_of_first(counted).p
+    return AttackResult(float(counted[0].mean()), p, curve_of(scores) if scores.shape[1] > 1 else None)
 
 
 def curve_of(scores: Floats) -> Curve:
@@ -278,15 +259,12 @@ def curve_of(scores: Floats) -> Curve:
     drawn = roc(mine, theirs)
     range_ = np.quantile([auc(roc(row, np.delete(scores[1:], number, axis=0).ravel())) for number, row in
                           enumerate(scores[1:])], [0.025, 0.975])  # fmt: skip
-    rates = {share: tpr_at(drawn, share) for share in (0.01, 0.001)}
-    bounds = {share: interval(round(rate * len(mine)), len(mine)) for share, rate in rates.items()}
     shown = np.unique(np.linspace(0, len(drawn.fpr) - 1, POINTS).round().astype(int))
     early = np.searchsorted(drawn.fpr, np.geomspace(1e-4, 1.0, POINTS), side="right") - 1
     shown = np.unique(np.concatenate([shown, early]))
     return Curve(
-        auc(drawn), bootstrap_interval(auc, mine, theirs, seed=0, times=TIMES), (float(range_[0]), float(range_[1])),
-        balanced_accuracy(drawn), rates[0.01], bounds[0.01], rates[0.001], bounds[0.001],
-        drawn.fpr[shown].tolist(), drawn.tpr[shown].tolist(),
+        auc(drawn), (float(range_[0]), float(range_[1])), balanced_accuracy(drawn), tpr_at(drawn, 0.01),
+        tpr_at(drawn, 0.001), drawn.fpr[shown].tolist(), drawn.tpr[shown].tolist(),
     )  # fmt: skip
 
 
@@ -401,6 +379,11 @@ def caveats(case: Case) -> list[str]:
         )
     if fitted.on_influential:
         found.append("the heads stand on influential records alone, those of shadow models on all retained ones")
+    if fitted.adopted:
+        found.append(
+            "the extractor was trained elsewhere, nobody here knows how; those of shadow models are trained by the "
+            "recorded recipe"
+        )
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
     return found

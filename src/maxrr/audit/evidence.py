@@ -121,8 +121,6 @@ class Evidence:
             return lira_leave_one_out(signals_, member, "offline", "pooled")[:unseen]
         return lira_leave_one_out(signals_, member, "online", "common")[:unseen]
 
-    def statistics(self, attack: str, scores: Floats) -> Floats:
-        """One number for each model."""
-        if attack == "threshold":
-            return np.asarray(np.mean(scores > 0.0, axis=1))
-        return np.asarray(np.mean(scores, axis=1))
+    def counted(self, attack: str, scores: Floats) -> Floats:
+        """What is ranked of scores: of the paper's attack its verdicts, 1 for a member."""
+        return np.asarray(scores > 0.0, dtype=np.float64) if attack == "threshold" else scores

@@ -1,15 +1,14 @@
 """The rule by which an audit comes to its finding. Nothing in it is chosen after looking at the audited model.
 
-1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model one number, larger
-   if it finds more of the records.
-2. p is the rank of the audited model's number among those of models retrained without the records. A model that
-   remembers has a large one. From `BOTH_SIDES` retrained models on, a fifth of the allowed error goes to the other
-   side: to be found far less than after retraining is a trace, too. With fewer that side could never show anything, so
-   it is not tested.
-3. p at or below `ALPHA`: residual influence found.
-4. Otherwise, fewer retrained models than could ever show anything, or a test that finds less than `WORTH` of the models
-   which do remember: not enough evidence.
-5. Otherwise: indistinguishable at this power.
+1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model a score for each
+   record, larger if it takes the record for a member.
+2. From these each model gets one number, how odd it is beside the others (`ranks.oddness`): in the mean of its scores,
+   above or below, or in its records one by one. p is the rank of the audited model's number among those of models
+   retrained without the records.
+3. p at or below `ALPHA`: residual influence found. To treat records worse than retrained models do is a trace, too.
+4. Otherwise, fewer retrained models than could ever show anything, a test that finds less than `WORTH` of the models
+   which kept all records, or a mean score at or below `ALPHA` by its own rank on either side: not enough evidence.
+5. Otherwise: indistinguishable at this power, which is told for models that kept a part of the records (`power`).
 """
 
 from collections.abc import Sequence
@@ -20,44 +19,13 @@ import numpy as np
 
 from maxrr import notebook
 from maxrr.audit.checks import Floats
-from maxrr.audit.ranks import rank_p_value, shadows_needed
+from maxrr.audit.power import ALL, ALPHA, FEWEST, WORTH, Power, is_found, least_found, power_by_alternative
+from maxrr.audit.ranks import oddness, rank_p_value, rounding
 from maxrr.audit.roc import interval
 
-ALPHA = 0.05
-TRACES = 0.8  # the share of ALPHA for models that remember, where both sides are tested
-WORTH = 0.8  # the power from which on it means something that nothing was found
-TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
-FEWEST = shadows_needed(ALPHA)  # retrained models that can show anything
-BOTH_SIDES = shadows_needed(ALPHA * (1.0 - TRACES) * (1.0 + 1e-9))
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"
 NOT_ENOUGH = "not enough evidence"
-
-
-@dataclass(frozen=True)
-class Power:
-    """How many of the models that still know the records the test would flag.
-
-    Attributes
-    ----------
-    flagged, models
-        How many are flagged, of how many.
-    rate, low, high
-        Their share, and its 95 % interval.
-    """
-
-    flagged: int
-    models: int
-    rate: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, flagged: int, models: int) -> "Power":
-        return cls(flagged, models, flagged / models, *interval(flagged, models))
-
-    def __str__(self) -> str:
-        return f"{self.flagged} of {self.models}"
 
 
 @dataclass(frozen=True)
@@ -75,20 +43,18 @@ class Finding:
     retrained : int
         How many models were retrained without the records.
     as_odd : int
-        How many of these look at least as much as if they remembered; where `too_little`, at least as little.
+        How many of these stand out at least as far from all the others.
     chance : tuple of float
-        The 95 % interval of the chance that a retrained model looks so, from `as_odd` of `retrained`.
-    too_little : bool
-        Whether p speaks for the other side: the attack finds less in the audited model than in retrained ones.
-    other_side : float
-        The p-value of remembering as *little* as the audited model.
-    both_sides : bool
-        Whether there are enough models for that to count.
-    power : Power
-        How many of the models that still know the records the same test finds. Where the records were core, their
-        extractors saw them and their heads were fitted again without them; otherwise their heads kept them.
+        The 95 % interval of the chance that a retrained model does, from `as_odd` of `retrained`.
+    high, low : float
+        The rank of the audited model's mean score on either side: how often a retrained one has so large a mean, as
+        if it remembered, and how often so small a one, at most.
+    power : dict of str to Power
+        How often the same test finds models that did not forget, by what they did instead: kept a share of the records,
+        were trained on wrong labels for them, or each with one half. Where the records were core, the extractors of
+        these saw them and their heads were fitted again without them; otherwise their heads kept them.
     at_most : Power
-        The same for models that kept the records in all their parts: the most that the test can find.
+        The same for models that kept all records in all their parts: the most that the test can find.
     """
 
     words: str
@@ -97,14 +63,31 @@ class Finding:
     retrained: int
     as_odd: int
     chance: tuple[float, float]
-    too_little: bool
-    other_side: float
-    both_sides: bool
-    power: Power
+    high: float
+    low: float
+    power: dict[str, Power]
     at_most: Power
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.reason})" if self.words == NOT_ENOUGH else self.words
+        said = self.reason if self.words == NOT_ENOUGH else self.worth if self.words == INDISTINGUISHABLE else self.side
+        return f"{self.words} ({said})"
+
+    @property
+    def least(self) -> str | None:
+        """The least share of the records whose keeping is found in 80 % of cases; None where not even all of them."""
+        return least_found(self.power)
+
+    @property
+    def worth(self) -> str:
+        """What it means that nothing was found."""
+        return f"of models with {self.least} the same test finds {self.power[self.least or ALL]}"
+
+    @property
+    def side(self) -> str:
+        """In which direction the model stands out."""
+        if self.high <= ALPHA:
+            return "as if it remembered the records"
+        return "as if it shunned the records" if self.low <= ALPHA else "in some records more than in others"
 
     @property
     def _tone(self) -> str:
@@ -114,9 +97,19 @@ class Finding:
     def _facts(self) -> list[tuple[str, str]]:
         among = f"among {self.retrained} models retrained without the records"
         return [
-            ("p", f"{self.p_value:.2g} by {self.attack}, {among}"),
-            ("power", f"of models that kept the records, {self.power} are found"),
+            ("p", f"{self.p_value:.2g} by {self.attack}, {among}; of the mean {self.sides}"),
+            ("power", self.told),
         ]
+
+    @property
+    def sides(self) -> str:
+        """The ranks of the mean, in words."""
+        return f"{self.high:.2g} on the high side and {self.low:.2g} on the low side"
+
+    @property
+    def told(self) -> str:
+        """Power by what models did instead of forgetting."""
+        return "the same test finds " + ", ".join(f"{power} of {name}" for name, power in self.power.items())
 
     def _repr_html_(self) -> str:
         return notebook.card(f"Finding: {self}", notebook.facts(self._facts), tone=self._tone)
@@ -126,46 +119,36 @@ class Finding:
         """Why there is not enough evidence."""
         if self.retrained < FEWEST:
             return f"{self.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
-        return f"nothing found, but the same test finds {self.power} models that kept the records"
+        if self.power[ALL].rate < WORTH:
+            return f"nothing found, but of models that kept all records the same test finds {self.power[ALL]}"
+        return f"it does not stand out in all, but its mean score does, by a rank of {self.sides}"
 
     @property
     def rank(self) -> str:
         """Where the audited model stands among the retrained ones."""
-        way = "little" if self.too_little else "much"
         return (
-            f"{self.as_odd} of {self.retrained} models retrained without the records look at least as {way} as if they "
-            "remembered"
+            f"{self.as_odd} of {self.retrained} models retrained without the records stand out at least as far from "
+            "all the others"
         )
 
 
 class Rank(NamedTuple):
-    """Where the first of some models stands among the others: its p, as `Finding` has these."""
+    """Where the first of some models stands among the others, as `Finding` has it."""
 
     p: float
-    other_side: float
     as_odd: int
-    too_little: bool
+    high: float
+    low: float
 
 
-def rank_of_first(statistics: Floats) -> Rank:
+def rank_of_first(scores: Floats) -> Rank:
     """The p-value of the first model among the others, by the rule above."""
-    first, rest, near = float(statistics[0]), statistics[1:], rounding(statistics)
-    high, low = rank_p_value(first, rest, tolerance=near), rank_p_value(-first, -rest, tolerance=near)
-    above, below = int(np.count_nonzero(rest >= first - near)), int(np.count_nonzero(rest <= first + near))
-    if len(rest) < BOTH_SIDES:
-        return Rank(high, low, above, False)
-    much, little = high / TRACES, low / (1.0 - TRACES)
-    return Rank(min(1.0, much, little), low, *((below, True) if little < much else (above, False)))
-
-
-def rounding(values: Floats) -> float:
-    """How near to each other values count as equal: models that are the same differ by rounding."""
-    return TOLERANCE * float(np.std(values, ddof=1)) + 1e-9 * (1.0 + float(np.abs(values).max()))
-
-
-def is_found(statistics: Floats) -> bool:
-    """Whether the first model would be called one that remembers."""
-    return rank_of_first(statistics).p <= ALPHA + 1e-12
+    odd, means = oddness(scores), scores.mean(axis=1)
+    as_odd = int(np.count_nonzero(odd[1:] >= odd[0] - rounding(odd)))
+    high, low = (
+        rank_p_value(float(side[0]), side[1:], tolerance=rounding(means)) for side in (means, -means)
+    )  # fmt: skip
+    return Rank((1 + as_odd) / len(odd), as_odd, high, low)
 
 
 def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
@@ -175,21 +158,20 @@ def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: 
     ----------
     attack
         The one that decides.
-    audited : (1 + retrained models,)
-        Its numbers for the audited model and for the retrained ones.
+    audited : (1 + retrained models, records)
+        Its scores for the audited model and for the retrained ones.
     remembering, before
         The same with other models in the place of the audited one: such as the question is about, and such as kept the
         records in all their parts.
     """
-    count = len(audited) - 1
-    rank = rank_of_first(audited)
-    power, at_most = (Power.of(sum(map(is_found, models)), len(models)) for models in (remembering, before))
+    count, rank = len(audited) - 1, rank_of_first(audited)
+    power = power_by_alternative(remembering)
+    at_most = Power.of([is_found(scores) for scores in before], len(before))
     words = INDISTINGUISHABLE
     if rank.p <= ALPHA + 1e-12:
         words = FOUND
-    elif count < FEWEST or power.rate < WORTH:
+    elif count < FEWEST or power[ALL].rate < WORTH or min(rank.high, rank.low) <= ALPHA + 1e-12:
         words = NOT_ENOUGH
     return Finding(
-        words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.too_little, rank.other_side,
-        count >= BOTH_SIDES, power, at_most,
+        words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most
     )  # fmt: skip

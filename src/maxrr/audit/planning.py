@@ -9,16 +9,15 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from maxrr import notebook
 from maxrr.audit.auditing import here, labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.checks import Floats
 from maxrr.audit.evidence import Evidence, Seen
-from maxrr.audit.findings import ALPHA, BOTH_SIDES, FEWEST, TRACES, WORTH
 from maxrr.audit.model_progress import ModelProgress
+from maxrr.audit.power import ALPHA, FEWEST, WORTH
+from maxrr.audit.ranks import apart as apart_
+from maxrr.audit.ranks import oddest
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.data import Dataset
@@ -41,8 +40,9 @@ class AuditPlan:
     ----------
     records : int
         How many records were forgotten.
-    apart : float
-        By how many standard deviations of retrained models those that kept the records stand out in the pilot.
+    apart : tuple of float
+        By how many standard deviations of retrained models those that kept the records stand out in the pilot: in their
+        mean score, and record by record.
     power : dict
         By number of shadow models, how often an audit would find a model that kept the records.
     networks : dict
@@ -52,7 +52,7 @@ class AuditPlan:
     """
 
     records: int
-    apart: float
+    apart: tuple[float, float]
     power: dict[int, float]
     networks: dict[int, int]
     seconds: dict[int, float]
@@ -128,28 +128,32 @@ def plan_audit(
     )  # fmt: skip
 
 
-def separation(evidence: Evidence) -> float:
-    """How far models that remember lie above retrained ones, in standard deviations of the latter.
+def separation(evidence: Evidence) -> tuple[float, float]:
+    """How far models that remember stand out among retrained ones, in standard deviations of these (`ranks.apart`).
 
     Each is scored by all others, fewer than an audit has: on the side of too little where what gives the records away
     is spread thin over many, since LiRA learns from more models which of them to listen to.
     """
-    found = [evidence.statistics("lira", evidence.scores("lira", model, number))
-             for number, model in enumerate(evidence.remembering)]  # fmt: skip
-    gaps = [float((one[0] - one[1:].mean()) / (one[1:].std(ddof=1) or np.inf)) for one in found]
-    return float(np.median(gaps))
+    found = [
+        [values[0] for values in apart_(evidence.scores("lira", model, number))]
+        for number, model in enumerate(evidence.remembering)
+    ]
+    mean, length = np.median(found, axis=0).tolist()
+    return mean, length
 
 
-def expected_power(apart: float, retrained: int) -> float:
-    """How often a normal number so far above others is among the largest of them, as the rank test asks.
+def expected_power(apart: tuple[float, float], retrained: int) -> float:
+    """How often a model so far apart is among the oddest, if all that models differ by is normal.
 
-    >>> expected_power(0.0, 19), expected_power(9.0, 19)
+    >>> expected_power((0.0, 0.0), 19), expected_power((9.0, 0.0), 19)
     (0.05, 1.0)
     """
-    level = ALPHA * TRACES if retrained >= BOTH_SIDES else ALPHA
-    allowed = int(level * (retrained + 1) + 1e-9)  # ranks from the top that are found
     if retrained < FEWEST:
         return 0.0
-    drawn: Floats = np.random.default_rng(0).normal(size=(DRAWS, retrained))
-    bar: NDArray[np.float64] = np.partition(drawn, retrained - allowed, axis=1)[:, retrained - allowed]
-    return round(float(np.mean(ndtr(apart - bar))), 2)
+    allowed = int(ALPHA * (retrained + 1) + 1e-9)  # ranks from the top that are found
+    mean, length = np.random.default_rng(0).normal(size=(2, DRAWS, 1 + retrained))
+    mean[:, 0] += apart[0]
+    length[:, 0] += apart[1]
+    odd = oddest(mean, length)
+    bar = np.partition(odd[:, 1:], retrained - allowed, axis=1)[:, retrained - allowed]
+    return round(float(np.mean(odd[:, 0] >= bar)), 2)

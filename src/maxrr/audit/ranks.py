@@ -6,25 +6,78 @@ others. Test data is no substitute for retrained models: hard records score oddl
 """
 
 import math
-from typing import Literal, get_args, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxrr.audit.checks import Flags, Floats, finite
+from maxrr.audit.checks import Floats, finite
 
-Sides = Literal["greater", "both"]
+OTHER = 0.7  # how much it counts to stand out otherwise than by remembering
+TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
+
+
+def oddness(scores: Floats) -> Floats:
+    """How far each model is from the others, of scores (models × records): shape (models,).
+
+    The largest of three numbers: how far its mean score is above theirs, how far below, and how far its records are,
+    each by itself. A trace in few records, or one up in some and down in others, shows in the last alone. All are in
+    standard deviations of the other models, so that they can be compared. Remembering is asked about first: to be
+    below, or off in some records, counts `OTHER` as much.
+
+    >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
+    0
+    """
+    return oddest(*apart(scores))
+
+
+def oddest(mean: Floats, records: Floats) -> Floats:
+    """The number that is ranked, of those that `apart` gives."""
+    return np.asarray(np.maximum(mean, OTHER * np.maximum(-mean, records)))
+
+
+def apart(scores: Floats) -> tuple[Floats, Floats]:
+    """By how many standard deviations each model is above the others: in its mean score, and record by record.
+
+    A record counts by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell.
+    """
+    away, spread = beside_others(scores)
+    together, spread_together = beside_others(np.sqrt(np.sum(away**2 / spread, axis=1)))
+    mean, spread = beside_others(scores.mean(axis=1))
+    return mean / on_its_side(mean, spread), together / spread_together
+
+
+def on_its_side(away: Floats, spread: Floats) -> Floats:
+    """The spread of those others that are on the same side as a model, and one more with the spread of all.
+
+    Losses are bounded on one side alone. Measured by a long tail on the other, nobody would stand out there.
+    """
+    above = away > 0.0
+    same = above[:, None] == above
+    np.fill_diagonal(same, False)
+    return np.asarray(np.sqrt((same @ away**2 + spread**2) / (1 + same.sum(axis=1))))
+
+
+def beside_others(values: Floats) -> tuple[Floats, Floats]:
+    """Of each model (a row): by how much it is above the mean of the others, and the spread of these."""
+    count, near = len(values), rounding(values)
+    from_all = values - values.mean(axis=0)
+    away = from_all * count / (count - 1)
+    scatter = np.sum(from_all**2, axis=0) - from_all * away  # a model's own part taken off
+    spread = np.sqrt(np.maximum(scatter, 0.0) / max(count - 2, 1))
+    return np.where(np.abs(away) > near, away, 0.0), np.maximum(spread, near)
+
+
+def rounding(values: Floats) -> float:
+    """How near to each other values count as equal: models that are the same differ by rounding."""
+    return TOLERANCE * float(np.std(values)) + 1e-9 * (1.0 + float(np.abs(values).max()))
 
 
 @overload
-def rank_p_value(statistic: float, null_statistics: ArrayLike, sides: Sides = ..., tolerance: float = ...) -> float: ...
+def rank_p_value(statistic: float, null_statistics: ArrayLike, tolerance: float = ...) -> float: ...
 @overload
-def rank_p_value(
-    statistic: Floats, null_statistics: ArrayLike, sides: Sides = ..., tolerance: float = ...
-) -> Floats: ...
-def rank_p_value(
-    statistic: float | Floats, null_statistics: ArrayLike, sides: Sides = "greater", tolerance: float = 0.0
-) -> float | Floats:
+def rank_p_value(statistic: Floats, null_statistics: ArrayLike, tolerance: float = ...) -> Floats: ...
+def rank_p_value(statistic: float | Floats, null_statistics: ArrayLike, tolerance: float = 0.0) -> float | Floats:
     """(1 + number of retrained models with at least this statistic) / (1 + number of retrained models).
 
     Under the null hypothesis it is at most α with a chance of at most α, for every α and every number of models.
@@ -32,22 +85,19 @@ def rank_p_value(
     Parameters
     ----------
     statistic
-        The statistic of the audited model: one number, or one per record, shape (records,).
+        The statistic of the audited model: one number, or one per record, shape (records,). Large values speak for what
+        is left of the records.
     null_statistics
         Of models retrained without the records, shape (models,) or (models, records).
-    sides
-        ``"greater"``: large values speak for what is left of the records. ``"both"``: so do small ones, for an attack
-        far below chance is a trace too; twice the smaller of the two one-sided values.
     tolerance
         Statistics this near to each other count as equal, which only makes p-values larger. Retrained models may be
         the same to the byte, and a model equal to them up to rounding must not stand out.
 
     >>> rank_p_value(3.0, [0.1, 0.4, 0.2])
     0.25
-    >>> rank_p_value(np.array([3.0, 0.0]), [[0.1, 0.1], [0.4, 0.0], [0.2, 0.0]], sides="both")
-    array([0.5, 1. ])
+    >>> rank_p_value(np.array([3.0, 0.0]), [[0.1, 0.1], [0.4, 0.0], [0.2, 0.0]])
+    array([0.25, 1.  ])
     """
-    _check_sides(sides)
     observed = finite(np.atleast_1d(statistic), "statistic")
     single = np.ndim(statistic) == 0
     null = finite(null_statistics, "null statistics", dimensions=1 if single else 2)
@@ -55,11 +105,9 @@ def rank_p_value(
         raise ValueError(f"there are {observed.size} statistics, and {null.shape[1]} of each retrained model")
     if not 0.0 <= tolerance < np.inf:
         raise ValueError(f"a tolerance is 0 or more, not {tolerance}")
-    columns = null.reshape(len(null), -1)
-    p = _share(columns >= observed - tolerance)
-    if sides == "both":
-        p = np.minimum(1.0, 2.0 * np.minimum(p, _share(columns <= observed + tolerance)))
-    return float(p[0]) if single else p
+    as_large = np.count_nonzero(null.reshape(len(null), -1) >= observed - tolerance, axis=0)
+    p = (1.0 + as_large) / (1.0 + len(null))
+    return float(p[0]) if single else np.asarray(p)
 
 
 def shadows_needed(alpha: float) -> int:
@@ -74,13 +122,3 @@ def shadows_needed(alpha: float) -> int:
     while 1.0 / (1 + models) > alpha:  # rounding included
         models += 1
     return models
-
-
-def _share(as_extreme: Flags) -> Floats:
-    """The share of all models, the audited one among them, that are as extreme."""
-    return np.asarray((1.0 + np.count_nonzero(as_extreme, axis=0)) / (1.0 + len(as_extreme)))
-
-
-def _check_sides(sides: str) -> None:
-    if sides not in get_args(Sides):
-        raise ValueError(f"a test looks at greater statistics or at both sides, not at {sides!r}")

@@ -6,10 +6,11 @@ from typing import Any
 
 from maxrr import notebook
 from maxrr.audit.distances import Beside
-from maxrr.audit.findings import Finding, Power
+from maxrr.audit.findings import Finding
+from maxrr.audit.power import Power
 from maxrr.files import field_types, fits, parse_json
 
-VERSION = 4
+VERSION = 5
 
 Pair = tuple[float, float]
 
@@ -20,28 +21,23 @@ class Curve:
 
     Attributes
     ----------
-    auc, auc_interval
-        The area under the curve, with its 95 % interval over records.
+    auc
+        The area under the curve.
     auc_of_retrained
         Between these two values lie 95 % of the models retrained without the records: what honest forgetting gives.
     balanced_accuracy
         The accuracy of the best threshold, with members and others counted alike.
     tpr_at_1, tpr_at_01 : float
         The share of members found at 1 % and at 0.1 % false positives.
-    tpr_at_1_interval, tpr_at_01_interval
-        Their 95 % intervals.
     fpr, tpr : list of float
         Points of the curve.
     """
 
     auc: float
-    auc_interval: Pair
     auc_of_retrained: Pair
     balanced_accuracy: float
     tpr_at_1: float
-    tpr_at_1_interval: Pair
     tpr_at_01: float
-    tpr_at_01_interval: Pair
     fpr: list[float]
     tpr: list[float]
 
@@ -89,25 +85,6 @@ class Exposed:
     score: float
     p_value: float
     corrected: float
-
-
-@dataclass(frozen=True)
-class Targeted:
-    """The deciding attack on the tenth of the records that leave most behind in shadow models.
-
-    Attributes
-    ----------
-    records
-        How many records these are.
-    p_value
-        By the audited model's rank among retrained models.
-    power
-        How many of the models that kept the records the same test finds.
-    """
-
-    records: int
-    p_value: float
-    power: Power
 
 
 @dataclass(frozen=True)
@@ -167,9 +144,6 @@ class AuditReport:
         The deciding attack's AUC for the forgotten records of each class; empty for a single record.
     exposed : list of Exposed
         The forgotten records that stand out most in the audited model, ten at most.
-    targeted : Targeted or None
-        What is found of the records that leave most behind; None where there are fewer than ten records, or the
-        deciding attack is neither "lira" nor "features".
     distances
         The distances of the audited model to retraining, beside those of retrained models to each other.
     heads_distance : float or None
@@ -203,7 +177,6 @@ class AuditReport:
     claimed_unlearned: dict[str, float]
     by_class: dict[str, float]
     exposed: list[Exposed]
-    targeted: Targeted | None
     distances: dict[str, Beside]
     heads_distance: float | None
     others: Others
@@ -226,7 +199,7 @@ class AuditReport:
 
     @classmethod
     def from_json(cls, text: str) -> "AuditReport":
-        """Read a report that `to_json` wrote, of this version or of version 3.
+        """Read a report that `to_json` wrote.
 
         Parameters
         ----------
@@ -260,12 +233,7 @@ class AuditReport:
             ) from error
 
     def __str__(self) -> str:
-        found = self.finding
-        return (
-            f"{found}: p = {found.p_value:.3g} by {self.retrained} models retrained without the {self.records:,} "
-            f"record{'s' * (self.records != 1)}; of models that kept {'them' if self.records != 1 else 'it'}, "
-            f"{found.power} are found"
-        )
+        return f"{self.finding}: p = {self.finding.p_value:.3g} by {self.finding.rank}; {self.finding.told}"
 
     def _repr_html_(self) -> str:
         found = self.finding
@@ -296,8 +264,11 @@ def shown(result: AttackResult) -> str:
 
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
     """The parts of a report that are more than a number or a text."""
-    finding, targeted, others = facts["finding"], facts["targeted"], facts["others"]
-    powers = {name: Power(**finding[name]) for name in ("power", "at_most")}
+    finding, others = facts["finding"], facts["others"]
+    powers = {
+        "power": {name: Power(**one) for name, one in finding["power"].items()},
+        "at_most": Power(**finding["at_most"]),
+    }
     return {
         "finding": Finding(**finding | powers | {"chance": tuple(finding["chance"])}),
         "attacks": {
@@ -305,7 +276,6 @@ def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
             for attack, models in facts["attacks"].items()
         },
         "exposed": [Exposed(**one) for one in facts["exposed"]],
-        "targeted": None if targeted is None else Targeted(**targeted | {"power": Power(**targeted["power"])}),
         "distances": {
             name: Beside(**one | {"quantiles": tuple(one["quantiles"])}) for name, one in facts["distances"].items()
         },
@@ -316,6 +286,5 @@ def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
 def read_result(found: dict[str, Any]) -> AttackResult:
     curve = found["curve"]
     if curve is not None:
-        pairs = ("auc_interval", "auc_of_retrained", "tpr_at_1_interval", "tpr_at_01_interval")
-        curve = Curve(**curve | {name: tuple(curve[name]) for name in pairs})
+        curve = Curve(**curve | {"auc_of_retrained": tuple(curve["auc_of_retrained"])})
     return AttackResult(found["statistic"], found["p_value"], curve)

@@ -242,7 +242,8 @@ def tell(result: AuditReport, page: Path) -> None:
             ("finding", said),
             *(("but", text) for text in result.caveats),
             ("p", f"{finding.p_value:.2g} by {finding.attack}: {finding.rank}"),
-            ("power", power_of(result)),
+            ("its mean", finding.sides),
+            ("power", finding.told),
             ("took", duration(result.seconds)),
         ]
     )  # fmt: skip
@@ -250,17 +251,6 @@ def tell(result: AuditReport, page: Path) -> None:
     caption = "Scores of the record." if result.records == 1 else "AUC: 0.5 is chance."
     show.table(("attack", *numbers), rows(result), numbers=numbers, caption=caption)
     show.say(f"The report: {show.near(page)}, and for programs {show.near(page.with_suffix('.json'))}.")
-
-
-def power_of(result: AuditReport) -> str:
-    """What the same test finds of models that did not forget."""
-    found = result.finding
-    if not result.core_touched:
-        return f"the same test finds {found.power} models that kept them in the heads"
-    return (
-        f"the same test finds {found.power} models with an extractor that saw them below heads fitted again, and "
-        f"{found.at_most} that kept them in all parts"
-    )
 
 
 def rows(result: AuditReport) -> list[tuple[str, ...]]:

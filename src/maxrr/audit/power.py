@@ -1,0 +1,114 @@
+"""What the test would find, had the model not forgotten: told for models that kept some of the records, or all.
+
+No model is trained for that. Shadow models that kept all of the records, and models retrained without them, are put
+together record by record: as many records as one of the former has them, the rest as one of the latter has them. A
+technique that pushes a model away from the records, by training on wrong labels, leaves a trace in the other direction;
+it is taken to be as large as that of having kept them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxrr.audit.checks import Floats
+from maxrr.audit.ranks import oddness, rounding, shadows_needed
+from maxrr.audit.roc import interval
+
+ALPHA = 0.05
+WORTH = 0.8  # the power from which on it means something that nothing was found
+FEWEST = shadows_needed(ALPHA)  # retrained models that can show anything
+SHARES = {"10 % kept": 0.1, "25 % kept": 0.25, "50 % kept": 0.5, "all kept": 1.0}
+ALL, RELABELLED, MIXED = "all kept", "relabelled", "half kept, half relabelled"
+DRAWS = 4  # mixtures with each shadow model
+
+
+@dataclass(frozen=True)
+class Power:
+    """How often the test finds a model that treats the records in a certain way.
+
+    Attributes
+    ----------
+    rate : float
+        The share that is found.
+    models : int
+        How many models that kept the records it was counted on.
+    low, high : float
+        The 95 % interval of the rate, for so many models.
+    """
+
+    rate: float
+    models: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, found: Sequence[bool], models: int) -> "Power":
+        """Power by what was found, of this number of models, each looked at equally often."""
+        rate = float(np.mean(found))
+        return cls(rate, models, *interval(rate * models, models))
+
+    def __str__(self) -> str:
+        return f"{self.rate:.0%}"
+
+
+def is_found(scores: Floats, retrained: int | None = None) -> bool:
+    """Whether the first of these models stands out, by its rank among this number of retrained ones."""
+    odd = oddness(scores)
+    as_odd = np.count_nonzero(odd[1:] >= odd[0] - rounding(odd))
+    return bool(1 + as_odd <= ALPHA * (1 + (retrained or len(odd) - 1)) + 1e-9)
+
+
+def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
+    """Power by what a model may do with the records.
+
+    Parameters
+    ----------
+    remembering
+        For each shadow model that kept the records, scores (models × records): its own, then those of retrained models.
+    """
+    records = remembering[0].shape[1]
+    counts = {name: (round(share * records), 0) for name, share in SHARES.items()}
+    counts |= {RELABELLED: (0, records), MIXED: (records // 2, records - records // 2)}
+    found, told = {}, set()
+    for name, (kept, opposite) in counts.items():
+        if kept + opposite > 0 and (kept, opposite) not in told:  # of few records some shares are the same
+            found[name] = power_of(remembering, kept, opposite)
+            told.add((kept, opposite))
+    return found
+
+
+def power_of(remembering: Sequence[Floats], kept: int, opposite: int) -> Power:
+    """Power against models with so many records kept, so many the opposite of kept, and the others forgotten."""
+    random, records = np.random.default_rng(0), remembering[0].shape[1]
+    times = 1 if records in (kept, opposite) else DRAWS
+    found = [
+        is_found(mixture(scores, random.permutation(records), kept, opposite, int(random.integers(1, len(scores)))),
+                 retrained=len(scores) - 1)
+        for scores in remembering
+        for _ in range(times)
+    ]  # fmt: skip
+    return Power.of(found, len(remembering))
+
+
+def mixture(scores: Floats, order: NDArray[np.int64], kept: int, opposite: int, honest: int) -> Floats:
+    """Scores with a mixture in the first row: of the model there, its opposite, and a retrained one.
+
+    That one is then no longer among the others: it would be half a twin.
+    """
+    found = scores.copy()
+    away, as_retrained = order[kept : kept + opposite], order[kept + opposite :]
+    found[0, away] = 2.0 * scores[1:, away].mean(axis=0) - scores[0, away]
+    found[0, as_retrained] = scores[honest, as_retrained]
+    return np.delete(found, honest, axis=0) if len(as_retrained) else found
+
+
+def least_found(power: dict[str, Power]) -> str | None:
+    """The least share that is found often enough, as are all larger ones; None where not even all records are."""
+    found = None
+    for name in reversed([name for name in SHARES if name in power]):
+        if power[name].rate < WORTH:
+            break
+        found = name
+    return found
