@@ -1,18 +1,35 @@
-"""Is an audit right about itself? Hundreds of independent audits of honest models, and of models that kept something.
+"""Is an audit right about itself? Independent audits of honest models in ten situations, and of models that lie.
 
-    python benchmarks/audit_null.py --audits 450 --out benchmarks/audit_null.json
+    python benchmarks/audit_null.py --rows rows.jsonl --seconds 540 --out benchmarks/audit_null.json
 
-Two kinds of digits, a seventh of the labels wrong, a small network, so that one audit takes seconds. Every audit has
-a request, a model and shadow models of its own: no model is used twice, so that audits of a line are independent. Each
-model is fitted and forgets through the library, and is judged by the library's own rule.
+Started again with the same rows it goes on from there. It ends with the table of docs/audit.md.
 
-A line says, of honest models, how often something is found (at most 5 % is promised, over all guarantees that a
-request may end with) and the mean of p (41/80, if every rank among 39 is as likely); of models whose extractor kept the
-records, how often they are found, beside the power that the same audits report.
+Rules, fixed before any result:
+
+- *Records.* Digits of two kinds, the first 160 of the training part, a seventh of the labels wrong; 40 more to be added
+  or to replace others; those of the test part to test with. An MLP with 12 features, 20 epochs: an audit takes seconds.
+- *Audits.* 200 of each situation. Each has a request, a model and 64 shadow models of its own (39 retrained, 25 that
+  kept the records), and no model is used twice, so that audits of a situation are independent, given the records. The
+  model is fitted and forgets through the library, and LiRA decides by the library's own rule. Seeds are 10⁶ · (1001
+  + number of the audit) + 1000 · number of the situation: none is tried and dropped. Ten audits with smaller seeds were
+  a trial of this program, and are no part of the study.
+- *Situations* (`SITUATIONS`). 20 core records are forgotten and the extractor is trained again, unless something else
+  is said. Which records are forgotten is never chosen by the audited model: those that leave it 'untouched' are drawn
+  from records outside the core that shape no head of twenty other models, those for 'refit' from records that shape
+  heads of at least half of these. Ten are forgotten then, the guarantee is what it comes to, and each is told apart,
+  too. 'Embeddings' are what a network trained on the eight other kinds of digits makes of the records, with an MLP of
+  our own on top: an audit of an extractor that is frozen is refused. Of the three requests of a 'sequence' (20 core, 10
+  other, 20 core records) the first is audited in even audits, the last in odd ones.
+- *Told of honest models.* How often something is found (5 % are allowed) with a 95 % interval; the mean of p (41/80, if
+  every rank among 39 is as likely), and of the ranks of the mean score on both sides; the share of each finding.
+- *Models that lie*, in the situations 'hash core, retrain' and 'ranked core'. Each audit trains one of each kind, from
+  a seed of its own: its extractor saw 10, 25, 50 or 100 % of the forgotten records, or all of them with the wrong
+  class, or half of them rightly and half wrongly; its heads are fitted again without them. How often they are found,
+  beside the power that the same audits tell for them without training any, and beside the former rule: the rank of the
+  mean score on the high side alone.
 """
 
 import argparse
-import copy
 import json
 import os
 import platform
@@ -20,7 +37,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,26 +49,59 @@ from numpy.typing import NDArray
 
 from maxrr.audit.auditing import in_their_place, labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import Evidence, Seen
-from maxrr.audit.findings import is_found, rank_of_first
+from maxrr.audit.evidence import Evidence, Labels, Seen
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, decide, rank_of_first
+from maxrr.audit.making import Maker
+from maxrr.audit.power import ALPHA, MIXED, RELABELLED, SHARES
 from maxrr.audit.roc import interval
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
-from maxrr.core import Choice, FullCore, HashCore, rank
+from maxrr.core import Choice, HashCore, rank
 from maxrr.data import Dataset, load
-from maxrr.nets import MLP, Recipe
-from maxrr.unlearning import MaxRR
+from maxrr.nets import MLP, Recipe, embed, split, train
+from maxrr.unlearning import MaxRR, Receipt
 
-KINDS, WRONG, RECORDS, TEST = (3, 8), 1 / 7, 160, 80
+AUDITS, SHADOWS = 200, 64
+KINDS, WRONG, RECORDS, SPARE = (3, 8), 1 / 7, 160, 40
 RECIPE = Recipe(epochs=20, batch_size=16, lr=1e-2)
-SHADOWS = 64
-ATTACKS = ("lira", "lira-logit", "rmia", "loss", "threshold", "features", "probe")
+HASH, SHARDS = HashCore(0.5, key="study"), HashCore(0.5, key="study", shards=3)
+OTHERS = 20  # models that say which records shape heads
+EMBEDDED = 24  # numbers of an embedding
+
+Ids = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is audited."""
+
+    name: str
+    among: str = "core"  # records from which the forgotten are drawn
+    count: int = 20
+    core: str = "hash"
+    records: str = "pixels"
+    earlier: str = ""  # what happened to the model before
+    lies: bool = False  # whether models that lie are made, too
+
+
+SITUATIONS = (
+    Situation("hash core, untouched", among="quiet", count=10),
+    Situation("hash core, refit", among="shaping", count=10),
+    Situation("hash core, retrain", lies=True),
+    Situation("shards", core="shards"),
+    Situation("ranked core", core="ranked", lies=True),
+    Situation("embeddings", records="embeddings"),
+    Situation("weights", records="weights"),
+    Situation("added", earlier="added"),
+    Situation("replaced", earlier="replaced"),
+    Situation("a sequence of requests", earlier="sequence"),
+)
 
 
 class Given:
-    """A core that was chosen before, by how often records are influential: the same in every audit."""
+    """A core that was chosen before: the same in every audit."""
 
-    def __init__(self, ids: NDArray[Any]) -> None:
+    def __init__(self, ids: Ids) -> None:
         self.ids = ids
 
     def choose(self, network: Any, dataset: Dataset, **_: Any) -> Choice:
@@ -59,133 +109,241 @@ class Given:
         return Choice(ids, False, "a ranking that saw all records", {"kind": "given", "records": len(ids)})
 
 
+# Records
+
+
 @dataclass(frozen=True)
-class Line:
-    """What is audited: how the core is chosen, who is forgotten, and how many."""
+class Records:
+    """Records to train on, more of them, and others to test with."""
 
-    core: str
-    request: str  # of the core, outside of it, or outside and influential in the very model
-    count: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.core} core, {self.count} {self.request}"
+    training: Dataset
+    spare: Dataset
+    test: Dataset
 
 
-LINES = (
-    Line("hash", "of the core", 10),
-    Line("hash", "outside", 10),
-    Line("frequency", "of the core", 10),
-    Line("frequency", "outside", 10),
-    Line("full", "of the core", 10),
-    Line("hash", "outside", 1),
-    Line("hash", "outside, influential in the audited model", 10),
-)
+@dataclass(frozen=True)
+class World:
+    """All that audits have in common, none of it from a model that is audited."""
+
+    records: dict[str, Records]
+    drawn_from: dict[str, Ids]
+    ranked: Ids
 
 
-def side(records: Dataset, count: int) -> Dataset:
+def of_kinds(records: Dataset, kinds: tuple[int, ...]) -> Dataset:
     """The digits of these kinds as rows."""
-    wanted = np.flatnonzero(np.isin(records.labels, KINDS))[:count]
-    labels = np.searchsorted(KINDS, records.labels[wanted])
+    wanted = np.flatnonzero(np.isin(records.labels, kinds))
     rows = records.inputs[wanted].reshape(len(wanted), -1)
-    return Dataset(rows, labels, tuple(map(str, KINDS)), records.ids[wanted])
+    labels = np.searchsorted(kinds, records.labels[wanted])
+    return Dataset(rows, labels, tuple(map(str, kinds)), records.ids[wanted])
 
 
-def data() -> tuple[Dataset, Dataset]:
-    training, test = load("digits")
-    training, test = side(training.in_order(), RECORDS), side(test.in_order(), TEST)
-    random = np.random.default_rng(0)
-    wrong = random.choice(len(training), round(WRONG * len(training)), replace=False)
-    labels = training.labels.copy()
-    labels[wrong] = (labels[wrong] + random.integers(1, len(KINDS), len(wrong))) % len(KINDS)
-    return Dataset(training.inputs, labels, training.class_names, training.ids), test
+def pixels() -> Records:
+    """Two kinds of digits, a seventh of their labels wrong."""
+    training, test = (of_kinds(part.in_order(), KINDS) for part in load("digits"))
+    training = training.select(training.ids[: RECORDS + SPARE])
+    wrong = np.random.default_rng(0).choice(len(training), round(WRONG * len(training)), replace=False)
+    training = relabelled(training, wrong)
+    return Records(training.select(training.ids[:RECORDS]), training.select(training.ids[RECORDS:]), test)
 
 
-def network() -> MLP:
-    return MLP(64, len(KINDS), hidden=(12,))
+def relabelled(records: Dataset, rows: NDArray[Any]) -> Dataset:
+    """The same records, these with the other class."""
+    labels = records.labels.copy()
+    labels[rows] = 1 - labels[rows]
+    return replace(records, labels=labels)
 
 
-def most_frequent(training: Dataset) -> NDArray[Any]:
-    """Two fifths of the records by a ranking of ten networks, from seeds that nothing else has."""
-    ranking = rank(network(), training, range(10**9, 10**9 + 10), recipe=RECIPE, device="cpu")
-    return np.sort(ranking.top(2 * len(training) // 5))
+def embedded(plain: Records) -> Records:
+    """The same as embeddings, by a network that was trained on other kinds of digits."""
+    others = of_kinds(load("digits")[0].in_order(), tuple(kind for kind in range(10) if kind not in KINDS))
+    pretrained = train(MLP(64, 8, hidden=(EMBEDDED,)), others, 3 * 10**9, device="cpu", threads=1)
+    extractor, _ = split(pretrained.network)
+
+    def features(records: Dataset) -> Dataset:
+        return replace(records, inputs=embed(extractor, records, device="cpu").astype(np.float32))
+
+    return Records(features(plain.training), features(plain.spare), features(plain.test))
 
 
-def audited(line: Line, number: int, core_ids: NDArray[Any]) -> dict[str, Any]:
-    """One audit: p of every attack for a model that forgot honestly, and for one whose extractor kept the records."""
-    training, test = data()
-    seed = 1000 * LINES.index(line) + 10**6 * (1 + number)
-    random = np.random.default_rng(seed)
-    core = {"hash": HashCore(0.4, key="study"), "full": FullCore(), "frequency": Given(core_ids)}[line.core]
+def weighted(plain: Records) -> Records:
+    """The same with weights between a half and two."""
+    weights = np.exp(np.random.default_rng(1).uniform(np.log(0.5), np.log(2.0), RECORDS))
+    return Records(replace(plain.training, weights=weights), plain.spare, plain.test)
+
+
+def network(records: Dataset) -> MLP:
+    return MLP(records.inputs.shape[1], len(KINDS), hidden=(12,))
+
+
+def fitted(training: Dataset, core: Any, seed: int) -> MaxRR:
     settings = {"epochs": RECIPE.epochs, "batch_size": RECIPE.batch_size, "lr": RECIPE.lr}
-    model = MaxRR(network(), core, seed=seed, device="cpu", threads=1, **settings).fit(training)  # type: ignore[arg-type]
-    among = model.core_.ids
-    if line.request != "of the core":
-        among = np.setdiff1d(training.ids, among)
-    if "influential" in line.request:
-        among = np.intersect1d(among, model.influential_ids())
-    ids = np.sort(random.choice(among, line.count, replace=False))
-    policies = {"honest": "retrain"} | ({"kept": "keep-extractor"} if line.request == "of the core" else {})
-    asked = {}
-    for name, policy in policies.items():
-        copied = copy.deepcopy(model)
-        asked[name] = copied, copied.unlearn(ids, core_policy=policy)
-    facts = {"line": line.name, "number": number, "guarantee": asked["honest"][1].guarantee}
-    return facts | {"machine": platform.machine()} | judged(asked, training.select(ids), test)
+    return MaxRR(network(training), core, seed=seed, device="cpu", threads=1, **settings).fit(training)  # type: ignore[arg-type]
 
 
-def judged(asked: dict[str, Any], forgotten: Dataset, test: Dataset) -> dict[str, Any]:
-    model, receipt = asked["honest"]
+def world() -> World:
+    plain = pixels()
+    training = plain.training
+    others = [fitted(training, HASH, 2 * 10**9 + number) for number in range(OTHERS)]
+    shaped = np.sum([np.isin(training.ids, model.influential_ids()) for model in others], axis=0)
+    outside = ~HASH.is_core(training.ids)
+    drawn_from = {"quiet": shaped == 0, "shaping": 2 * shaped >= OTHERS}
+    ranking = rank(network(training), training, range(10**9, 10**9 + 10), recipe=RECIPE, device="cpu")
+    return World(
+        {"pixels": plain, "embeddings": embedded(plain), "weights": weighted(plain)},
+        {name: training.ids[outside & which] for name, which in drawn_from.items()},
+        np.sort(ranking.top(RECORDS // 2)),
+    )  # fmt: skip
+
+
+# One audit
+
+
+def audited(situation: Situation, number: int, shared: World, until: float) -> dict[str, Any] | None:
+    """One audit; None if it is too late to begin it."""
+    if time.time() > until:
+        return None
+    started = time.process_time()
+    seed = 10**6 * (1001 + number) + 1000 * SITUATIONS.index(situation)
+    random, records = np.random.default_rng(seed), shared.records[situation.records]
+    core = {"hash": HASH, "shards": SHARDS, "ranked": Given(shared.ranked)}[situation.core]
+    model = fitted(records.training, core, seed)
+    taken = earlier(situation, model, records.spare, random)
+    requests = [(shared.drawn_from.get(situation.among, model.core_.ids), situation.count)]
+    if situation.earlier == "sequence":
+        requests += [(np.setdiff1d(records.training.ids, model.core_.ids), 10), (model.core_.ids, situation.count)]
+    answers: list[tuple[Receipt, Dataset]] = []
+    for among, count in requests:
+        ids = np.sort(random.choice(np.setdiff1d(among, taken), count, replace=False))
+        taken = np.union1d(taken, ids)
+        answers.append((model.unlearn(ids, core_policy="retrain"), records.training.select(ids)))
+    receipt, forgotten = answers[0 if number % 2 == 0 else -1]
+    facts = {"situation": situation.name, "number": number, "guarantee": receipt.guarantee}
+    found = judged(situation, model, receipt, forgotten, records.test, seed)
+    return facts | found | {"machine": platform.machine(), "seconds": round(time.process_time() - started, 2)}
+
+
+def earlier(situation: Situation, model: MaxRR, spare: Dataset, random: np.random.Generator) -> Ids:
+    """Let happen what happened before, and say which records it concerned: these are not drawn later."""
+    if situation.earlier == "added":
+        model.add(spare.select(random.choice(spare.ids, 20, replace=False)))
+    if situation.earlier != "replaced":
+        return np.array([], dtype=spare.ids.dtype)
+    core = model.core_.ids
+    sides = (core, np.setdiff1d(model.bundle().ids, core))
+    ids = np.concatenate([random.choice(side, 5, replace=False) for side in sides])
+    for id_, row in zip(ids.tolist(), random.choice(len(spare), len(ids), replace=False), strict=True):
+        model.replace(id_, spare.inputs[row], spare.class_names[spare.labels[row]], core_policy="retrain")
+    return ids
+
+
+def judged(
+    situation: Situation, model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, seed: int
+) -> dict[str, Any]:
+    """What an audit says of the model, and of those that lie."""
     case = make_case(model, receipt, forgotten, test)
-    maker = Shadows(case, "cpu", None, None)
-    views = ShadowCounts.of(SHADOWS, case.touches_core).make(maker)
-    labels = labels_of(case)
+    shadows, labels = Shadows(case, "cpu", None, None), labels_of(case)
+    views = ShadowCounts.of(SHADOWS, case.touches_core).make(shadows)
     seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
-    evidence = Evidence(seen[KEPT] or seen[BEFORE], seen[RETRAINED])
-    targets = {"honest": maker.own(model)}
-    if "kept" in asked:
-        other, receipt = asked["kept"]
-        targets["kept"] = Shadows(make_case(other, receipt, forgotten, test), "cpu", None, None).own(other)
-    found: dict[str, Any] = {name: {} for name in (*targets, "power", "at_most")}
-    for attack in ATTACKS if case.touches_core else ATTACKS[:5]:
-        for name, view in targets.items():
-            scores = evidence.scores(attack, Seen.of(view, labels))
-            found[name][attack] = rank_of_first(evidence.statistics(attack, scores)).p
-        for name, kind in (("power", KEPT if views[KEPT] else BEFORE), ("at_most", BEFORE)):
-            others = in_their_place(evidence, attack, seen[kind])
-            flagged = [is_found(evidence.statistics(attack, one)) for one in others]
-            found[name][attack] = float(np.mean(flagged))
-    return found
+    evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
+    theirs = in_their_place(evidence, "lira", evidence.remembering)
+    whole = in_their_place(evidence, "lira", seen[BEFORE])
+    targets = {"honest": Seen.of(shadows.said(model), labels)}
+    if situation.lies:
+        targets |= liars(shadows.maker, labels, np.random.default_rng([seed, 1]))
+    told: dict[str, Any] = {}
+    for name, target in targets.items():
+        finding = decide("lira", evidence.scores("lira", target), theirs, whole)
+        told[name] = {"p": finding.p_value, "high": finding.high, "low": finding.low, "words": finding.words}
+    power = {name: of.rate for name, of in finding.power.items()}  # the same for all
+    former = float(np.mean([rank_of_first(scores).high <= ALPHA + 1e-12 for scores in theirs]))
+    return {"honest": told.pop("honest"), "lies": told, "power": power, "former power": former}
+
+
+def liars(maker: Maker, labels: Labels, random: np.random.Generator) -> dict[str, Seen]:
+    """One model of each kind that did something else than forget, with heads fitted again without the records."""
+    gone, left, found = random.permutation(maker.gone), maker.cores[RETRAINED], {}
+    for name, share in SHARES.items():
+        core = np.sort(np.concatenate([left, gone[: round(share * len(gone))]]))
+        found[name] = replace(maker, cores={**maker.cores, BEFORE: core})
+    found[RELABELLED] = replace(maker, everything=relabelled(maker.everything, gone))
+    found[MIXED] = replace(maker, everything=relabelled(maker.everything, gone[len(gone) // 2 :]))
+    return {name: trained(lying, labels, int(random.integers(2**63))) for name, lying in found.items()}
+
+
+def trained(maker: Maker, labels: Labels, seed: int) -> Seen:
+    (extractor,) = maker.train(BEFORE, [seed], None)
+    ((_, view),) = maker.seen(extractor, (KEPT,))
+    return Seen.of(view, labels)
+
+
+# Many audits
 
 
 def summed_up(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A summary for each line, and for each guarantee where a line has several."""
-    for line in LINES:
-        of_line = [row for row in rows if row["line"] == line.name]
-        guarantees = sorted({row["guarantee"] for row in of_line})
-        groups = [guarantees, *([one] for one in guarantees if len(guarantees) > 1)]
-        for group in groups:
-            mine = [row for row in of_line if row["guarantee"] in group]
-            if mine:
-                yield {"line": line.name, "guarantee": ", ".join(group), "audits": len(mine)} | numbers_of(mine)
+    """A summary of each situation, and of each guarantee where a situation has several."""
+    for situation in SITUATIONS:
+        all_ = [row for row in rows if row["situation"] == situation.name]
+        counts = Counter(row["guarantee"] for row in all_)
+        if not all_:
+            continue
+        yield {"situation": situation.name, "guarantees": dict(counts), **numbers_of(all_)}
+        for guarantee in sorted(counts) if len(counts) > 1 else ():
+            part = [row for row in all_ if row["guarantee"] == guarantee]
+            yield {"situation": situation.name, "guarantee alone": guarantee, **numbers_of(part)}
 
 
 def numbers_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    for attack in rows[0]["honest"]:
-        p = np.array([row["honest"][attack] for row in rows])
-        found = int(np.sum(p <= 0.05 + 1e-12))
-        facts[attack] = {
-            "false positives": found / len(p), "interval": interval(found, len(p)), "mean p": float(p.mean()),
-            "standard error": float(p.std(ddof=1) / np.sqrt(len(p))) if len(p) > 1 else None,
-            "reported power": float(np.mean([row["power"][attack] for row in rows])),
-            "its deviation": float(np.std([row["power"][attack] for row in rows])),
-            "at most": float(np.mean([row["at_most"][attack] for row in rows])),
-        }  # fmt: skip
-        if "kept" in rows[0]:
-            caught = sum(row["kept"][attack] <= 0.05 + 1e-12 for row in rows)
-            facts[attack] |= {"kept ones found": caught / len(rows), "of them": interval(caught, len(rows))}
-    return facts
+    """What was found in honest models, and in those that lie."""
+    told = {name: float(np.mean([row["power"][name] for row in rows])) for name in rows[0]["power"]}
+    lies = {name: told_of([row["lies"][name] for row in rows]) | {"told power": told[name]} for name in rows[0]["lies"]}
+    former = float(np.mean([row["former power"] for row in rows]))
+    honest = told_of([row["honest"] for row in rows])
+    return {"audits": len(rows), "honest": honest, "told power": told, "former power": former, "lies": lies}
+
+
+def told_of(findings: list[dict[str, Any]]) -> dict[str, Any]:
+    """Numbers of some findings."""
+    columns = {name: np.array([one[name] for one in findings]) for name in ("p", "high", "low")}
+    low = {name: int(np.sum(values <= ALPHA + 1e-12)) for name, values in columns.items()}
+    words = Counter(one["words"] for one in findings)
+    count = len(findings)
+    spread = float(columns["p"].std(ddof=1) / np.sqrt(count)) if count > 1 else None
+    return {
+        "found": low["p"], "rate": low["p"] / count, "interval": interval(low["p"], count),
+        "former rule": low["high"], "former interval": interval(low["high"], count), "low side": low["low"],
+        "mean p": float(columns["p"].mean()), "its error": spread,
+        "mean high": float(columns["high"].mean()), "mean low": float(columns["low"].mean()),
+        "words": {word: words[word] for word in (INDISTINGUISHABLE, FOUND, NOT_ENOUGH)},
+    }  # fmt: skip
+
+
+def tables(result: dict[str, Any]) -> list[str]:
+    """The rows of the tables in docs/audit.md: of honest models, then of those that lie."""
+    rows = []
+    for one in result["situations"]:
+        honest, name = one["honest"], one["situation"]
+        if "guarantee alone" in one:
+            name = f"… `{one['guarantee alone']}` alone"
+        words = " / ".join(str(honest["words"][word]) for word in (INDISTINGUISHABLE, FOUND, NOT_ENOUGH))
+        error = "" if honest["its error"] is None else f" ± {honest['its error']:.2f}"
+        cells = [
+            name, str(one["audits"]), ranged(honest["found"] / one["audits"], honest["interval"]),
+            f"{honest['mean p']:.2f}{error}", f"{honest['mean high']:.2f}", f"{honest['mean low']:.2f}", words,
+        ]  # fmt: skip
+        rows.append(f"| {' | '.join(cells)} |")
+    for one in result["situations"]:
+        if "guarantee alone" not in one:
+            for name, lie in one["lies"].items():
+                former = ranged(lie["former rule"] / one["audits"], lie["former interval"])
+                now, told = ranged(lie["rate"], lie["interval"]), f"{100 * lie['told power']:.0f} %"
+                cells = [one["situation"], name, former, now, told, str(lie["words"][INDISTINGUISHABLE])]
+                rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def ranged(rate: float, between: tuple[float, float]) -> str:
+    return f"{100 * rate:.1f} % ({100 * between[0]:.1f} to {100 * between[1]:.1f} %)"
 
 
 def settle_in(cores: Any) -> None:
@@ -194,48 +352,54 @@ def settle_in(cores: Any) -> None:
     torch.set_num_threads(1)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--audits", type=int, default=450, help="of each line")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="after which no more are begun")
-    parser.add_argument("--rows", type=Path, help="a file with a row for each audit; those in it are not made again")
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    ids = most_frequent(data()[0])
-    earlier = asked.rows.read_text() if asked.rows and asked.rows.exists() else ""
-    rows = [json.loads(text) for text in earlier.splitlines()]
-    there = {(row["line"], row["number"]) for row in rows}
-    context, started = get_context("spawn"), time.perf_counter()
-    cores = context.Queue()
-    mine = sorted(os.sched_getaffinity(0))
+def made(asked: argparse.Namespace, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The audits that are missing, as they are done."""
+    there = {(row["situation"], row["number"]) for row in rows}
+    left = [
+        (situation, number)
+        for number in range(asked.audits)
+        for situation in SITUATIONS
+        if (situation.name, number) not in there
+    ]
+    if not left:
+        return
+    until, shared, context = time.time() + asked.seconds, world(), get_context("spawn")
+    cores, mine = context.Queue(), sorted(os.sched_getaffinity(0))
     for core in mine:
         cores.put(core)
     with ProcessPoolExecutor(len(mine), context, settle_in, (cores,)) as pool:
-        waiting = [
-            pool.submit(audited, line, number, ids)
-            for number in range(asked.audits)
-            for line in LINES
-            if (line.name, number) not in there
-        ]
-        for done in as_completed(waiting):
-            rows.append(done.result())
-            if asked.rows:
-                with asked.rows.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-            if time.perf_counter() - started > asked.seconds:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
+        for done in as_completed(pool.submit(audited, *one, shared, until) for one in left):
+            if (row := done.result()) is not None:
+                yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--audits", type=int, default=AUDITS, help="of each situation")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="after which none is begun")
+    parser.add_argument("--rows", type=Path, required=True, help="a row for each audit; those in it are not made again")
+    parser.add_argument("--out", type=Path, help="where the summary is written")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = [json.loads(text) for text in asked.rows.read_text().splitlines()] if asked.rows.exists() else []
+    with asked.rows.open("a") as file:
+        for row in made(asked, rows):
+            rows.append(row)
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+    if not rows:
+        return
     result = {
-        "command": f"python benchmarks/audit_null.py --audits {asked.audits}",
-        "date": datetime.now(UTC).date().isoformat(), "torch": torch.__version__,
-        "machines": Counter(row["machine"] for row in rows),
-        "shadow models": SHADOWS, "lines": list(summed_up(rows)),
+        "command": "python benchmarks/audit_null.py", "date": datetime.now(UTC).date().isoformat(),
+        "torch": torch.__version__, "machines": Counter(row["machine"] for row in rows), "shadow models": SHADOWS,
+        "situations": list(summed_up(rows)),
     }  # fmt: skip
-    for one in result["lines"]:
-        numbers = {name: round(value, 3) for name, value in one["lira"].items() if isinstance(value, float)}
-        print(one["line"], one["guarantee"], one["audits"], numbers)
     if asked.out:
         asked.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(*tables(result), sep="\n")
+    for situation in SITUATIONS:
+        seconds = [row["seconds"] for row in rows if row["situation"] == situation.name]
+        print(f"{situation.name}: {len(seconds)} audits, {np.mean(seconds or [np.nan]):.1f} s of one core each")
 
 
 if __name__ == "__main__":
