@@ -247,6 +247,22 @@ def test_test_records_that_were_not_set_aside_are_a_caveat(shell: Shell, answere
     assert said in " ".join(Path("two.html").read_text(encoding="utf-8").split())
 
 
+def test_a_whole_class_that_is_forgotten_can_be_audited(shell: Shell, tmp_path: Path) -> None:
+    """The workspace no longer knows its name. The source does, for the forgotten records and for those set aside."""
+    random = np.random.default_rng(0)
+    kinds = random.integers(0, 3, 120)
+    values = random.normal(size=(120, 3)) + 2.0 * kinds[:, None]
+    lines = [f"r{row},k{kinds[row]},{','.join(map(str, values[row]))}" for row in range(120)]
+    Path("kinds.csv").write_text("\n".join(["id,label,a,b,c", *lines]))
+    folder = tmp_path / "kinds"
+    shell("fit", "kinds.csv", "--epochs", 2, "--out", folder)
+    gone = [line.split(",")[0] for line in lines if ",k1," in line]
+    training = load("kinds.csv")[0].ids
+    Path("gone.txt").write_text("\n".join(np.intersect1d(gone, training)))
+    shell("unlearn", folder, "--ids-file", "gone.txt", "--policy", "keep-extractor", "--yes")
+    assert shell("audit", folder, 1, *FEW, "--attack", "loss", "--json", code=5).json["caveats"] == []
+
+
 def test_a_second_audit_of_a_receipt_is_told(
     shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
