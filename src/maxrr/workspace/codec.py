@@ -66,7 +66,7 @@ CHANGED = {  # of a state, by a request that only erases
     "committed",
 }  # fmt: skip
 ALIKE = [field.name for field in fields(Fitted) if field.name not in CHANGED]
-PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations, SetAside)  # what is compared by its value
+PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations)  # what is compared by its value
 
 
 def layout_of(fitted: Fitted) -> Layout:
