@@ -245,7 +245,7 @@ def test_extractors_that_saw_more_are_told_about(first, others):
     now = asked(CORE_IDS, core_policy=first)
     assert audit(*now, shadows=FEW, attacks=("loss",)).caveats == []
     now.model.unlearn(core()[[0]], core_policy="keep-extractor")
-    (said,) = audit(*now, shadows=FEW, attacks=("loss",)).caveats
+    said, _ = audit(*now, shadows=FEW, attacks=("loss",)).caveats
     assert f"also saw {others} core record forgotten by other requests" in said
 
 
@@ -278,6 +278,42 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
     outer = audit(*now, attacks=ATTACKS, shadows=FEW, folder=folder, progress=meanwhile)
     assert contents(outer) == contents(inner[0]) == contents(found)
     assert not folder.exists()
+
+
+# A second audit
+
+
+def test_a_second_audit_of_a_receipt_is_counted_and_told():
+    now = asked(CORE_IDS)
+    first, second = (audit(*now, shadows=FEW, attacks=("loss",)) for _ in range(2))
+    assert (first.earlier, second.earlier) == (0, 1)
+    assert (first.caveats, [text.partition(":")[0] for text in second.caveats]) == (
+        [], ["it is audit number 2 of this receipt"],
+    )  # fmt: skip
+    assert "audit number" not in str(first)
+    assert str(second).endswith("; audit number 2 of this receipt")
+    assert second.finding == first.finding
+    assert AuditReport.from_json(second.to_json()) == second
+    assert audit(copy.deepcopy(now.model), *[*now][1:], shadows=FEW, attacks=("lira",)).earlier == 2
+
+
+def test_audits_are_counted_by_receipt_and_only_if_they_end():
+    now = asked(CORE_IDS)
+    later = now.model.unlearn(core()[[0]], core_policy="keep-extractor")
+    other = (now.model, later, TRAINING.select(core()[[0]]), TEST)
+
+    def interrupt(what, done, total, **_):
+        if (what, done) == ("models", total):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(*now, shadows=FEW, attacks=("loss",), progress=interrupt)
+    with pytest.raises(DataError):
+        audit(now.model, now.receipt, now.forgotten, TRAINING, shadows=FEW)
+    plan_audit(*now, pilot=8)
+    assert audit(*now, shadows=FEW, attacks=("loss",)).earlier == 0
+    assert audit(*other, shadows=FEW, attacks=("loss",)).earlier == 0
+    assert audit(*other, shadows=FEW, attacks=("loss",)).earlier == 1
 
 
 def test_a_receipt_that_was_changed_is_refused(plain):
@@ -317,7 +353,7 @@ def test_progress_counts_all_shadow_models():
 def test_an_interrupted_audit_goes_on_to_the_same_report(tmp_path, plain, stop):
     now, found = plain
 
-    def interrupt(what, done, total, **numbers):
+    def interrupt(what, done, total, **_):
         if what == "models" and done == stop:
             raise KeyboardInterrupt
 

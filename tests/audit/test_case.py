@@ -1,6 +1,7 @@
 """What is audited must belong together: everything else is refused in words, before any model is trained."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,10 +20,12 @@ from tests.audit.problems import (
 from tests.unlearning.problems import fresh, table
 
 from maxrr.audit import audit
+from maxrr.audit.auditing import caveats
 from maxrr.audit.case import make_case
 from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
 from maxrr.unlearning import blueprint
+from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 IDS = core()[[2, 4, 6]]
@@ -222,3 +225,97 @@ def test_marks_tell_strings_from_numbers():
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     case = make_case(model, receipt, records.select(ids), TEST)
     assert case.core_before.tolist() == sorted([*model.core_.ids, *ids])
+
+
+# Test records that somebody could choose after looking at the model
+
+
+def said_of(now, test, **options):
+    """The caveats of an audit with these test records."""
+    return caveats(make_case(now.model, now.receipt, now.forgotten, test, **options), test, 0)
+
+
+@pytest.mark.parametrize("platt", ["retained", "held-out"])
+def test_all_that_was_set_aside_is_no_caveat(request_, platt):
+    """In whatever order, and whether or not a part of it is for scaling."""
+    assert said_of(request_, TEST, platt=platt) == []
+    assert said_of(request_, TEST.select(TEST.ids[::-1]), platt=platt) == []
+
+
+CHOSEN = {
+    "a part": lambda: TEST.select(TEST.ids[:40]),
+    "other labels": lambda: relabelled(TEST, np.roll(TEST.labels, 1)),
+    "other values": lambda: changed(TEST, inputs=TEST.inputs + np.float32(0.1)),
+    "other ids": lambda: changed(TEST, ids=np.arange(len(TEST))),
+    "ids swapped": lambda: changed(TEST, ids=np.roll(TEST.ids, 1)),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_test_records_that_were_chosen_since_are_a_caveat(request_, name):
+    test = CHOSEN[name]()
+    (said,) = said_of(request_, test)
+    assert f"not those that were set aside when the model was fitted: 60 were, and these {len(test)}" in said
+
+
+def test_where_nobody_set_any_aside_that_is_a_caveat():
+    now = asked(IDS)
+    now.model._state = replace(now.model._fitted, set_aside=None)
+    (said,) = said_of(now, TEST)
+    assert "nobody said at the fit which records are for testing" in said
+
+
+def test_what_was_set_aside_stays_so_through_requests_and_refits(monkeypatch):
+    monkeypatch.undo()  # here something is trained
+    model = copy.deepcopy(fitted())
+    aside = model._fitted.set_aside
+    model.unlearn(core()[:2], core_policy="retrain")
+    model.add(TRAINING.inputs[:2] + 1, ["kind 0", "kind 1"], ids=[100_000, 100_001], subjects=[1, 2])
+    model.replace(100_001, TRAINING.inputs[3] + 1, core_policy="retrain")
+    model.unlearn([100_000])
+    model.refit()
+    assert copy.copy(model)._fitted.set_aside == aside
+    assert (aside.records, len(aside.hash)) == (len(TEST), 64)
+
+
+def test_a_fit_says_anew_what_is_set_aside(monkeypatch):
+    monkeypatch.undo()
+    model = copy.deepcopy(fitted())
+    aside = model._fitted.set_aside
+    assert model.fit(TRAINING, test=TEST.select(TEST.ids[::-1]))._fitted.set_aside == aside
+    assert model.fit(TRAINING, test=TEST.select(TEST.ids[1:]))._fitted.set_aside != aside
+    assert model.fit(TRAINING, test=TEST.select([]))._fitted.set_aside is None
+    assert model.fit(TRAINING)._fitted.set_aside is None
+    with pytest.raises(TypeError, match="test should be a Dataset, not ndarray"):
+        model.fit(TRAINING, test=TEST.inputs)
+
+
+def test_what_is_set_aside_is_kept_under_the_key():
+    """Two models with the same test records say nothing that is the same of them but how many there are."""
+    one, other = (SetAside.of(key, TEST) for key in (b"one", b"other"))
+    assert one.records == other.records
+    assert one.hash != other.hash
+
+
+def test_ids_and_the_texts_of_them_are_the_same_and_so_are_classes_in_another_order():
+    """As for tombstones: a file may be read as either. A class that is added may change the order."""
+    names = TEST.class_names[::-1]
+    turned = changed(TEST, labels=CLASSES - 1 - TEST.labels, class_names=names, ids=TEST.ids.astype(str), subjects=None)
+    assert SetAside.of(b"key", turned) == SetAside.of(b"key", TEST)
+
+
+@pytest.mark.parametrize("when", ["retained", "forgotten", "forgotten before"])
+def test_copies_among_what_was_set_aside_are_left_out_and_told(when):
+    """They are no choice of the caller's. Where something else was set aside, they are refused."""
+    now = asked(IDS)
+    if when == "forgotten before":
+        now = replace(now, receipt=now.model.unlearn(core()[:1], core_policy="keep-extractor"),
+                      forgotten=TRAINING.select(core()[:1]))  # fmt: skip
+    test = with_rows_of(TEST, TRAINING.select(IDS[:2] if "forgotten" in when else core()[-2:]))
+    now.model._state = replace(now.model._fitted, set_aside=SetAside.of(now.model._fitted.key, test))
+    case = make_case(now.model, now.receipt, now.forgotten, test)
+    assert case.test.ids.tolist() == list(range(60))
+    (said,) = [text for text in caveats(case, test, 0) if "test records" in text]
+    assert said.startswith("2 of the 62 test records")
+    with pytest.raises(DataError, match="1 of the 61 test records"):
+        make_case(now.model, now.receipt, now.forgotten, test.without(test.ids[-1:]))

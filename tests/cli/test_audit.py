@@ -71,7 +71,8 @@ def audited(fitted_visits: Path) -> AuditReport:
 
 def without_times(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return {name: value for name, value in found.items() if name not in ("time", "seconds")}
+    found["caveats"] = [text for text in found["caveats"] if "it is audit number" not in text]
+    return {name: value for name, value in found.items() if name not in ("time", "seconds", "earlier")}
 
 
 def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
@@ -229,6 +230,59 @@ def test_test_records_in_a_file_of_their_own(shell: Shell, answered: Path, visit
     shell("audit", answered, 1, *FEW, "--out", "one.html", code=5)
     shell("audit", answered, 1, *FEW, "--test", tmp_path / "aside.csv", "--out", "two.html", code=5)
     assert without_times(Path("one.json")) == without_times(Path("two.json"))
+
+
+def test_test_records_that_were_not_set_aside_are_a_caveat(shell: Shell, answered: Path, visits_csv: Path) -> None:
+    """The whole test part of the source is used, and was set aside when the model was fitted."""
+    header, *lines = visits_csv.read_text().splitlines()
+    aside = [line for line in lines if is_test(np.array([line.split(",")[0]]))[0]]
+    Path("chosen.csv").write_text("\n".join([header, *aside[1:]]))
+    own = shell("audit", answered, 1, *FEW, "--attack", "loss", "--out", "one.html", code=5)
+    assert "not those that were set aside" not in own.out
+    other = shell("audit", answered, 1, *FEW, "--attack", "loss", "--test", "chosen.csv", "--out", "two.html", code=5)
+    said = f"set aside when the model was fitted: {len(aside)} were, and these {len(aside) - 1}"
+    assert re.search(r"but +the test records are not those that were", other.out)
+    assert said in " ".join(other.out.split())
+    assert any(said in text for text in json.loads(Path("two.json").read_text(encoding="utf-8"))["caveats"])
+    assert said in " ".join(Path("two.html").read_text(encoding="utf-8").split())
+
+
+def test_a_whole_class_that_is_forgotten_can_be_audited(shell: Shell, tmp_path: Path) -> None:
+    """The workspace no longer knows its name. The source does, for the forgotten records and for those set aside."""
+    random = np.random.default_rng(0)
+    kinds = random.integers(0, 3, 120)
+    values = random.normal(size=(120, 3)) + 2.0 * kinds[:, None]
+    lines = [f"r{row},k{kinds[row]},{','.join(map(str, values[row]))}" for row in range(120)]
+    Path("kinds.csv").write_text("\n".join(["id,label,a,b,c", *lines]))
+    folder = tmp_path / "kinds"
+    shell("fit", "kinds.csv", "--epochs", 2, "--out", folder)
+    gone = [line.split(",")[0] for line in lines if ",k1," in line]
+    training = load("kinds.csv")[0].ids
+    Path("gone.txt").write_text("\n".join(np.intersect1d(gone, training)))
+    shell("unlearn", folder, "--ids-file", "gone.txt", "--policy", "keep-extractor", "--yes")
+    assert shell("audit", folder, 1, *FEW, "--attack", "loss", "--json", code=5).json["caveats"] == []
+
+
+def test_a_second_audit_of_a_receipt_is_told(
+    shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was interrupted counts once, when it has come to its finding; a plan does not count."""
+    folder = copy_and_unlearn(fitted_visits, tmp_path, ("--ids", GONE[0], "--policy", "keep-extractor"))
+    options = ("audit", folder, 1, *FEW, "--attack", "loss")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(auditing, "judge", interrupt)
+        shell(*options, code=130)
+    first, second = shell(*options, code=5), shell(*options, "--json", code=5).json
+    assert "audit number" not in first.out
+    assert second["earlier"] == 1
+    assert second["caveats"][-1].startswith("it is audit number 2 of this receipt")
+    third = shell(*options, code=5)
+    assert re.search(r"but +it is audit number 3 of this receipt", third.out)
+    assert "It is audit number 3 of this receipt" in Path("audit-1.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("heard")

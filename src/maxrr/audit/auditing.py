@@ -35,6 +35,7 @@ from maxrr.nets.records import device_on
 from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt, flat_heads
+from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.tombstones import id_hmac
 
 POINTS = 200  # of a curve that is kept
@@ -62,7 +63,7 @@ def audit(
     forgotten : Dataset
         The forgotten records, which the model no longer has. They are checked against the receipt.
     test : Dataset
-        Records that no model saw.
+        Records that no model saw: all that were set aside at `fit`. Others are a caveat on the finding.
     attacks
         Some of "threshold" (the paper's), "lira", "rmia", "features" and "probe" (which look at the extractor, where
         it may have seen the records), "lira-logit", "lira-offline", "loss", "entropy" and "modified-entropy". LiRA
@@ -121,14 +122,14 @@ def audit(
             maker.prepare(chosen_engine, place, [*counts.wanted(case), maker.again])
         views = counts.make(maker)
         targets = {"after": maker.own(model), **maker.rebuilt()}
-        found = judge(case, views, targets, chosen)
+        found = judge(case, views, targets, chosen) | {"heads_distance": heads_distance_of(case)}
+    earlier = model._count_audit(receipt)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
         retrained=counts.retrained, **found,
-        heads_distance=heads_distance_of(case),
-        assumed=assumptions(case), caveats=caveats(case), environment=asdict(environment),
-        time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started,
+        assumed=assumptions(case), caveats=caveats(case, test, earlier), environment=asdict(environment),
+        time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started, earlier=earlier,
     )  # fmt: skip
 
 
@@ -368,8 +369,8 @@ def assumptions(case: Case) -> list[str]:
     return found
 
 
-def caveats(case: Case) -> list[str]:
-    """What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten."""
+def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
+    """What may make the finding another one: what no shadow model has, and what somebody could choose or repeat."""
     fitted, found = case.fitted, []
     others = len({id_hmac.hex() for id_hmac in fitted.left} - set(case.receipt.core_tombstones))
     if others:
@@ -386,4 +387,17 @@ def caveats(case: Case) -> list[str]:
         )
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
+    if fitted.set_aside is None:
+        found.append("nobody said at the fit which records are for testing: others may give another finding")
+    elif SetAside.of(fitted.key, test) != fitted.set_aside:
+        found.append(
+            f"the test records are not those that were set aside when the model was fitted: "
+            f"{fitted.set_aside.records:,} were, and these {len(test):,} may give another finding"
+        )
+    elif copies := len(test) - len(case.test) - len(case.held_out or ()):
+        found.append(f"{copies:,} of the {len(test):,} test records have values that were learned, and are left out")
+    if earlier:
+        found.append(
+            f"it is audit number {earlier + 1:,} of this receipt: of so many some find something by chance, or nothing"
+        )
     return found

@@ -14,6 +14,7 @@ from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.consistency import not_among
+from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, id_hmac, tombstones_of
 
@@ -91,7 +92,8 @@ def make_case(
     check_trains(fitted)
     check_forgotten(fitted, receipt, gone)
     retained = fitted.records.retained()
-    check_test(fitted, gone, test)
+    apart, held_out = not_trained_on(fitted, test).in_order(), None
+    check_classes(fitted, apart)
     check_core(fitted, retained, receipt)
     core = set(receipt.core_tombstones)
     was_core = np.array([id_hmac(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
@@ -101,10 +103,9 @@ def make_case(
         if not len(members):
             raise DataError("every retained record is core: without the core there are no members to compare with")
     drawn = np.random.default_rng(0).choice(members, min(SAMPLE, len(members)), replace=False)
-    apart, held_out = test.in_order(), None
     if platt == "held-out":
         apart, held_out = apart.select(apart.ids[1::2]), apart.select(apart.ids[::2])
-        check_test(fitted, gone, apart)
+        check_classes(fitted, apart)
     core_before = np.sort(np.concatenate([fitted.choice.ids, gone.ids[was_core]]))
     return Case(
         fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn), platt, held_out
@@ -126,13 +127,7 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         raise DataError(why)
     if not receipt.tombstones:
         raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
-    if gone.shape != fitted.records.shape or gone.inputs.dtype != fitted.records.dtype:
-        raise DataError(
-            f"the forgotten records are {described(gone.inputs.dtype, gone.shape)}, but the model's are "
-            f"{described(fitted.records.dtype, fitted.records.shape)}"
-        )
-    if not same_classes(fitted, gone):
-        raise DataError("the forgotten records have other class names than the model's records")
+    check_kind(fitted, gone, "forgotten")
     given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.inputs))
     known = {stone.record for stone in fitted.tombstones.stones}
     on_receipt = set(receipt.tombstones)
@@ -164,43 +159,43 @@ def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
         )
 
 
-def check_test(fitted: Fitted, gone: Dataset, test: Dataset) -> None:
-    """Test records are like the others, of every class, and none was trained on."""
+def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
+    """The test records, which are like the others, without copies of training records.
+
+    Copies are refused, unless all that was set aside is there: what to leave out of that is nobody's choice.
+    """
+    check_kind(fitted, test, "test")
     records = fitted.records
-    if test.shape != records.shape or test.inputs.dtype != records.dtype:
+    trained = {content.tobytes() for content in records.contents[records.alive]}
+    copies = fitted.tombstones.knows_values(fitted.key, test, records.columns)
+    copies |= np.array([content.tobytes() in trained for content in value_hashes(test.inputs)], dtype=bool)
+    if copies.any() and SetAside.of(fitted.key, test) != fitted.set_aside:
         raise DataError(
-            f"the test records are {described(test.inputs.dtype, test.shape)}, but the model's are "
-            f"{described(records.dtype, records.shape)}"
+            f"{copies.sum():,} of the {len(test):,} test records are training records, too, or were forgotten by this "
+            "model: an attack would take these for members. Leave them out"
         )
-    if not same_classes(fitted, test):
-        raise DataError("the test records have other class names than the model's records")
+    return test.without(test.ids[copies])
+
+
+def check_classes(fitted: Fitted, test: Dataset) -> None:
+    """There are test records of every class that the model tells apart."""
     missing = np.setdiff1d(fitted.codes, test.labels)
     if len(missing):
-        names = ", ".join(records.class_names[label] for label in missing)
+        names = ", ".join(fitted.records.class_names[label] for label in missing)
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
-    trained = {content.tobytes() for content in records.contents[records.alive]}
-    trained |= {content.tobytes() for content in value_hashes(gone.inputs)}
-    contents = value_hashes(test.inputs)
-    earlier = int(fitted.tombstones.knows_values(fitted.key, test, records.columns).sum())
-    shared = sum(content.tobytes() in trained for content in contents)
-    if earlier > 0 and not shared:
-        raise DataError(
-            f"{earlier:,} of the {len(test):,} test records were forgotten by this model: it may have learned from "
-            "them. Leave them out"
-        )
-    if shared:
-        raise DataError(
-            f"{shared:,} of the {len(test):,} test records are training records, too: an attack would take these for "
-            "members. Leave them out"
-        )
 
 
-def same_classes(fitted: Fitted, records: Dataset) -> bool:
-    """Whether classes have the names that the model knows: it has forgotten those of classes without records."""
-    known = fitted.records.class_names
-    return len(records.class_names) == len(known) and all(
-        records.class_names[label] == known[label] for label in fitted.records.present.tolist()
-    )
+def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
+    """Records are like those of the model, which has forgotten the names of classes without records."""
+    known, names = fitted.records, given.class_names
+    if given.shape != known.shape or given.inputs.dtype != known.dtype:
+        raise DataError(
+            f"the {which} records are {described(given.inputs.dtype, given.shape)}, but the model's are "
+            f"{described(known.dtype, known.shape)}"
+        )
+    places = known.present.tolist()
+    if len(names) != len(known.class_names) or any(names[place] != known.class_names[place] for place in places):
+        raise DataError(f"the {which} records have other class names than the model's records")
 
 
 def joined(one: Dataset, other: Dataset) -> Dataset:

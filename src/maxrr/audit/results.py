@@ -154,13 +154,16 @@ class AuditReport:
     assumed : list of str
         What the finding rests on.
     caveats : list of str
-        What sets the audited model apart from all shadow models, so that it may stand out although it has forgotten.
+        What may make the finding another one: what sets the audited model apart from all shadow models, test records
+        that were not set aside at `fit`, and earlier audits.
     environment : dict
         Where shadow models were trained, as `maxrr.nets.Environment` has it.
     time : str
         When the audit ended, in UTC (ISO 8601).
     seconds : float
         How long it took.
+    earlier : int
+        How many audits of the same receipt came to a finding before, by this model or in its workspace.
     version : int
         The version of the JSON form.
     """
@@ -185,6 +188,7 @@ class AuditReport:
     environment: dict[str, Any]
     time: str
     seconds: float
+    earlier: int = 0
     version: int = VERSION
 
     def to_json(self) -> str:
@@ -233,7 +237,8 @@ class AuditReport:
             ) from error
 
     def __str__(self) -> str:
-        return f"{self.finding}: p = {self.finding.p_value:.3g} by {self.finding.rank}; {self.finding.told}"
+        again = f"; audit number {self.earlier + 1:,} of this receipt" if self.earlier else ""
+        return f"{self.finding}: p = {self.finding.p_value:.3g} by {self.finding.rank}; {self.finding.told}{again}"
 
     def _repr_html_(self) -> str:
         found = self.finding

@@ -78,7 +78,8 @@ def audit(
         str | None,
         Option(
             help="Records that no model saw: a name, file or folder as `fit` takes it, of which all are used. If "
-            "not given, the test records of the workspace's source."
+            "not given, the test records of the workspace's source, which were set aside when it was fitted: others "
+            "are a caveat on the finding."
         ),
     ] = None,
     source: Source = None,
@@ -104,8 +105,8 @@ def audit(
     """Audit a receipt: train models with and without the forgotten records, and try to tell the model from the latter.
 
     Exits with 0 if the model is indistinguishable from retraining at this power, with 4 if residual influence is found
-    and with 5 if there is not enough evidence. Nothing is changed. Models that saw the records are kept in memory only.
-    If an audit is interrupted, the same command goes on with it.
+    and with 5 if there is not enough evidence. Nothing is changed but the count of audits of the receipt. Models that
+    saw the records are kept in memory only. If an audit is interrupted, the same command goes on with it.
 
     Examples:
 

@@ -77,7 +77,9 @@ def happen(folder: Path, progress: Progress) -> Story:
     title = f"fitting {len(training):,} digits"
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo: `check_free` has looked
     workspace, fit_seconds = timed(
-        lambda: Workspace.create(folder, model_of(training), training, source=SOURCE, progress=titled(progress, title))
+        lambda: Workspace.create(
+            folder, model_of(training), training, source=SOURCE, test=test, progress=titled(progress, title)
+        )
     )
     with workspace:
         accuracy = workspace.score(test)

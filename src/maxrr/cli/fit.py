@@ -285,7 +285,7 @@ def fit(
             else:
                 with outcome.work(out, UNDONE, fitted):
                     workspace = Workspace.create(
-                        out, model(None), training, source=notes, signing_key=signing_key, progress=progress
+                        out, model(None), training, source=notes, signing_key=signing_key, test=test, progress=progress
                     )
             with workspace:
                 if not outcome.done:
@@ -295,7 +295,9 @@ def fit(
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
                     again, dropped = model(workspace.model.core), added_and_not_in(training, workspace)
                     with outcome.work(out, UNDONE, fitted):
-                        workspace.fit(training, again, allow_copies=allow_copies, source=notes, progress=progress)
+                        workspace.fit(
+                            training, again, allow_copies=allow_copies, source=notes, test=test, progress=progress
+                        )
                     if dropped:
                         show.warning(dropped)
                 outcome.unfinished = workspace.unfinished

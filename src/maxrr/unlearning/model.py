@@ -4,7 +4,7 @@ import copy
 import secrets
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -58,6 +58,7 @@ from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
+from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
 from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
@@ -117,6 +118,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.unlearn(training.ids[:3], core_policy="retrain").records_after
     1417
     """
+
+    _audits: tuple[str, ...] = ()  # the hashes of receipts whose audits came to a finding
+    _note_audit: Callable[[str], int] | None = None  # where a workspace counts them
 
     def __init__(
         self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
@@ -211,7 +215,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None,
         subjects: Ids | None = None, *, sample_weight: ArrayLike | None = None,
-        allow_copies: str | None = None, folder: str | Path | None = None,
+        allow_copies: str | None = None, test: Dataset | None = None, folder: str | Path | None = None,
         progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the heads on every record.
@@ -238,6 +242,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A reason to let in records that have the values of a forgotten record under another id. Without one they are
             refused. Use it where they belong to other people, as may be in a table with few columns. The model keeps
             the reason.
+        test : Dataset, optional
+            The records that are set aside to test with. Nothing is learned from them: the model keeps how many they
+            are and a hash of them under its key, by which a later `maxrr.audit.audit` knows that nobody chose its test
+            records after looking at the model. `refit` and requests leave that as it is.
         folder : str or Path, optional
             Where a ranking (`MiddleCore`, `FrequencyCore`) keeps the runs that it has done, to go on from there after
             an interruption.
@@ -273,7 +281,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         """
         with self._lock:
-            return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress)
+            return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress, test=test)
 
     def _check(self) -> Training:
         """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
@@ -310,8 +318,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(
         self, dataset: Dataset, called: NDArray[Any] | None, allow_copies: str | None, folder: str | Path | None,
-        progress: Progress | None, *, again: bool = False,
+        progress: Progress | None, *, again: bool = False, test: Dataset | None = None,
     ) -> Self:  # fmt: skip
+        if not isinstance(test, Dataset | None):
+            raise TypeError(f"test should be a Dataset, not {type(test).__name__}")
         by_place = called is None
         labels = np.arange(len(dataset.class_names)) if called is None else called
         recipe = self._check()
@@ -320,6 +330,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         secret = secrets.token_bytes(32) if before is None else before.secret
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
+        aside = SetAside.of(key, test) if test else None
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
         network = suited(self.network, shapes(dataset.inputs.dtype, dataset.shape), len(dataset.class_names))
@@ -374,12 +385,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = Fitted(
             blueprint, extractor, fingerprint, heads, held, choice, labels, by_place, key, secret, Tombstones(),
             durations, left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
+            set_aside=aside,
         )  # fmt: skip
         if before is not None:
             fitted = replace(
                 fitted, tombstones=before.tombstones.hashed_in(before.records.columns, held.columns),
                 receipts=before.receipts, overrides=before.overrides + overrides, layouts=before.layouts + 1,
-                people=before.people, losses=before.losses,
+                people=before.people, losses=before.losses, set_aside=before.set_aside if again else aside,
             )  # fmt: skip
         flat_heads.warn(fitted.flat, stacklevel=3)
         self._state = fitted
@@ -838,6 +850,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
+
+    def _count_audit(self, receipt: Receipt) -> int:
+        """Count an audit that came to a finding, and say how many of the same receipt did before."""
+        with self._lock:
+            audited, before = self._fitted.receipts[receipt.number - 1], self._audits
+            self._audits = (*before, audited)
+            return before.count(audited) if self._note_audit is None else self._note_audit(audited)
 
     @property
     def _lock(self) -> RLock:

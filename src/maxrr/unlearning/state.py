@@ -46,6 +46,7 @@ from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.receipts import HeadCertificate, Loss
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
+from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Stones, Tombstones, id_hmac, tombstones_of
 
 
@@ -71,6 +72,7 @@ class Fitted:
     untrained: frozenset[int] = frozenset()  # those that keep their first weights, for want of core records
     technique: bool = False  # the extractor is the work of a caller's function
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
+    set_aside: SetAside | None = None  # test records that the caller named at the last fit
     receipts: Row[str] = field(default_factory=Row)  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     losses: tuple[Loss, ...] = ()  # of newer copies of the workspace

@@ -48,6 +48,7 @@ from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.records import HeldRecords
+from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
 from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS
@@ -175,6 +176,7 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "commitment": fitted.commitment,
         **({"losses": [asdict(loss) for loss in fitted.losses]} if fitted.losses else {}),
         **({"adopted": True} if fitted.adopted else {}),
+        **({"set_aside": asdict(fitted.set_aside)} if fitted.set_aside else {}),
         **({"untrained": sorted(fitted.untrained)} if fitted.untrained else {}),
         **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
     }  # fmt: skip
@@ -239,6 +241,7 @@ def load(
         late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(entries.people)),
         adopted=checked_flag(facts, "adopted"), committed=Commitment(facts["commitment"]),
         losses=tuple(Loss(**loss) for loss in facts.get("losses", ())),
+        set_aside=SetAside(**facts["set_aside"]) if "set_aside" in facts else None,
     )  # fmt: skip
     return fitted
 

@@ -16,14 +16,8 @@ PLAIN = (bool, int, float, str, dict, list, tuple)
 
 def check_kinds(fitted: Fitted) -> None:
     """Refuse a state with numbers, words or truth values in each other's places, or labels for other classes."""
-    parts = [
-        fitted,
-        fitted.blueprint,
-        fitted.blueprint.recipe,
-        fitted.blueprint.environment,
-        fitted.durations,
-        fitted.choice,
-    ]
+    made = fitted.blueprint
+    parts = [fitted, made, made.recipe, made.environment, fitted.durations, fitted.choice, fitted.set_aside]
     for part in [*parts, *fitted.heads.certificate_]:
         check_fields(part)
     names, labels = fitted.records.class_names, fitted.labels
@@ -33,7 +27,7 @@ def check_kinds(fitted: Fitted) -> None:
         or not np.all(np.isin(fitted.heads.classes_, range(len(names))))
     ):
         raise ValueError("its labels are not those of its classes")
-    if not (0.0 < fitted.blueprint.C < float("inf") and fitted.blueprint.seed >= 0 and fitted.blueprint.threads >= 1):
+    if not (0.0 < made.C < float("inf") and made.seed >= 0 and made.threads >= 1):
         raise ValueError("its blueprint cannot be right")
 
 

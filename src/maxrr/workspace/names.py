@@ -10,7 +10,7 @@ GROWING = SIGNED, TOMBSTONES, PROOFS = "receipts.jsonl", "tombstones.bin", "proo
 ROWS, JOURNAL, RANKING = "rows.bin", "journal.bin", "ranking"
 LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
 ROOT, MARKER, LOCK, TURNSTILE = "workspace.json", ".maxrr", ".lock", ".turnstile"
-RECEIPTS, EXPORTS = "receipts", "exports"  # the log beside them: `maxrr.evidence.log.LOG`
+RECEIPTS, EXPORTS, AUDITS = "receipts", "exports", "audits"  # the log beside them: `maxrr.evidence.log.LOG`
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 
 

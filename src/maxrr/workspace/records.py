@@ -212,7 +212,8 @@ class RecordKind:
         Returns
         -------
         Dataset
-            The same records, labelled by places in `class_names`.
+            The same records, labelled by places in `class_names`. Classes that the workspace has forgotten keep the
+            names that they have in the source.
 
         Raises
         ------
@@ -222,8 +223,8 @@ class RecordKind:
         classes = {self.class_names[label]: label for label in self.present}
         if len(records.class_names) == len(self.class_names) and all(
             records.class_names[label] == name for name, label in classes.items()
-        ):  # also where it has forgotten the names of others
-            return self.conform(replace(records, class_names=self.class_names))
+        ):  # also where it has forgotten the names of others: those who bring their records still know them
+            return self.conform(records)
         unknown = [name for name in records.class_names if name not in classes]
         if unknown:
             raise DataError(f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")

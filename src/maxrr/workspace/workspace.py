@@ -40,6 +40,7 @@ from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
 from maxrr.workspace import codec, commits, ownership
+from maxrr.workspace.audits import note_audit
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
@@ -110,7 +111,7 @@ class Workspace:
     def create(
         cls, folder: str | Path, model: MaxRR, records: Dataset, *,
         source: Mapping[str, str] | None = None, signing_key: SigningKey | None = None,
-        progress: Progress | None = None,
+        test: Dataset | None = None, progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Fit a model and keep it in a new folder.
 
@@ -130,6 +131,8 @@ class Workspace:
         signing_key : maxrr.evidence.SigningKey, optional
             The key that signs receipts, which then are in a log, too. It is kept nowhere. By default they are not
             signed.
+        test : Dataset, optional
+            The records that are set aside to test with, as in `MaxRR.fit`.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -152,7 +155,7 @@ class Workspace:
         workspace = cls._on(Store(place, signing=signing_key), None)
         try:
             workspace._store.claim()
-            workspace.fit(records, model, source=source, progress=progress)
+            workspace.fit(records, model, source=source, test=test, progress=progress)
         except BaseException:
             workspace.close()
             raise
@@ -266,7 +269,7 @@ class Workspace:
 
     def fit(
         self, records: Dataset, model: MaxRR | None = None, *, allow_copies: str | None = None,
-        source: Mapping[str, str] | None = None, progress: Progress | None = None,
+        source: Mapping[str, str] | None = None, test: Dataset | None = None, progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Fit again, and commit. See `MaxRR.fit`.
 
@@ -284,6 +287,8 @@ class Workspace:
         source : dict of str to str, optional
             Where the records come from, in your words; by default what it was before, with the sources of what was
             added.
+        test : Dataset, optional
+            The records that are set aside to test with, as in `MaxRR.fit`.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -301,7 +306,7 @@ class Workspace:
             the core.
         """
         with self._writing():
-            return self._fit(records, None, model, allow_copies, source, progress)
+            return self._fit(records, None, model, allow_copies, source, test, progress)
 
     def refit(self, records: Dataset, *, progress: Progress | None = None) -> Self:
         """Fit again on the records that are here, those that were added among them, and commit. See `MaxRR.refit`.
@@ -329,11 +334,11 @@ class Workspace:
             model = clone(self._model)
             model.network = grown(model.network, model.core, fitted.records)
             called = None if fitted.by_place else fitted.labels
-            return self._fit(fitted.records.retained(), called, model, None, None, progress, again=True)
+            return self._fit(fitted.records.retained(), called, model, None, None, None, progress, again=True)
 
     def _fit(
         self, records: Dataset, called: NDArray[Any] | None, model: MaxRR | None, allow_copies: str | None,
-        source: Mapping[str, str] | None, progress: Progress | None, *, again: bool = False,
+        source: Mapping[str, str] | None, test: Dataset | None, progress: Progress | None, *, again: bool = False,
     ) -> Self:  # fmt: skip
         before = self._store.root
         model = self._model if model is None else model
@@ -357,7 +362,7 @@ class Workspace:
             # The key, what was forgotten, and who; its receipts are not here, and those of the workspace begin at 1.
             people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
             fresh._state = replace(own, receipts=Row(), people=people)
-        fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again)
+        fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again, test=test)
         after = fresh._fitted
         sources = {"source": dict(source or {})}
         if source is None and before is not None:
@@ -870,7 +875,7 @@ class Workspace:
         Returns
         -------
         MaxRR
-            The model. What is done to it is not done to the workspace.
+            The model. What is done to it is not done to the workspace; that it was audited is noted there.
 
         Raises
         ------
@@ -879,6 +884,7 @@ class Workspace:
         """
         model = self.model
         model._state = replace(model._fitted, records=model._fitted.records.with_records(records))
+        model._note_audit = partial(note_audit, self.folder)
         return model
 
     @property

@@ -1,0 +1,174 @@
+"""What a workspace keeps for audits: which test records were set aside, and how often a receipt was audited."""
+
+import copy
+import json
+import threading
+from unittest import mock
+
+import pytest
+from tests.workspace.problems import cases, contents, found, kinds, needles, write_root
+
+from maxrr.unlearning.set_aside import SetAside
+from maxrr.workspace import Workspace, WorkspaceError, audits
+
+# Test records that are set aside
+
+
+@pytest.fixture
+def sides(records):
+    """Records to train on, and others to test with."""
+    return records.without(records.ids[:10]), records.select(records.ids[:10])
+
+
+@pytest.fixture
+def kept(sides, tmp_path):
+    """A workspace that knows which test records were set aside, in a folder of its own."""
+    training, test = sides
+    with Workspace.create(tmp_path / "kept", cases()["hash"][1], training, test=test) as made:
+        yield made
+
+
+def aside_in(folder):
+    """What the files say, for somebody who comes anew."""
+    with Workspace.open(folder, read_only=True) as opened:
+        return opened._fitted.set_aside
+
+
+def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
+    training, test = sides
+    aside = kept._fitted.set_aside
+    assert aside == SetAside.of(kept._fitted.key, test) == aside_in(kept.folder)
+    core, _, free = kinds(kept.model)
+    kept.unlearn(free[:1])
+    assert aside_in(kept.folder) == aside
+    kept.unlearn(core[:1], core_policy="retrain", records=training)
+    kept.refit(training)
+    assert aside_in(kept.folder) == aside
+    assert kept.model_with(training)._fitted.set_aside == aside
+    training = training.without([*free[:1], *core[:1]])
+    kept.fit(training, test=test.select(test.ids[:4]))
+    assert aside_in(kept.folder) == SetAside.of(kept._fitted.key, test.select(test.ids[:4]))
+    kept.fit(training)
+    assert aside_in(kept.folder) is None
+
+
+def test_a_request_that_only_erases_still_is_one_frame(kept):
+    """What was set aside is compared by its value, and is no reason to write the whole state."""
+    before = (kept.folder / "workspace.json").read_bytes()
+    kept.unlearn(kinds(kept.model)[2][:1])
+    assert (kept.folder / "workspace.json").read_bytes() == before
+
+
+def test_nothing_of_the_test_records_is_in_the_folder(kept, sides, records):
+    _, test = sides
+    other = cases()["hash"][1]
+    whole = copy.deepcopy(other).fit(records)
+    for id_ in test.ids[:3].tolist():
+        known = needles(whole, records, id_)
+        assert found({name: known[name] for name in known if "raw" in name}, kept.folder) == set()
+    assert not any(digest.tobytes().hex().encode() in b"".join(contents(kept.folder).values())
+                   for digest in test.record_hashes())  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{"records": 3}, {"hash": "0" * 64}, None])
+def test_nobody_changes_it_without_the_key(kept, change):
+    folder = kept.folder
+    kept.close()
+    body = json.loads((folder / "workspace.json").read_text())
+    if change is None:
+        del body["facts"]["set_aside"]
+    else:
+        body["facts"]["set_aside"] |= change
+    write_root(folder, body, key=b"")
+    with pytest.raises(WorkspaceError):
+        aside_in(folder)
+
+
+@pytest.mark.parametrize("wrong", [{"records": "3"}, {"hash": 3}, {"records": None}, {"more": 1}])
+def test_what_is_of_another_kind_is_damage(kept, wrong):
+    folder = kept.folder
+    kept.close()
+    body = json.loads((folder / "workspace.json").read_text())
+    body["facts"]["set_aside"] |= wrong
+    write_root(folder, body)
+    with pytest.raises(WorkspaceError):
+        aside_in(folder)
+
+
+# Audits that were made
+
+
+@pytest.fixture
+def receipt(workspace):
+    return workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+
+
+def audited(folder, receipt, records):
+    """How many audits of a receipt there were, for one who audits it now, beside whoever works there."""
+    with Workspace.open(folder, read_only=True) as reader:
+        model = reader.model_with(records)
+    return model._count_audit(receipt)
+
+
+def test_audits_are_counted_by_receipt_whoever_makes_them(workspace, records, receipt):
+    assert [audited(workspace.folder, receipt, records) for _ in range(3)] == [0, 1, 2]
+    other = workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+    assert audited(workspace.folder, other, records) == 0
+    workspace.refit(records)
+    model = workspace.model_with(records)
+    assert model._count_audit(receipt) == 3
+    assert copy.deepcopy(model)._count_audit(receipt) == 4
+    assert audited(workspace.folder, receipt, records) == 5
+
+
+def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
+    """Its receipt has the number that the workspace gives to the next one."""
+    ids = kinds(workspace.model)[0][:2]
+    model = workspace.model_with(records)
+    assert model._count_audit(model.unlearn(ids[:1], core_policy="keep-extractor")) == 0
+    own = workspace.unlearn(ids[:1], core_policy="keep-extractor")
+    assert audited(workspace.folder, own, records) == 0
+
+
+def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
+    models, counted = [workspace.model_with(records) for _ in range(8)], []
+    threads = [
+        threading.Thread(target=lambda model=model: counted.append(model._count_audit(receipt))) for model in models
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(counted) == 7
+    assert sorted(counted) >= list(range(8))
+    assert audited(workspace.folder, receipt, records) == 8
+
+
+@pytest.mark.parametrize("how", ["read only", "a link", "a file", "gone"])
+def test_an_audit_that_cannot_be_noted_is_not_lost(workspace, records, receipt, tmp_path, monkeypatch, how):
+    model, place = workspace.model_with(records), workspace.folder / "audits"
+    earlier = 0
+    if how == "read only":
+        earlier = 1 + audited(workspace.folder, receipt, records)
+        monkeypatch.setattr(audits, "write_atomically", mock.Mock(side_effect=PermissionError("not yours")))
+    elif how == "a link":
+        (tmp_path / "else").mkdir()
+        place.symlink_to(tmp_path / "else")
+    elif how == "a file":
+        place.write_text("mine")
+    else:
+        workspace.close()
+        workspace.folder.rename(tmp_path / "moved")
+    with pytest.warns(UserWarning, match="later audits will not know of this one"):
+        assert model._count_audit(receipt) == earlier
+    if how == "a link":
+        assert list((tmp_path / "else").iterdir()) == []
+
+
+def test_notes_say_nothing_but_when_and_of_which_receipt(workspace, records, receipt):
+    audited(workspace.folder, receipt, records)
+    ((name, content),) = [(name, content) for name, content in contents(workspace.folder).items() if "audits/" in name]
+    assert name.startswith(f"audits/{workspace._fitted.receipts[0]}-")
+    assert content.endswith(b"+00:00\n")
+    assert len(content) < 40
+    assert (workspace.folder / name).stat().st_mode & 0o077 == 0
