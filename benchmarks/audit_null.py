@@ -2,7 +2,7 @@
 
     python benchmarks/audit_null.py --rows rows.jsonl --seconds 540 --out benchmarks/audit_null.json
 
-Started again with the same rows it goes on from there. It ends with the table of docs/audit.md.
+Started again with the same rows it goes on from there. `--docs docs/audit.md` fills in the numbers there.
 
 Rules, fixed before any result:
 
@@ -33,6 +33,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -318,28 +319,46 @@ def told_of(findings: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tables(result: dict[str, Any]) -> list[str]:
-    """The rows of the tables in docs/audit.md: of honest models, then of those that lie."""
-    rows = []
+def tables(result: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The rows of the two tables in docs/audit.md: of honest models, and of those that lie."""
+    honest_rows, lying_rows = [], []
     for one in result["situations"]:
         honest, name = one["honest"], one["situation"]
         if "guarantee alone" in one:
             name = f"… `{one['guarantee alone']}` alone"
         words = " / ".join(str(honest["words"][word]) for word in (INDISTINGUISHABLE, FOUND, NOT_ENOUGH))
         error = "" if honest["its error"] is None else f" ± {honest['its error']:.2f}"
-        cells = [
-            name, str(one["audits"]), ranged(honest["found"] / one["audits"], honest["interval"]),
-            f"{honest['mean p']:.2f}{error}", f"{honest['mean high']:.2f}", f"{honest['mean low']:.2f}", words,
-        ]  # fmt: skip
-        rows.append(f"| {' | '.join(cells)} |")
-    for one in result["situations"]:
-        if "guarantee alone" not in one:
-            for name, lie in one["lies"].items():
-                former = ranged(lie["former rule"] / one["audits"], lie["former interval"])
-                now, told = ranged(lie["rate"], lie["interval"]), f"{100 * lie['told power']:.0f} %"
-                cells = [one["situation"], name, former, now, told, str(lie["words"][INDISTINGUISHABLE])]
-                rows.append(f"| {' | '.join(cells)} |")
-    return rows
+        honest_rows.append(row_of(
+            name, str(one["audits"]), ranged(honest["rate"], honest["interval"]), f"{honest['mean p']:.2f}{error}",
+            f"{honest['mean high']:.2f}", f"{honest['mean low']:.2f}", words,
+        ))  # fmt: skip
+        for kind, lie in one["lies"].items() if "guarantee alone" not in one else ():
+            former = ranged(lie["former rule"] / one["audits"], lie["former interval"])
+            now, told = ranged(lie["rate"], lie["interval"]), f"{100 * lie['told power']:.0f} %"
+            lying_rows.append(row_of(name, kind, former, now, told, str(lie["words"][INDISTINGUISHABLE])))
+    return honest_rows, lying_rows
+
+
+def row_of(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def in_all(result: dict[str, Any]) -> str:
+    """How many honest models are found in all situations, as docs/audit.md says it."""
+    whole = [one for one in result["situations"] if "guarantee alone" not in one]
+    found, audits = sum(one["honest"]["found"] for one in whole), sum(one["audits"] for one in whole)
+    return f"{found} of {audits:,} honest models, {ranged(found / audits, interval(found, audits))}"
+
+
+def filled(page: str, result: dict[str, Any]) -> str:
+    """The page with the numbers in its tables, and in the sentence that sums the first one up."""
+    before, heading, after = page.partition("## Is an audit right about itself?\n")
+    section, next_heading, rest = after.partition("\n## ")
+    bodies = iter(tables(result))
+    section = re.sub(r"(\|[-:|]+\|\n)((?:\|.*\n)*)", lambda table: table[1] + "\n".join(next(bodies)) + "\n", section)
+    section = re.sub(r"\S+ of \S+ honest models, [^(]+ \([^)]*\)", in_all(result), section)
+    section = re.sub(r"Measured on \S+", f"Measured on {result['date']}", section)
+    return before + heading + section + next_heading + rest
 
 
 def ranged(rate: float, between: tuple[float, float]) -> str:
@@ -379,6 +398,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=np.inf, help="after which none is begun")
     parser.add_argument("--rows", type=Path, required=True, help="a row for each audit; those in it are not made again")
     parser.add_argument("--out", type=Path, help="where the summary is written")
+    parser.add_argument("--docs", type=Path, help="a page whose tables are filled in")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     rows = [json.loads(text) for text in asked.rows.read_text().splitlines()] if asked.rows.exists() else []
@@ -396,7 +416,11 @@ def main() -> None:
     }  # fmt: skip
     if asked.out:
         asked.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(*tables(result), sep="\n")
+    if asked.docs:
+        asked.docs.write_text(filled(asked.docs.read_text(encoding="utf-8"), result), encoding="utf-8")
+    for rows_of_table in tables(result):
+        print(*rows_of_table, sep="\n")
+    print(in_all(result))
     for situation in SITUATIONS:
         seconds = [row["seconds"] for row in rows if row["situation"] == situation.name]
         print(f"{situation.name}: {len(seconds)} audits, {np.mean(seconds or [np.nan]):.1f} s of one core each")
