@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from maxrr.audit.auditing import in_their_place
 from maxrr.audit.evidence import Evidence, Labels, Seen
-from maxrr.audit.findings import is_found
+from maxrr.audit.power import is_found
 from maxrr.audit.probing import margins, membership
 from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.audit.shadows import View
@@ -164,20 +164,20 @@ def rates(
         for name, models in audited.items():
             scores = [evidence.scores(attack, model) for model in models]
             curves = [roc(one[0], one[1:].ravel()) for one in scores]
-            facts[name] = counted([evidence.statistics(attack, one) for one in scores]) | {
+            facts[name] = counted([evidence.counted(attack, one) for one in scores]) | {
                 "AUC": float(np.mean([auc(curve) for curve in curves])),
                 "TPR at 0.1 %": float(np.mean([tpr_at(curve, 0.001) for curve in curves])),
             }
         for name, models in (("power", evidence.remembering), ("at most", before)):
             scores = in_their_place(evidence, attack, models)
-            facts[name] = counted([evidence.statistics(attack, one) for one in scores])
+            facts[name] = counted([evidence.counted(attack, one) for one in scores])
         found["attacks"][attack] = facts
     return found
 
 
-def counted(statistics: list[NDArray[np.float64]]) -> dict[str, Any]:
-    flagged = sum(map(is_found, statistics))
-    return {"found": flagged, "of": len(statistics), "interval": interval(flagged, len(statistics))}
+def counted(scores: list[NDArray[np.float64]]) -> dict[str, Any]:
+    flagged = sum(map(is_found, scores))
+    return {"found": flagged, "of": len(scores), "interval": interval(flagged, len(scores))}
 
 
 # What was seen, on the disk: the attacks can be repeated without the networks

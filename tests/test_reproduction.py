@@ -747,8 +747,9 @@ def test_the_page_names_the_days_and_the_machine() -> None:
         for piece in result(f"{path.parent.name}/{path.stem}")["made"].values():
             days.setdefault(piece["date"], set()).add(path.stem)
     assert "2026-11-15 on one NVIDIA H200 with 16 cores" in TEXT
+    readings = {"readings", *days.pop("2026-11-18")}
     assert days.keys() == {"2026-11-15", "2026-11-16", "2026-11-17"}  # 'came a day later'
-    assert days["2026-11-17"] - {"core-epochs"} == {"shards"}
+    assert days["2026-11-17"] - {"core-epochs"} - readings == {"shards"}
     assert "Measured on 2026-11-17 on an H200" in TEXT
     assert days["2026-11-16"] == {
         "control", "cross-validated", "matched", "more-runs", *CHOSEN.values(),
@@ -758,6 +759,24 @@ def test_the_page_names_the_days_and_the_machine() -> None:
         for piece in result(f"{path.parent.name}/{path.stem}")["made"].values():
             if piece["date"] == "2026-11-16":
                 assert (piece["device"], piece["machine"]) == ("NVIDIA H200", "x86_64, 16 cores")
+
+
+def test_what_the_grid_says() -> None:
+    content = result("paper/readings")
+    scores = {name: one["score"] for name, one in content["scores"].items()}
+    best = {
+        kind: min(score for name, score in scores.items() if kind in name) for kind in ("one-vs-one", "one-vs-rest")
+    }
+    assert f"the best one-vs-one reading is {best['one-vs-one']:.1f} of the paper's errors away" in TEXT
+    assert f"no one-vs-rest reading comes nearer than {best['one-vs-rest']:.1f}" in TEXT
+    near = [name for name, one in content["scores"].items() if "one-vs-one" in name and one["within_noise"]]
+    assert sorted(name.split(",")[0] for name in near) == ["divided"] * 3 + ["standardised"]
+    counts = [mean("reading-one/histogram", row, "records") for row in ("a run", "in every run", "ever")]
+    outside = mean("reading-one/coverage", "influential, not core", "records")
+    for count in (*counts, outside):
+        assert f"{count:,.0f}" in TEXT
+    rest = content["cells"]["standardised, batches of 32, one-vs-rest, 5 epochs"]
+    assert rest["support vectors a run"]["mean"] / 10_745 == pytest.approx(1.27, abs=0.02)  # 'a quarter more'
 
 
 def test_what_is_said_about_shards() -> None:

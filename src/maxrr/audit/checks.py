@@ -26,18 +26,6 @@ def finite(values: ArrayLike, name: str, dimensions: int = 1) -> Floats:
     return array
 
 
-def flags(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Flags:
-    """The values as booleans of this shape. Numbers are refused: an array of indices would pass for one of flags.
-
-    >>> flags([True, False], "member", (2,))
-    array([ True, False])
-    """
-    array = np.asarray(values)
-    if array.dtype != np.bool_ or array.shape != shape:
-        raise ValueError(f"{name} must be booleans of shape {shape}, got {array.dtype} of shape {array.shape}")
-    return array
-
-
 def same_shape(one: NDArray[np.generic], other: NDArray[np.generic], names: str) -> None:
     """Refuse two arrays that do not belong together."""
     if one.shape != other.shape:

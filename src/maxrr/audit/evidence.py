@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from maxrr.audit import signals
 from maxrr.audit.checks import Floats
-from maxrr.audit.lira import lira_leave_one_out
-from maxrr.audit.rmia import rmia_leave_one_out
+from maxrr.audit.lira import lira_offline, lira_online
+from maxrr.audit.rmia import rmia
 from maxrr.audit.shadows import View
 from maxrr.audit.threshold import Threshold
 
@@ -105,21 +105,19 @@ class Evidence:
         rows = [target, *self.retrained]
         if attack in BY_OTHERS:
             seen = [model for number, model in enumerate(self.remembering) if number != without]
-            return self.beside_others(attack, [*rows, *seen], len(rows))
+            return self.beside_others(attack, rows, seen)
         return np.stack([ALONE[attack](model) for model in rows])
 
-    def beside_others(self, attack: str, models: list[Seen], unseen: int) -> Floats:
-        """Scores of the first models, which did not see the records, by all others."""
-        member = np.zeros((len(models), len(models[0].losses)), dtype=bool)
-        member[unseen:] = True
+    def beside_others(self, attack: str, rows: Sequence[Seen], seen: Sequence[Seen]) -> Floats:
+        """Scores of models that did not see the records, by all others."""
         if attack == "rmia":
-            p_x = np.exp(-np.stack([model.losses for model in models]))
-            p_z = np.exp(-np.stack([model.test_losses for model in models]))
-            return rmia_leave_one_out(p_x, member, p_z)[:unseen]
-        signals_ = np.stack([SIGNALS[attack](model) for model in models])
+            sides = [np.stack([model.losses for model in side]) for side in (rows, seen)]
+            populations = [np.stack([model.test_losses for model in side]) for side in (rows, seen)]
+            return rmia(*(np.exp(-losses) for losses in (*sides, *populations)))
+        unseen = np.stack([SIGNALS[attack](model) for model in rows])
         if attack == "lira-offline":
-            return lira_leave_one_out(signals_, member, "offline", "pooled")[:unseen]
-        return lira_leave_one_out(signals_, member, "online", "common")[:unseen]
+            return lira_offline(unseen)
+        return lira_online(unseen, np.stack([SIGNALS[attack](model) for model in seen]))
 
     def counted(self, attack: str, scores: Floats) -> Floats:
         """What is ranked of scores: of the paper's attack its verdicts, 1 for a member."""

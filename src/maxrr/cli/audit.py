@@ -243,7 +243,7 @@ def tell(result: AuditReport, page: Path) -> None:
             ("finding", said),
             *(("but", text) for text in result.caveats),
             ("p", f"{finding.p_value:.2g} by {finding.attack}: {finding.rank}"),
-            ("its mean", finding.sides),
+            ("mean", finding.sides),
             ("power", finding.told),
             ("took", duration(result.seconds)),
         ]

@@ -42,6 +42,8 @@ class Size(StrEnum):
     QUICK = "quick"
     PAPER = "paper"
     SVC = "svc"
+    READING_REST = "reading-rest"
+    READING_ONE = "reading-one"
 
 
 ProfileName = Annotated[
@@ -50,7 +52,7 @@ ProfileName = Annotated[
         help="How much to measure. smoke: digits, about a minute. quick: Fashion-MNIST with few runs, a "
         "quarter of an hour on two cores. paper: as many runs as the paper for histogram and table "
         "(100), 20 for the rest; needs a GPU. svc: scikit-learn's one-vs-one SVMs and a shorter "
-        "training."
+        "training. reading-rest, reading-one: the likeliest reading of the paper with each kind of SVM."
     ),
 ]
 Out = Annotated[
