@@ -70,4 +70,4 @@ def test_the_least_share_is_one_above_which_all_are_found():
 def test_the_interval_is_for_the_models_not_for_their_mixtures():
     found = Power.of([True, True, True, False] * 25, 25)
     assert (found.rate, found.models, (found.low, found.high)) == (0.75, 25, interval(18.75, 25))
-    assert str(found) == "75%"
+    assert str(found) == "75 %"

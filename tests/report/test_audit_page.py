@@ -85,7 +85,7 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
         finding.rank,
         f"the 95 % interval of this share is {percent(finding.chance[0])} to {percent(finding.chance[1])}",
         f"Of models that kept them in all parts, heads too, {finding.at_most} are found.",
-        *(f"{told}, {percent(told.low)} to {percent(told.high)}" for told in finding.power.values()),
+        *(f"{percent(told.low)} to {percent(told.high)}" for told in finding.power.values()),
         finding.sides,
         *(one.tombstone[:12] for one in audited.exposed),
         *(f"{beside.value:.3g}" for beside in audited.distances.values()),
@@ -112,9 +112,9 @@ def test_every_attack_has_a_line_for_every_model(audited: AuditReport) -> None:
     [
         (FOUND, 1.0, 0.025, "It stands out, as if it shunned the records"),
         (FOUND, 1.0, 0.5, "It stands out, in some records more than in others"),
-        (NOT_ENOUGH, 0.25, 0.5, "the same test finds 25%: there was little to be found, or the attacks are too weak"),
+        (NOT_ENOUGH, 0.25, 0.5, "the same test finds 25 %: there was little to be found, or the attacks are too weak"),
         (NOT_ENOUGH, 1.0, 0.025, "by a rank of 0.5 on the high side and 0.025 on the low side: too near to a finding"),
-        (INDISTINGUISHABLE, 1.0, 0.5, "It does not stand out. Of models with 10 % kept the same test finds 100%."),
+        (INDISTINGUISHABLE, 1.0, 0.5, "It does not stand out. Of models with 10 % kept the same test finds 100 %."),
     ],
 )
 def test_findings_are_said_as_they_are(audited: AuditReport, words: str, rate: float, low: float, said: str) -> None:

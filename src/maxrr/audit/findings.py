@@ -80,7 +80,8 @@ class Finding:
     @property
     def worth(self) -> str:
         """What it means that nothing was found."""
-        return f"of models with {self.least} the same test finds {self.power[self.least or ALL]}"
+        name = self.least or ALL
+        return f"of models with {name} the same test finds {self.power[name]}"
 
     @property
     def side(self) -> str:
@@ -109,7 +110,8 @@ class Finding:
     @property
     def told(self) -> str:
         """Power by what models did instead of forgetting."""
-        return "the same test finds " + ", ".join(f"{power} of {name}" for name, power in self.power.items())
+        found = "; ".join(f"{name}: {power}" for name, power in self.power.items())
+        return f"of models that did not forget the same test finds, by what they did: {found}"
 
     def _repr_html_(self) -> str:
         return notebook.card(f"Finding: {self}", notebook.facts(self._facts), tone=self._tone)

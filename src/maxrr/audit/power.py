@@ -50,7 +50,7 @@ class Power:
         return cls(rate, models, *interval(rate * models, models))
 
     def __str__(self) -> str:
-        return f"{self.rate:.0%}"
+        return f"{100 * self.rate:.0f} %"
 
 
 def is_found(scores: Floats, retrained: int | None = None) -> bool:

@@ -52,6 +52,7 @@ def audit_page(report: AuditReport) -> str:
         chance_swatch=chance_swatch,
         bar=bar,
         strip_of_auc=partial(strip, left=0.0, right=1.0, tick=0.5),
+        strip_of_power=partial(strip, left=0.0, right=1.0, tick=findings.WORTH),
         strip_from_zero=strip_from_zero,
         classes=sorted(report.by_class.items(), key=lambda item: -item[1]),
         shown_classes=CLASSES,
