@@ -135,7 +135,7 @@ def test_an_audit_is_right_about_itself_as_far_as_was_measured() -> None:
     measured = read_json("benchmarks/audit_null.json")
     whole = [one for one in measured["situations"] if "guarantee alone" not in one]
     assert [one["situation"] for one in whole] == [situation.name for situation in study["SITUATIONS"]]
-    assert {one["audits"] for one in whole} == {study["AUDITS"]}
+    assert min(one["audits"] for one in whole) >= 100
     found = sum(one["honest"]["found"] for one in whole)
     low, _ = interval(found, sum(one["audits"] for one in whole))
     assert low <= 0.05

@@ -37,7 +37,7 @@ def test_from_the_grid_to_the_winners_parts(started, tmp_path):
     for heads, folder in (("one-vs-rest", "reading-rest"), ("one-vs-one", "reading-one")):
         assert started("--stage", "parts", "--heads", heads) == 0
         for part in driver.ORDER:
-            content = json.loads((tmp_path / folder / f"{part}.json").read_text())
+            content = json.loads((tmp_path / folder / f"{part}-digits.json").read_text())
             assert content["cells"]
             stored = content["setting"]["profile"]
             assert (stored["heads"], stored["pixels"], stored["name"]) == (heads, "raw", folder)

@@ -55,7 +55,9 @@ def test_only_pixels_as_they_are_stored_can_be_read_in_another_way(tmp_path):
 
 def test_settings_name_pixels_that_are_not_divided(tmp_path):
     lab = tiny_lab(tmp_path)
-    assert not any("pixels" in profile.to_json() for profile in PROFILES.values())
+    for profile in PROFILES.values():
+        assert profile.to_json().get("pixels", "divided") == profile.pixels
+        assert ("pixels" in profile.to_json()) == (profile.pixels != "divided")
     assert lab.with_pixels("raw").setting["profile"]["pixels"] == "raw"
     assert lab.with_pixels("divided").setting == lab.setting
 
