@@ -5,6 +5,7 @@ from functools import partial
 from markupsafe import Markup
 
 from maxrr.audit import AuditReport, findings
+from maxrr.audit.power import WORTH
 from maxrr.report.charts import bar, strip
 from maxrr.report.curves import Trace, chance_swatch, roc_chart, trace_swatch
 from maxrr.report.page import render
@@ -52,7 +53,7 @@ def audit_page(report: AuditReport) -> str:
         chance_swatch=chance_swatch,
         bar=bar,
         strip_of_auc=partial(strip, left=0.0, right=1.0, tick=0.5),
-        strip_of_power=partial(strip, left=0.0, right=1.0, tick=findings.WORTH),
+        strip_of_power=partial(strip, left=0.0, right=1.0, tick=WORTH),
         strip_from_zero=strip_from_zero,
         classes=sorted(report.by_class.items(), key=lambda item: -item[1]),
         shown_classes=CLASSES,
