@@ -243,9 +243,9 @@ def test_a_whole_class_may_be_forgotten(policy):
 def test_extractors_that_saw_more_are_told_about(first, others):
     """Whether or not they saw the records of the receipt, too."""
     now = asked(CORE_IDS, core_policy=first)
-    assert audit(*now, shadows=FEW, attacks=("loss",)).caveats == []
+    assert audit(*now, shadows=FEW, attacks=("lira",)).caveats == []
     now.model.unlearn(core()[[0]], core_policy="keep-extractor")
-    said, _ = audit(*now, shadows=FEW, attacks=("loss",)).caveats
+    said, _ = audit(*now, shadows=FEW, attacks=("lira",)).caveats
     assert f"also saw {others} core record forgotten by other requests" in said
 
 
@@ -285,7 +285,7 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
 
 def test_a_second_audit_of_a_receipt_is_counted_and_told():
     now = asked(CORE_IDS)
-    first, second = (audit(*now, shadows=FEW, attacks=("loss",)) for _ in range(2))
+    first, second = (audit(*now, shadows=FEW, attacks=("lira",)) for _ in range(2))
     assert (first.earlier, second.earlier) == (0, 1)
     assert (first.caveats, [text.partition(":")[0] for text in second.caveats]) == (
         [], ["it is audit number 2 of this receipt"],
@@ -337,6 +337,14 @@ def test_what_is_of_another_kind_is_named(plain, wrong):
     given[wrong] = None
     with pytest.raises(TypeError, match=f"{('model', 'receipt', 'forgotten', 'test')[wrong]} should be a"):
         audit(*given, shadows=FEW)
+
+
+def test_what_was_chosen_otherwise_than_by_default_is_told():
+    found = audit(*asked(NOT_CORE[:4]), shadows=FEW, attacks=("loss",), platt="held-out")
+    assert [text.partition(",")[0] for text in found.caveats][:2] == [
+        "loss decides instead of LiRA",
+        "Platt scaling is held-out",
+    ]
 
 
 # Progress and interruptions

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxrr.audit.power import ALL, MIXED, RELABELLED, SHARES, Power, least_found, mixture, power_by_alternative
+from maxrr.audit.power import ALL, HALVED, MIXED, RELABELLED, SHARES, Power, least_found, mixture, power_by_alternative
 from maxrr.audit.roc import interval
 
 RECORDS, MODELS = 20, 39
@@ -31,7 +31,7 @@ def test_a_mixture_has_each_part_from_where_it_says():
 
 def test_more_kept_is_easier_to_find_and_the_opposite_is_found_too():
     found = power_by_alternative(remembering(0.9))
-    assert list(found) == [*SHARES, RELABELLED, MIXED]
+    assert list(found) == [*SHARES, HALVED, RELABELLED, MIXED]
     rates = [found[name].rate for name in SHARES]
     assert rates == sorted(rates)
     assert rates[0] < 0.3 < rates[-1]
@@ -53,8 +53,31 @@ def test_nothing_kept_is_found_as_often_as_anybody():
 
 
 def test_of_few_records_only_shares_that_differ_are_told():
-    assert list(power_by_alternative(remembering(1.0, count=3, records=1))) == [ALL, RELABELLED]
-    assert list(power_by_alternative(remembering(1.0, count=3, records=2))) == ["50 % kept", ALL, RELABELLED, MIXED]
+    assert list(power_by_alternative(remembering(1.0, count=3, records=1))) == [ALL, HALVED, RELABELLED]
+    assert list(power_by_alternative(remembering(1.0, count=3, records=2))) == [
+        "50 % kept",
+        ALL,
+        HALVED,
+        RELABELLED,
+        MIXED,
+    ]
+
+
+def test_shares_that_so_few_records_come_nowhere_near_to_are_not_told():
+    assert next(iter(power_by_alternative(remembering(1.0, count=3, records=3)))) == ALL
+    assert "25 % kept" in power_by_alternative(remembering(1.0, count=3, records=4))
+
+
+def test_half_of_the_trace_in_every_record_is_harder_to_find_than_all_of_it():
+    found = power_by_alternative(remembering(1.2))
+    assert found[HALVED].rate < found[ALL].rate
+
+
+def test_the_opposite_of_verdicts_is_a_verdict():
+    """Retrained models take nobody for a member, so that a model which shuns the records looks the same."""
+    verdicts = np.zeros((1 + MODELS, RECORDS))
+    verdicts[0] = 1.0
+    assert power_by_alternative([verdicts] * 5)[RELABELLED].rate == 0.0
 
 
 def test_the_least_share_is_one_above_which_all_are_found():

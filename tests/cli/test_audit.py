@@ -260,7 +260,7 @@ def test_a_whole_class_that_is_forgotten_can_be_audited(shell: Shell, tmp_path: 
     training = load("kinds.csv")[0].ids
     Path("gone.txt").write_text("\n".join(np.intersect1d(gone, training)))
     shell("unlearn", folder, "--ids-file", "gone.txt", "--policy", "keep-extractor", "--yes")
-    assert shell("audit", folder, 1, *FEW, "--attack", "loss", "--json", code=5).json["caveats"] == []
+    assert shell("audit", folder, 1, *FEW, "--attack", "lira", "--json", code=5).json["caveats"] == []
 
 
 def test_a_second_audit_of_a_receipt_is_told(

@@ -113,8 +113,13 @@ def test_every_attack_has_a_line_for_every_model(audited: AuditReport) -> None:
         (FOUND, 1.0, 0.025, "It stands out, as if it shunned the records"),
         (FOUND, 1.0, 0.5, "It stands out, in some records more than in others"),
         (NOT_ENOUGH, 0.25, 0.5, "the same test finds 25 %: there was little to be found, or the attacks are too weak"),
-        (NOT_ENOUGH, 1.0, 0.025, "by a rank of 0.5 on the high side and 0.025 on the low side: too near to a finding"),
-        (INDISTINGUISHABLE, 1.0, 0.5, "It does not stand out. Of models with 10 % kept the same test finds 100 %."),
+        (NOT_ENOUGH, 1.0, 0.025, "with a rank of 0.5 on the high side and 0.025 on the low side: too near to a"),
+        (
+            INDISTINGUISHABLE,
+            1.0,
+            0.5,
+            "Models with 10 % kept are found in 100 % of cases, relabelled in 100 %.",
+        ),
     ],
 )
 def test_findings_are_said_as_they_are(audited: AuditReport, words: str, rate: float, low: float, said: str) -> None:

@@ -128,7 +128,8 @@ def audit(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
         retrained=counts.retrained, **found,
-        assumed=assumptions(case), caveats=caveats(case, test, earlier), environment=asdict(environment),
+        assumed=assumptions(case), caveats=[*choices(case, chosen), *caveats(case, test, earlier)],
+        environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started, earlier=earlier,
     )  # fmt: skip
 
@@ -366,6 +367,16 @@ def assumptions(case: Case) -> list[str]:
         found.append(f"{later:,} {asked} answered since: what is audited is the model as it is now")
     if not case.fitted.choice.unconditional:
         found.append("the core is given: that the ranking saw the records is not looked for")
+    return found
+
+
+def choices(case: Case, attacks: Sequence[str]) -> list[str]:
+    """What was chosen otherwise than by default: whoever may choose after looking may choose the finding."""
+    found = []
+    if deciding_of(attacks) != "lira":
+        found.append(f"{deciding_of(attacks)} decides instead of LiRA, because somebody asked for it")
+    if case.platt != "retained":
+        found.append(f"Platt scaling is {case.platt}, not as the model does it, because somebody asked for it")
     return found
 
 

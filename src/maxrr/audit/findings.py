@@ -15,12 +15,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from maxrr import notebook
 from maxrr.audit.checks import Floats
-from maxrr.audit.power import ALL, ALPHA, FEWEST, WORTH, Power, is_found, least_found, power_by_alternative
-from maxrr.audit.ranks import oddness, rank_p_value, rounding
+from maxrr.audit.power import (
+    ALL,
+    ALPHA,
+    FEWEST,
+    MIXED,
+    RELABELLED,
+    WORTH,
+    Power,
+    as_odd_as_first,
+    is_found,
+    least_found,
+    power_by_alternative,
+)
+from maxrr.audit.ranks import rank_p_value, rounding
 from maxrr.audit.roc import interval
 
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
@@ -81,7 +91,8 @@ class Finding:
     def worth(self) -> str:
         """What it means that nothing was found."""
         name = self.least or ALL
-        return f"of models with {name} the same test finds {self.power[name]}"
+        worst = min((RELABELLED, MIXED), key=lambda one: self.power[one].rate if one in self.power else 1.0)
+        return f"models with {name} are found in {self.power[name]} of cases, {worst} in {self.power[worst]}"
 
     @property
     def side(self) -> str:
@@ -123,7 +134,7 @@ class Finding:
             return f"{self.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
         if self.power[ALL].rate < WORTH:
             return f"nothing found, but of models that kept all records the same test finds {self.power[ALL]}"
-        return f"it does not stand out in all, but its mean score does, by a rank of {self.sides}"
+        return f"all in all it does not stand out, but its mean score alone does: {self.sides}"
 
     @property
     def rank(self) -> str:
@@ -145,12 +156,11 @@ class Rank(NamedTuple):
 
 def rank_of_first(scores: Floats) -> Rank:
     """The p-value of the first model among the others, by the rule above."""
-    odd, means = oddness(scores), scores.mean(axis=1)
-    as_odd = int(np.count_nonzero(odd[1:] >= odd[0] - rounding(odd)))
+    as_odd, means = as_odd_as_first(scores), scores.mean(axis=1)
     high, low = (
         rank_p_value(float(side[0]), side[1:], tolerance=rounding(means)) for side in (means, -means)
     )  # fmt: skip
-    return Rank((1 + as_odd) / len(odd), as_odd, high, low)
+    return Rank((1 + as_odd) / len(scores), as_odd, high, low)
 
 
 def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
@@ -170,9 +180,9 @@ def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: 
     power = power_by_alternative(remembering)
     at_most = Power.of([is_found(scores) for scores in before], len(before))
     words = INDISTINGUISHABLE
-    if rank.p <= ALPHA + 1e-12:
+    if rank.p <= ALPHA:
         words = FOUND
-    elif count < FEWEST or power[ALL].rate < WORTH or min(rank.high, rank.low) <= ALPHA + 1e-12:
+    elif count < FEWEST or power[ALL].rate < WORTH or min(rank.high, rank.low) <= ALPHA:
         words = NOT_ENOUGH
     return Finding(
         words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most

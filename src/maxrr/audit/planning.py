@@ -131,8 +131,8 @@ def plan_audit(
 def separation(evidence: Evidence) -> tuple[float, float]:
     """How far models that remember stand out among retrained ones, in standard deviations of these (`ranks.apart`).
 
-    Each is scored by all others, fewer than an audit has: on the side of too little where what gives the records away
-    is spread thin over many, since LiRA learns from more models which of them to listen to.
+    In units of few models, so that it is on the side of too much, the more so for few records. Where what gives records
+    away is spread thin over many, LiRA learns from the more models of an audit which of them to listen to.
     """
     found = [
         [values[0] for values in apart_(evidence.scores("lira", model, number))]

@@ -1,9 +1,9 @@
 """What the test would find, had the model not forgotten: told for models that kept some of the records, or all.
 
 No model is trained for that. Shadow models that kept all of the records, and models retrained without them, are put
-together record by record: as many records as one of the former has them, the rest as one of the latter has them. A
-technique that pushes a model away from the records, by training on wrong labels, leaves a trace in the other direction;
-it is taken to be as large as that of having kept them.
+together record by record: some records as one of the former has them, the rest as one of the latter does; or half way
+between the two in every record. A technique that pushes a model away from the records, by training on wrong labels,
+leaves a trace in the other direction; it is taken to be as large as that of having kept them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,9 @@ ALPHA = 0.05
 WORTH = 0.8  # the power from which on it means something that nothing was found
 FEWEST = shadows_needed(ALPHA)  # retrained models that can show anything
 SHARES = {"10 % kept": 0.1, "25 % kept": 0.25, "50 % kept": 0.5, "all kept": 1.0}
-ALL, RELABELLED, MIXED = "all kept", "relabelled", "half kept, half relabelled"
+ALL, HALVED = "all kept", "half of each trace kept"
+RELABELLED, MIXED = "relabelled", "half kept, half relabelled"
+NEAR = 0.05  # a share that so few records come no nearer to is not told
 DRAWS = 4  # mixtures with each shadow model
 
 
@@ -53,11 +55,15 @@ class Power:
         return f"{100 * self.rate:.0f} %"
 
 
+def as_odd_as_first(scores: Floats) -> int:
+    """How many of the other models stand out at least as far as the first."""
+    odd = oddness(scores)
+    return int(np.count_nonzero(odd[1:] >= odd[0] - rounding(odd)))
+
+
 def is_found(scores: Floats, retrained: int | None = None) -> bool:
     """Whether the first of these models stands out, by its rank among this number of retrained ones."""
-    odd = oddness(scores)
-    as_odd = np.count_nonzero(odd[1:] >= odd[0] - rounding(odd))
-    return bool(1 + as_odd <= ALPHA * (1 + (retrained or len(odd) - 1)) + 1e-9)
+    return (1 + as_odd_as_first(scores)) / (1 + (retrained or len(scores) - 1)) <= ALPHA
 
 
 def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
@@ -69,14 +75,22 @@ def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
         For each shadow model that kept the records, scores (models × records): its own, then those of retrained models.
     """
     records = remembering[0].shape[1]
-    counts = {name: (round(share * records), 0) for name, share in SHARES.items()}
-    counts |= {RELABELLED: (0, records), MIXED: (records // 2, records - records // 2)}
-    found, told = {}, set()
-    for name, (kept, opposite) in counts.items():
-        if kept + opposite > 0 and (kept, opposite) not in told:  # of few records some shares are the same
-            found[name] = power_of(remembering, kept, opposite)
-            told.add((kept, opposite))
+    counts = {name: round(share * records) for name, share in SHARES.items()}
+    counts = {name: kept for name, kept in counts.items() if kept and abs(kept / records - SHARES[name]) <= NEAR}
+    found = {name: power_of(remembering, kept, 0) for name, kept in counts.items()}
+    halved = [is_found(np.vstack([(scores[0] + scores[row]) / 2.0, np.delete(scores[1:], row - 1, axis=0)]),
+                       retrained=len(scores) - 1)
+              for scores in remembering for row in rows_of(scores)]  # fmt: skip
+    found[HALVED] = Power.of(halved, len(remembering))
+    found[RELABELLED] = power_of(remembering, 0, records)
+    if records > 1:
+        found[MIXED] = power_of(remembering, records // 2, records - records // 2)
     return found
+
+
+def rows_of(scores: Floats) -> list[int]:
+    """Some of the retrained models, evenly among all."""
+    return [round(place) for place in np.linspace(1, len(scores) - 1, DRAWS)]
 
 
 def power_of(remembering: Sequence[Floats], kept: int, opposite: int) -> Power:
@@ -99,7 +113,8 @@ def mixture(scores: Floats, order: NDArray[np.int64], kept: int, opposite: int, 
     """
     found = scores.copy()
     away, as_retrained = order[kept : kept + opposite], order[kept + opposite :]
-    found[0, away] = 2.0 * scores[1:, away].mean(axis=0) - scores[0, away]
+    lowest = 0.0 if scores.min() >= 0.0 else -np.inf  # scores that are never negative stay so
+    found[0, away] = np.maximum(2.0 * scores[1:, away].mean(axis=0) - scores[0, away], lowest)
     found[0, as_retrained] = scores[honest, as_retrained]
     return np.delete(found, honest, axis=0) if len(as_retrained) else found
 

@@ -28,7 +28,7 @@ def oddness(scores: Floats) -> Floats:
     >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
-    return oddest(*apart(scores))
+    return oddest(*apart(finite(scores, "scores", dimensions=2)))
 
 
 def oddest(mean: Floats, records: Floats) -> Floats:
