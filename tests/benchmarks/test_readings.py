@@ -1,7 +1,6 @@
 """The driver of the readings: piece by piece, on time, and all the way from the grid to the winners' parts."""
 
 import json
-import multiprocessing
 import sys
 from dataclasses import replace
 
@@ -12,15 +11,6 @@ from tests.small_networks import one_thread  # noqa: F401
 
 from maxrr.paper import PROFILES, readings
 from maxrr.paper.results import Results
-
-
-@pytest.fixture(autouse=True)
-def no_workers_left():
-    """What a study's workers are, other tests would take for their own."""
-    yield
-    for worker in multiprocessing.active_children():
-        worker.terminate()
-        worker.join()
 
 
 @pytest.fixture

@@ -40,14 +40,6 @@ def left_behind():
     return threads + multiprocessing.active_children()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def no_workers_of_others():
-    """Those that tests of other files left in this process are not what is asked about here."""
-    for worker in multiprocessing.active_children():
-        worker.terminate()
-        worker.join()
-
-
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.long] * (name == "process")) for name in ENGINES])
 def tried(request):
     yield ENGINES[request.param]
