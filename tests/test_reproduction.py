@@ -880,3 +880,10 @@ def test_how_long_it_takes() -> None:
         }  # fmt: skip
         assert words.format(sum(took.values())) in TEXT
         assert max(took.values()) < 10.0
+
+
+def test_audits_of_shards() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "audit_null.json").read_text(encoding="utf-8"))["situations"]
+    (shards,) = (one for one in measured if one["situation"] == "shards")
+    assert (shards["audits"], shards["honest"]["found"]) == (100, 2)
+    assert "Of a hundred [audits](audit.md) of small models in three shards" in TEXT
