@@ -4,10 +4,13 @@ BIN := .venv/bin
 # Modules are compiled when they are first imported, and that is kept; most of what is installed never is (--no-compile).
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint types unit package long cuda bench docs notebooks fashion-mnist browser format clean
+.PHONY: demo reproduce test lint types unit package long cuda bench docs notebooks fashion-mnist browser format clean
 
 demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, write demo/report.html
 	$(BIN)/maxrr demo --out demo/
+
+reproduce: .venv/dev.stamp ## the paper's table and figures on the digits, a minute; writes build/results/smoke/report.html
+	$(BIN)/python -m lab reproduce --profile smoke --out build/results
 
 test: lint types unit package ## everything that must hold before a change lands
 

@@ -22,6 +22,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lab.heads import Heads
+from lab.lab import Features, Lab
+from lab.profiles import PROFILES
 from maxrr.audit.auditing import in_their_place
 from maxrr.audit.evidence import Evidence, Labels, Seen
 from maxrr.audit.power import is_found
@@ -30,9 +33,6 @@ from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.audit.shadows import View
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
-from maxrr.paper.heads import Heads
-from maxrr.paper.lab import Features, Lab
-from maxrr.paper.profiles import PROFILES
 from maxrr.parallel import Threads, single_threaded_blas
 from maxrr.progress import Line
 from maxrr.svm import fit_platt
@@ -228,7 +228,9 @@ def read(path: Path) -> dict[str, dict[str, list[Seen]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", default="paper", help="of `maxrr reproduce`, whose ranking and recipe are used")
+    parser.add_argument(
+        "--profile", default="paper", help="of `python -m lab reproduce`, whose ranking and recipe are used"
+    )
     parser.add_argument("--results", type=Path, default=Path("results"), help="where that ranking is")
     parser.add_argument("--cores", default=",".join(CORES))
     parser.add_argument("--device")

@@ -26,12 +26,12 @@ from statistics import fmean, median
 from typing import Any
 
 from circumstances import circumstances
+from lab.comparison import compare, difference, half_interval
 from maxrr import MaxRR
 from maxrr.core import FullCore, HashCore
 from maxrr.data import load
 from maxrr.files import write_atomically
 from maxrr.nets import LeNet5, Recipe
-from maxrr.paper.comparison import compare, difference, half_interval
 
 EACH = 2  # processor cores for a piece
 LATE = 1.2  # times the longest piece of a setting: so long may the next one take

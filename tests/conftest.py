@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+
 from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
@@ -59,7 +60,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            shared = ("tests/paper/", "tests/cluster/")
+            shared = ("tests/lab/", "tests/cluster/")
             return next((folder for folder in shared if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     return Together(config, log)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools import adult_table
 
 from maxrr.data import load
+from tools import adult_table
 
 TRAIN = """20, Private, 77516, Bachelors, 13, Never-married, Sales, Husband, White, Male, 0, 0, 40, Peru, <=50K
 40, ?, 83311, HS-grad, 9, Divorced, Sales, Wife, Black, Female, 100, 7, 20, Cuba, >50K

@@ -16,7 +16,7 @@ from numpydoc.validate import validate
 
 ROOMS = (
     "errors", "files", "evidence", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit",
-    "workspace", "serving", "report", "paper",
+    "workspace", "serving", "report",
 )  # fmt: skip
 
 RULES = {

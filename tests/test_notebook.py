@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
-from tests.unlearning.problems import table_model
 
 from maxrr import notebook
 from maxrr.audit import AuditPlan, AuditReport
@@ -16,6 +15,7 @@ from maxrr.audit.work import AuditWork
 from maxrr.data import Dataset
 from maxrr.unlearning import Replay
 from maxrr.workspace.status import Status
+from tests.unlearning.problems import table_model
 
 HOSTILE = "<script>alert(1)</script>"
 NAMES = ["forgotten-person-1", "forgotten-person-2"]

@@ -158,7 +158,6 @@ PUBLIC = {
         "working_on",
     },
     "maxrr.progress": {"Bar", "Line", "Progress"},
-    "maxrr.paper": {"PARTS", "PROFILES", "STUDIES", "Lab", "Profile", "cell_text", "draw", "reproduction_page"},
     "maxrr.report": {
         "OtherVersion",
         "RequestStory",

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.small_networks import here  # noqa: F401
 
 from maxrr.audit.roc import interval
+from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -10,6 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
+from lab.cells import count_verdicts
+from lab.comparison import half_interval, spread
+from lab.core_choice import SHARES, SIZES, TEN_POINTS, choose, leads, objections
+from lab.lab import MEASURED, Lab
+from lab.parts import PARTS
+from lab.profiles import KNOWN, PROFILES
+from lab.published import published, table
+from lab.rule import POINTS, RELATIVE
+from lab.sensitivity import ROWS
+from lab.shard_costs import expected_work, in_shards, in_slices
+from maxrr.cli.fit import core_of
+from maxrr.core import MiddleCore
+from maxrr.data import Dataset
 from tools import fill_reproduction
 from tools.fill_reproduction import (
     LOSSES,
@@ -28,20 +42,6 @@ from tools.fill_reproduction import (
     variants,
 )
 from tools.fill_reproduction import PARTS as FILLED
-
-from maxrr.cli.fit import core_of
-from maxrr.core import MiddleCore
-from maxrr.data import Dataset
-from maxrr.paper import PARTS, PROFILES, Lab
-from maxrr.paper.cells import count_verdicts
-from maxrr.paper.comparison import half_interval, spread
-from maxrr.paper.core_choice import SHARES, SIZES, TEN_POINTS, choose, leads, objections
-from maxrr.paper.lab import MEASURED
-from maxrr.paper.profiles import KNOWN
-from maxrr.paper.published import published, table
-from maxrr.paper.rule import POINTS, RELATIVE
-from maxrr.paper.sensitivity import ROWS
-from maxrr.paper.shard_costs import expected_work, in_shards, in_slices
 
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 

@@ -25,7 +25,6 @@ ROOMS = (
     "workspace",
     "serving",
     "report",
-    "paper",
     "service",
     "cli",
 )

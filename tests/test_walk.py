@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.cli.shell import Shell
 from tests.small_networks import here  # noqa: F401
 

@@ -7,8 +7,8 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-`differences` is made from a file of `maxrr study core-choice`. After `figure` come a result that has one and what it
-shows. Each table of `OWN` has a function of its own.
+`differences` is made from a file of the study core-choice. After `figure` come a result that has one and what it shows.
+Each table of `OWN` has a function of its own.
 
 The folders `rest` and `one` stand for the best reading with each kind of SVM: for `READINGS`' first if all of its parts
 are measured, else for its second. What is made from them says which reading it is.
@@ -22,10 +22,10 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from maxrr.paper import published
-from maxrr.paper.cells import MARKS, MISSING, SIGNS, cell_text, groups
-from maxrr.paper.names import readable
-from maxrr.paper.parts import Kind, kind_of
+from lab import published
+from lab.cells import MARKS, MISSING, SIGNS, cell_text, groups
+from lab.names import readable
+from lab.parts import Kind, kind_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"

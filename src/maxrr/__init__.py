@@ -16,7 +16,6 @@ if typing.TYPE_CHECKING:
     from maxrr import evidence as evidence
     from maxrr import files as files
     from maxrr import nets as nets
-    from maxrr import paper as paper
     from maxrr import parallel as parallel
     from maxrr import progress as progress
     from maxrr import report as report
@@ -38,7 +37,6 @@ else:  # `maxrr --help` need not wait for scikit-learn
             "evidence",
             "files",
             "nets",
-            "paper",
             "parallel",
             "progress",
             "report",

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tests.unlearning.problems import fresh, table
 
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
@@ -17,6 +16,7 @@ from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP, split, train
 from maxrr.unlearning import MaxRR, Receipt
+from tests.unlearning.problems import fresh, table
 
 ENOUGH = 48  # shadow models, half of them retrained: the fewest that can show anything
 FEW = 8  # for what does not depend on how many there are

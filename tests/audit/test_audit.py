@@ -7,20 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.audit.problems import (
-    CLASSES,
-    FEW,
-    TEST,
-    TRAINING,
-    WRONG,
-    asked,
-    contents,
-    core,
-    fitted,
-    shadows_of,
-)  # fmt: skip
-from tests.cases import some
-from tests.several_inputs import Text, texts
 
 from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, shadows, work_of_audit
 from maxrr.audit import work as work_module
@@ -36,6 +22,20 @@ from maxrr.nets import embed
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, blueprint
 from maxrr.unlearning.tombstones import id_hmac
+from tests.audit.problems import (
+    CLASSES,
+    FEW,
+    TEST,
+    TRAINING,
+    WRONG,
+    asked,
+    contents,
+    core,
+    fitted,
+    shadows_of,
+)  # fmt: skip
+from tests.cases import some
+from tests.several_inputs import Text, texts
 
 CORE_IDS = core()[[1, 3, 5]]
 MODELS = {"before", "after", "retrained", "all"}

@@ -6,6 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+
+from maxrr.audit import audit
+from maxrr.audit.auditing import caveats
+from maxrr.audit.case import make_case
+from maxrr.core import HashCore
+from maxrr.data import DataError, Dataset
+from maxrr.unlearning import blueprint
+from maxrr.unlearning.set_aside import SetAside
+from maxrr.unlearning.tombstones import REPLACED, id_hmac
 from tests.audit.problems import (
     CLASSES,
     FEW,
@@ -18,15 +27,6 @@ from tests.audit.problems import (
     with_rows_of,
 )  # fmt: skip
 from tests.unlearning.problems import fresh, table
-
-from maxrr.audit import audit
-from maxrr.audit.auditing import caveats
-from maxrr.audit.case import make_case
-from maxrr.core import HashCore
-from maxrr.data import DataError, Dataset
-from maxrr.unlearning import blueprint
-from maxrr.unlearning.set_aside import SetAside
-from maxrr.unlearning.tombstones import REPLACED, id_hmac
 
 IDS = core()[[2, 4, 6]]
 

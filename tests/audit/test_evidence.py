@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
 from maxrr.audit import signals
 from maxrr.audit.auditing import attack_result, distances_of, judge, most_exposed, others
@@ -17,6 +16,7 @@ from maxrr.audit.power import ALL, ALPHA
 from maxrr.audit.rmia import rmia
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
 from maxrr.audit.threshold import Threshold
+from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
 LABELS = Labels(*(np.random.default_rng(0).integers(CLASSES, size=count) for count in (6, 40, 50)))
 RECORDS, POPULATION = np.arange(6), np.arange(50)

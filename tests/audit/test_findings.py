@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
-from tests.cases import THOROUGH
 
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, decide, rank_of_first
 from maxrr.audit.lira import lira_online
 from maxrr.audit.power import ALL, ALPHA, FEWEST, WORTH, is_found
 from maxrr.audit.ranks import rank_p_value
 from maxrr.audit.roc import interval
+from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)
 seeds = st.integers(0, 2**32 - 1)

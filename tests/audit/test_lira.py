@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from tests.cases import THOROUGH
 
 from maxrr.audit.lira import PRIOR, VARIANCE_FLOOR, lira_offline, lira_online
 from maxrr.audit.roc import auc, roc
+from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
-from tests.cases import THOROUGH
 
 from maxrr.audit.lira import lira_online
 from maxrr.audit.ranks import oddness, rank_p_value, rounding, shadows_needed
+from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True)
 statistics = st.integers(-3, 3).map(float) | st.floats(-4, 4)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cases import THOROUGH
 
 from maxrr.audit.rmia import GAMMA, rmia
 from maxrr.audit.roc import auc, roc
+from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)
 

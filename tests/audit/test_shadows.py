@@ -4,9 +4,6 @@ import copy
 
 import numpy as np
 import pytest
-from tests.audit.problems import CLASSES, FEW, SHARDED, TEST, TRAINING, asked, contents, core, fitted
-from tests.cases import some
-from tests.unlearning.problems import fresh
 
 from maxrr.audit import audit
 from maxrr.audit.case import make_case
@@ -15,6 +12,9 @@ from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, Shadows, shadow
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import embed
 from maxrr.unlearning import blueprint as blueprint_module
+from tests.audit.problems import CLASSES, FEW, SHARDED, TEST, TRAINING, asked, contents, core, fitted
+from tests.cases import some
+from tests.unlearning.problems import fresh
 
 SEED = fitted().seed
 PARTS = ("forgotten", "retained", "test")

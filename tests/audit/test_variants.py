@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.audit.problems import FEW, NOISY, TEST, TRAINING, asked, core
 
 from maxrr.audit import audit
 from maxrr.audit.case import make_case
@@ -11,6 +10,7 @@ from maxrr.audit.threshold import PLATT, folds_of
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM, fit_platt
+from tests.audit.problems import FEW, NOISY, TEST, TRAINING, asked, core
 
 NOT_CORE = np.setdiff1d(TRAINING.ids, core())
 

@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.cli.shell import Shell
 from tests.small_networks import here, solved_here  # noqa: F401
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,17 @@ class Ended:
         return json.loads(self.out)
 
 
+@dataclass(frozen=True)
 class Shell:
+    """A command line."""
+
+    app: Callable[[list[str]], object] = app
+
     def __call__(self, *arguments: object, code: int = 0) -> Ended:
         """Run a command, which must end with this exit code, and without a traceback."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as exit_:
-            app(list(map(str, arguments)))
+            self.app(list(map(str, arguments)))
         ended = Ended(exit_.value.code, out.getvalue(), err.getvalue())
         assert ended.code == code, ended
         assert "Traceback" not in ended.err

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.data import load
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import network_in
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, kinds, model_of
 
 HEADER = "visit,person,state,age,weight"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cases import some
-from tests.cli.shell import Shell, kinds
 
 from maxrr.workspace import Workspace
 from maxrr.workspace.journal import Frame, Journal
+from tests.cases import some
+from tests.cli.shell import Shell, kinds
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.shell import Shell, copy_and_unlearn
 
 import maxrr.audit
 from maxrr.audit import AuditReport, audit_statement, auditing
@@ -23,6 +22,7 @@ from maxrr.parallel import Ray
 from maxrr.report import is_report
 from maxrr.unlearning import HandedReceipt, Receipt
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, copy_and_unlearn
 
 GONE = ("v1", "v2", "v4")  # training records of both classes
 FEW = ("--shadows", 8)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.shell import Shell, kinds
 
 from maxrr.evidence import make_key
+from tests.cli.shell import Shell, kinds
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 

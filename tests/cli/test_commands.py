@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell
-from tests.cli.tree import COMMANDS, options
 
 from maxrr.cli import app
+from tests.cli.shell import Shell
+from tests.cli.tree import COMMANDS, options
 
 every_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell
-from tests.cli.terminal import maxrr
 
 from maxrr.cli import data
 from maxrr.data import available
+from tests.cli.shell import Shell
+from tests.cli.terminal import maxrr
 
 
 @pytest.fixture

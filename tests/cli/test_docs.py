@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.shell import Shell
-from tests.cli.terminal import maxrr
-from tests.cli.tree import LEAVES, ROOT, options, parse
 
 from maxrr.cli.run import MEANING
 from maxrr.unlearning import Outcome
+from tests.cli.shell import Shell
+from tests.cli.terminal import maxrr
+from tests.cli.tree import LEAVES, ROOT, options, parse
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "cli.md").read_text(encoding="utf-8")

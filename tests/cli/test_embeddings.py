@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.cli.shell import Shell
 
 from maxrr import MaxRR
 from maxrr.data import load
+from tests.cli.shell import Shell
 
 
 @pytest.mark.usefixtures("here")

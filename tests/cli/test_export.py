@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr import serving
 from maxrr.data import load
 from maxrr.errors import Revoked
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, kinds, model_of
 
 
 @pytest.mark.long

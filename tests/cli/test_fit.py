@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.cli import app, fit
 from maxrr.cli.fit import core_of
@@ -16,6 +15,7 @@ from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Recipe
 from maxrr.svm import ConvergenceError, LinearSVM
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, kinds, model_of
 
 QUICK = ("--epochs", 1)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.cli.shell import Shell
 
 from maxrr.cli import outputs
 from maxrr.cli import receipt as receipts
 from maxrr.cli.run import Stop
+from tests.cli.shell import Shell
 
 COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "receipt show": lambda ws, file: ("receipt", "show", file),

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell
 
 from maxrr.data import load
+from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.usefixtures("here")
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]

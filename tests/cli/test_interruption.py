@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.nets import Run, training
 from maxrr.nets.task import Task
 from maxrr.workspace.store import Store
+from tests.cli.shell import Shell, kinds, model_of
 
 
 def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path) -> str:

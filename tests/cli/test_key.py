@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell
 
 from maxrr.evidence import PublicKeys, SigningKey
 from maxrr.evidence.keyring import default_place
+from tests.cli.shell import Shell
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.evidence.forgeries import KEY, TRUE
-from tests.evidence.logs import log_of
 
 from maxrr.evidence import Dossier
 from maxrr.report import dossier_page
+from tests.evidence.forgeries import KEY, TRUE
+from tests.evidence.logs import log_of
 
 EVIDENCE = Path(__file__).parents[2] / "docs" / "evidence.md"
 CODE = """

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+
+from maxrr.evidence import Checkpoint, LogWriter, PublicKeys, SigningKey, make_key
 from tests.cli.shell import Shell
 from tests.evidence import vectors
 from tests.evidence.logs import contents, flipped, log_of, numbers
-
-from maxrr.evidence import Checkpoint, LogWriter, PublicKeys, SigningKey, make_key
 
 ORIGIN = "example.com/maxrr"
 

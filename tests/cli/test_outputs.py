@@ -11,11 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases import thinned
-from tests.cli.shell import Shell, copy_and_unlearn
-from tests.cli.test_audit import GONE, audited  # noqa: F401
-from tests.cli.test_replay import replayed
-from tests.cli.tree import LEAVES
 
 import maxrr.audit
 from maxrr import serving
@@ -27,6 +22,11 @@ from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
 from maxrr.unlearning import HandedReceipt, replay_statement
 from maxrr.workspace import Workspace
+from tests.cases import thinned
+from tests.cli.shell import Shell, copy_and_unlearn
+from tests.cli.test_audit import GONE, audited  # noqa: F401
+from tests.cli.test_replay import replayed
+from tests.cli.tree import LEAVES
 
 Words = Callable[[Path, Path], tuple[object, ...]]
 
@@ -60,16 +60,6 @@ OUTPUTS = {
     "export serving": Output(lambda made, out: ("export", made / "ws", "--serving", out, "--form", "torch")),
     "revocations out": Output(lambda made, out: ("revocations", made / "ws", "--out", out), ("revoked.json",)),
     "demo out": Output(lambda made, out: ("demo", "--out", out.parent), ("demo.html",), "report.html"),
-    "reproduce out": Output(
-        lambda made, out: ("reproduce", "table", "--profile", "smoke", "--out", out.parent.parent),
-        ("reproduction.html",),
-        "smoke/report.html",
-    ),
-    "study out": Output(
-        lambda made, out: ("study", "frontier", "--profile", "smoke", "--out", out.parent.parent),
-        ("reproduction.html",),
-        "smoke/report.html",
-    ),
     "receipt for out": Output(
         lambda made, out: ("receipt", "for", made / "ws", 1, "--id", GONE[0], "--out", out),
         ("alice.html", "alice.json"),
@@ -250,13 +240,11 @@ ENDS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*no other key was made")
-@pytest.mark.parametrize(
-    "name", [name for name in OUTPUTS if name.split()[0] not in ("fit", "demo", "reproduce", "study")]
-)
+@pytest.mark.parametrize("name", [name for name in OUTPUTS if name.split()[0] not in ("fit", "demo")])
 def test_its_own_kind_is_replaced_and_a_new_file_is_made(
     name: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`demo`, `reproduce` and `fit` are seen to go on with their own in tests of their own."""
+    """`demo` and `fit` are seen to go on with their own in tests of their own."""
     written_again(monkeypatch, made)
     monkeypatch.chdir(tmp_path)
     output = OUTPUTS[name]
@@ -267,17 +255,3 @@ def test_its_own_kind_is_replaced_and_a_new_file_is_made(
         place = placed(output, tmp_path / f"{own}", put)
         assert [code_of(output.words(made, place)) for _ in range(2)] == ENDS.get(name, [0, 0])
         assert place.exists()
-
-
-def test_a_figure_of_somebody_else_is_not_drawn_over(shell: Shell, tmp_path: Path) -> None:
-    (tmp_path / "smoke").mkdir()
-    for name in ("table.svg", "table.png", "table.json"):
-        mine = tmp_path / "smoke" / name
-        mine.write_text("mine")
-        shell("reproduce", "table", "--profile", "smoke", "--out", tmp_path, code=1)
-        assert mine.read_text() == "mine"
-        mine.unlink()
-        mine.symlink_to(tmp_path / "nowhere")
-        shell("reproduce", "table", "--profile", "smoke", "--out", tmp_path, code=1)
-        assert mine.is_symlink()
-        mine.unlink()

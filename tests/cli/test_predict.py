@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.cli.shell import Shell
 
 from maxrr.cli import inputs
 from maxrr.data import Encoding, load
 from maxrr.workspace import RecordKind, Workspace
+from tests.cli.shell import Shell
 
 
 def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
 from maxrr.unlearning import Receipt
+from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
 
 @pytest.fixture(scope="module")

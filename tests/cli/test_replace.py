@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.cli.shell import Shell, kinds, model_of
 
 from maxrr.data import load
+from tests.cli.shell import Shell, kinds, model_of
 
 
 @pytest.fixture

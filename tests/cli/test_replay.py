@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
 from maxrr.unlearning import Bundle, Replay
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, copy_and_unlearn, kinds
 
 
 @pytest.fixture(scope="module")

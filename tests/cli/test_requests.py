@@ -6,10 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.cli.shell import Shell, kinds
 
 from maxrr.cli.requests import work
 from maxrr.unlearning import Action
+from tests.cli.shell import Shell, kinds
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+
 from tests.cli.shell import Shell, kinds
 from tests.several_inputs import LENGTH, sentences
 

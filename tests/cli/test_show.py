@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.terminal import Terminal
 
 from maxrr.cli import show
+from tests.cli.terminal import Terminal
 
 ROWS = [["cat [grey]", "5"], ["dog", show.Bad("12")]]
 

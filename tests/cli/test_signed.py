@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, copy_and_unlearn, kinds
-from tests.cli.test_replay import replayed
-from tests.plain_receipts import receipt
 
 from maxrr.evidence import Envelope, PublicKeys, SigningKey, make_key, rotate_key
 from maxrr.unlearning import HandedReceipt, replay_statement
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, copy_and_unlearn, kinds
+from tests.cli.test_replay import replayed
+from tests.plain_receipts import receipt
 
 Operator = tuple[str, Path]
 

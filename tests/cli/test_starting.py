@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cases import some, thinned
-from tests.cli.shell import Shell, kinds
-from tests.plain_receipts import receipt
 
 from maxrr.evidence import LogWriter, SigningKey, make_key
 from maxrr.unlearning import HandedReceipt
+from tests.cases import some, thinned
+from tests.cli.shell import Shell, kinds
+from tests.plain_receipts import receipt
 
 SLOW = {"torch", "sklearn", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "onnxruntime"}
 ARRAYS = {"numpy", "safetensors"}

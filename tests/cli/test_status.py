@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, kinds
 
 from maxrr.workspace import overview
+from tests.cli.shell import Shell, kinds
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tests.cli.shell import Shell
 
 from maxrr import MaxRR
 from maxrr.cli.workspaces import options_for
 from maxrr.data import Encoding, load
 from maxrr.data.train_test import is_test
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell
 
 ROWS = range(90)
 PEOPLE = [f"p{row // 3}" for row in ROWS]

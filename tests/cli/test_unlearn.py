@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, kinds, model_of
-from tests.cli.terminal import Terminal
 
 from maxrr.cli.options import Policy, Refit
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.requests import INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.terminal import Terminal
 
 
 def joined(ids: list[int]) -> str:

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.shell import Shell
-from tests.cli.test_starting import ARRAYS, SLOW, imported
-from tests.evidence.forgeries import FORGED, KEY, OPERATOR, OTHER, TRUE, UNREADABLE
-from tests.evidence.test_dossiers import published
-from tests.plain_receipts import receipt
 
 from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
 from maxrr.evidence.dossier_checks import CLAIMS
 from maxrr.report import dossier_page
 from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell
+from tests.cli.test_starting import ARRAYS, SLOW, imported
+from tests.evidence.forgeries import FORGED, KEY, OPERATOR, OTHER, TRUE, UNREADABLE
+from tests.evidence.test_dossiers import published
+from tests.plain_receipts import receipt
 
 
 @pytest.fixture

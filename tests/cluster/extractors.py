@@ -4,10 +4,10 @@ import time
 
 import numpy as np
 import torch
-from tests.cluster.work import note
 from torch import nn
 
 from maxrr.data import Dataset
+from tests.cluster.work import note
 
 ROWS, BLOCK = 1400, 256
 COLUMNS = 6

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from tests.audit.problems import FEW, TRAINING, asked, contents, core
-from tests.cluster.test_training import Watched
-from tests.small_networks import one_thread  # noqa: F401
 
 from maxrr.audit import ShadowPool, audit, plan_audit
 from maxrr.audit import auditing as auditing_module
@@ -17,6 +14,9 @@ from maxrr.audit.making import Maker
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import Shadows
 from maxrr.parallel import InProcess, Ray
+from tests.audit.problems import FEW, TRAINING, asked, contents, core
+from tests.cluster.test_training import Watched
+from tests.small_networks import one_thread  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

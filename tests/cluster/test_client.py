@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.cluster.conftest import ROOT, STORE
 
 CLUSTER = f"""

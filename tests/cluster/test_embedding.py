@@ -10,9 +10,6 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from tests.cluster.conftest import ROOT
-from tests.cluster.extractors import BLOCK, ROWS, Mixing, Narrowing, Noted, records
-from tests.cluster.work import notes
 from torch import nn
 
 from maxrr import MaxRR
@@ -22,6 +19,9 @@ from maxrr.errors import EngineError
 from maxrr.nets import MLP, embed, embedding
 from maxrr.parallel import InProcess, Ray
 from maxrr.svm import LinearSVM, validation
+from tests.cluster.conftest import ROOT
+from tests.cluster.extractors import BLOCK, ROWS, Mixing, Narrowing, Noted, records
+from tests.cluster.work import notes
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -7,11 +7,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from tests.cluster import work
-from tests.parallel import work as other_work
 
 from maxrr.errors import EngineError, WorkerLostError
 from maxrr.parallel import Ray, cores, ray_cluster
+from tests.cluster import work
+from tests.parallel import work as other_work
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -11,13 +11,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.cluster import work
-from tests.cluster.conftest import ROOT, STORE
 
 from maxrr.core import rank
 from maxrr.data import load
 from maxrr.nets.own_training import OwnTraining
 from maxrr.parallel import Ray
+from tests.cluster import work
+from tests.cluster.conftest import ROOT, STORE
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.cluster import work
 
 from maxrr.core import rank
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe
 from maxrr.nets.own_training import OwnTraining
 from maxrr.parallel import Ray
+from tests.cluster import work
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

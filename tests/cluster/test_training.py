@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 import torch
-from tests.small_networks import one_thread  # noqa: F401
 from torch import nn
 
 from maxrr.core import HashCore
@@ -14,6 +13,7 @@ from maxrr.nets import MLP, Recipe, train_many
 from maxrr.nets.training import train_by
 from maxrr.parallel import Engine, InProcess, Ray, Threads
 from maxrr.unlearning import MaxRR
+from tests.small_networks import one_thread  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from maxrr.core import rank
 from tests.cases import THOROUGH
 from tests.core.problems import RECIPE, SEEDS, C, network, records
 from tests.small_networks import one_thread  # noqa: F401
-
-from maxrr.core import rank
 
 settings.register_profile(
     "core",

@@ -9,7 +9,6 @@ import threading
 
 import numpy as np
 import pytest
-from tests.core.problems import RECIPE, SEEDS, C, network, records, same
 
 from maxrr.core import rank, ranking
 from maxrr.core import votes as stored
@@ -17,6 +16,7 @@ from maxrr.nets import MLP, Recipe, runs_cpu, train
 from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.seeding import begin
 from maxrr.svm import Certificate, Influence
+from tests.core.problems import RECIPE, SEEDS, C, network, records, same
 
 ALL = sorted([*(f"votes-{seed}.npz" for seed in SEEDS), "runs.json"])
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.problems import MODEL, RECIPE, SEEDS, C, made_up, network, records
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, frequency
 from maxrr.core.frequency import ranking_seeds
 from maxrr.core.votes import Votes, VoteStore
 from maxrr.data import Dataset
 from maxrr.nets.run_store import kind_of
+from tests.core.problems import MODEL, RECIPE, SEEDS, C, made_up, network, records
 
 IDS = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30, unique=True),

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils import parameters_to_vector
 
+from lab import scores
+from lab.lab import Lab
+from lab.profiles import SMOKE
+from lab.stacking import Networks, train_on_cores, train_together
 from maxrr.data import Dataset, load
 from maxrr.nets import Recipe
-from maxrr.paper import scores
-from maxrr.paper.lab import Lab
-from maxrr.paper.profiles import SMOKE
-from maxrr.paper.stacking import Networks, train_on_cores, train_together
 
 SEEDS = [3, 4]
 PROFILE = replace(SMOKE, recipe=Recipe(epochs=2, batch_size=64, lr=1e-3), looks=(1, 2))

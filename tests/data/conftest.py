@@ -1,10 +1,10 @@
 """A machine without any datasets, and a small one that a local server publishes."""
 
 import pytest
-from tests.data.sources import Server, tiny
 
 from maxrr.data import places
 from maxrr.data.known import PUBLISHED
+from tests.data.sources import Server, tiny
 
 
 @pytest.fixture

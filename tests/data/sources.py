@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.cases import THOROUGH
 
 from maxrr.data import Dataset, load
 from maxrr.data.checks import MissingIdsError
 from maxrr.data.known import Known
+from tests.cases import THOROUGH
 
 drawn = settings(
     max_examples=40 if THOROUGH else 10,

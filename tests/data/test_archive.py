@@ -4,11 +4,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from tests.data.sources import load_by_rows
 
 from maxrr.data import DataError
 from maxrr.data.archive import as_inputs
 from maxrr.data.train_test import is_test
+from tests.data.sources import load_by_rows
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.tile([3, 11], 10)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.data.sources import drawn, load_by_rows
 
 from maxrr.data import DataError, arrays
 from maxrr.data.arrays import names_in, read_npy, read_npz
+from tests.data.sources import drawn, load_by_rows
 
 KINDS = hnp.integer_dtypes(endianness="?") | hnp.floating_dtypes(endianness="?") | hnp.unicode_string_dtypes()
 

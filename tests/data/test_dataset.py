@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import datasets, drawn
 
 from maxrr.data import DataError, Dataset, checks
+from tests.data.sources import datasets, drawn
 
 X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
 

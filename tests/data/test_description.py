@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import drawn
 
 from maxrr.data import DataError, Dataset, describe
+from tests.data.sources import drawn
 
 RECORDS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 4)), max_size=15)
 

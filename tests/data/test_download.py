@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.data.sources import body
 
 from maxrr.data import DataError, download, fetch, load
+from tests.data.sources import body
 
 IMAGES = "train-images-idx3-ubyte"
 

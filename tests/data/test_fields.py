@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.data.sources import load_by_rows
 
 from maxrr.data import DataError, Dataset, describe
 from maxrr.data.fields import as_facts, from_facts, packed
 from maxrr.data.hashes import value_hashes
+from tests.data.sources import load_by_rows
 
 TOKENS = np.array([[7, 3, 0], [5, 0, 0], [9, 2, 4]])
 MASK = TOKENS > 0

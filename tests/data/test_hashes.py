@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.data.sources import datasets, drawn
 
 from maxrr.data import Dataset, checks
 from maxrr.data.hashes import value_hashes
+from tests.data.sources import datasets, drawn
 
 
 @drawn

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
-from tests.data.sources import drawn, idx_bytes
 
 from maxrr.data import DataError, idx
+from tests.data.sources import drawn, idx_bytes
 
 SMALL = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from tests.data.sources import idx_bytes, tiny
 
 from maxrr.data import DataError, available, describe, fetch, load, places
 from maxrr.data.known import PUBLISHED
+from tests.data.sources import idx_bytes, tiny
 
 
 @pytest.fixture(scope="module")

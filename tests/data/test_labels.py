@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.data.sources import load_by_rows
 
 from maxrr.data import DataError
 from maxrr.data.labels import as_classes, index_labels
+from tests.data.sources import load_by_rows
 
 
 @pytest.mark.parametrize(

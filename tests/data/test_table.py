@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import drawn, load_by_rows
 
 from maxrr.data import DataError, Dataset, load
 from maxrr.data.train_test import is_test
+from tests.data.sources import drawn, load_by_rows
 
 
 def stored(tmp_path, text, encoding="utf-8"):

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.sources import IDENTIFIERS, drawn, identifiers
 
 from maxrr.data.train_test import is_test
+from tests.data.sources import IDENTIFIERS, drawn, identifiers
 
 
 @drawn

@@ -5,9 +5,8 @@ import copy
 import json
 from typing import Any
 
-from tests.evidence.dossiers import RECEIPT, Operator
-
 from maxrr.evidence import Checkpoint, Envelope, SigningKey, Statement, Subject
+from tests.evidence.dossiers import RECEIPT, Operator
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()
 OPERATOR = Operator(KEY)

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from tests.evidence.points import KEY, ORDER, OTHER, pem_of, strange_keys
-from tests.evidence.vectors import ORIGIN, TRUE, checkpoint, dossier, log_of
-
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import prove_inclusion
 from maxrr.evidence.notes import note_key_id
+from tests.evidence.points import KEY, ORDER, OTHER, pem_of, strange_keys
+from tests.evidence.vectors import ORIGIN, TRUE, checkpoint, dossier, log_of
 
 Draw = random.Random
 SIGNERS = {key.public.id: key for key in (KEY, OTHER)}

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.evidence.logs import KEY, ORIGIN, flipped, numbers, perfect, tree_hash
-from tests.evidence.test_signing import RFC_8032
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import (
@@ -23,6 +21,8 @@ from maxrr.evidence import (
 )
 from maxrr.evidence.exact_text import from_base64
 from maxrr.evidence.log_proofs import prove_consistency
+from tests.evidence.logs import KEY, ORIGIN, flipped, numbers, perfect, tree_hash
+from tests.evidence.test_signing import RFC_8032
 
 GO = json.loads((Path(__file__).parents[1] / "fixtures" / "evidence" / "go_tlog.json").read_text())
 OTHER = SigningKey.generate()

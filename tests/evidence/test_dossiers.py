@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from tests.cases import every
-from tests.evidence import independent
-from tests.evidence.dossiers import COUNT, Operator
-from tests.evidence.forgeries import FORGED, KEY, MISSING, OPERATOR, OTHER, ROWS, TRUE, UNREADABLE
-from tests.evidence.logs import flipped
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier, LogWriter, PublicKey, SigningKey
 from maxrr.evidence.dossier_checks import CLAIMS, difference_to_log
 from maxrr.evidence.exact_text import canonical_json
+from tests.cases import every
+from tests.evidence import independent
+from tests.evidence.dossiers import COUNT, Operator
+from tests.evidence.forgeries import FORGED, KEY, MISSING, OPERATOR, OTHER, ROWS, TRUE, UNREADABLE
+from tests.evidence.logs import flipped
 
 KEYS = [KEY.public]
 

@@ -11,11 +11,11 @@ from in_toto_attestation.v1.statement import Statement as ReferenceStatement
 from securesystemslib.dsse import Envelope as ReferenceEnvelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
-from tests.evidence.logs import flipped
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, EnvelopeSignature, SigningKey, Statement, Subject
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
+from tests.evidence.logs import flipped
 
 DIGEST = "0123456789abcdef" * 4
 STATEMENT = Statement(

@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.evidence.oracle import root_of
-
 from maxrr.evidence import Absence, Presence, Tree, key_of, salt_of, value_of
+from tests.evidence.oracle import root_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"
 SECRET = bytes(range(32))

@@ -7,10 +7,10 @@ import math
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.cases import examples
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.exact_text import canonical_json, exactly, from_base64, read_json, to_base64
+from tests.cases import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(

@@ -5,11 +5,11 @@ import shutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import examples
-from tests.evidence.logs import KEY, ORIGIN, log_of, numbers
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, History, Log, LogWriter, compare_logs
+from tests.cases import examples
+from tests.evidence.logs import KEY, ORIGIN, log_of, numbers
 
 
 @pytest.fixture(autouse=True)

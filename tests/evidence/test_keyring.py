@@ -10,9 +10,6 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-from tests.cases import every
-from tests.evidence.logs import flipped
-from tests.workspace.faults import Points, die
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import (
@@ -29,6 +26,9 @@ from maxrr.evidence import (
 )
 from maxrr.evidence.keyring import default_place
 from maxrr.evidence.public_keys import KEY_SUCCESSION
+from tests.cases import every
+from tests.evidence.logs import flipped
+from tests.workspace.faults import Points, die
 
 TIME = "2026-11-17T08:00:00+00:00"
 POSIX = pytest.mark.skipif(os.name == "nt", reason="modes of files, and forks, are those of POSIX")

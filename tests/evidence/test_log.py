@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.cases import every, examples
-from tests.evidence.logs import KEY, ORIGIN, contents, flipped, log_of, numbers, perfect, tree_hash
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, Log, LogWriter, SigningKey, check_log, leaf_hash
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import prove_consistency, prove_inclusion
 from maxrr.evidence.tiles import tile_path
+from tests.cases import every, examples
+from tests.evidence.logs import KEY, ORIGIN, contents, flipped, log_of, numbers, perfect, tree_hash
 
 GO = json.loads((Path(__file__).parents[1] / "fixtures" / "evidence" / "go_tlog.json").read_text())
 

@@ -6,11 +6,11 @@ from contextlib import suppress
 from unittest import mock
 
 import pytest
+
+from maxrr.evidence import Log, LogWriter, check_log
 from tests.cases import stride
 from tests.evidence.logs import KEY, ORIGIN, contents, log_of, numbers
 from tests.workspace.faults import Points
-
-from maxrr.evidence import Log, LogWriter, check_log
 
 STEPS = [
     (0, 1),

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evidence.keys import KEYS, VALUES, flipped, spread
 
 from maxrr.evidence import Absence, Presence, Tree
 from maxrr.evidence.hashing import EMPTY, leaf_hash, node_hash
+from tests.evidence.keys import KEYS, VALUES, flipped, spread
 
 VALUE, ROOT = spread(1000), spread(1001)
 RECORDS = st.dictionaries(KEYS, VALUES, max_size=20)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 import pytest
-from tests.evidence.oracle import root_of
 
 from maxrr.evidence import Tree
+from tests.evidence.oracle import root_of
 
 ONE = "39f36a7cb4dfb1b46f03d044265df6a491dffc1034121bc1071a34ddce9bb14b"
 FIVE = "108f731f2414e33ae57e584dc26bd276db07874436b2264ca6e520c658185c6b"

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tests.cases import THOROUGH
-from tests.evidence.keys import KEYS, NEAR, VALUES, flipped, spread
-from tests.evidence.oracle import root_of, siblings_of
 
 from maxrr.evidence import Absence, Change, Presence, Tree
 from maxrr.evidence.sparse_tree import FULL
+from tests.cases import THOROUGH
+from tests.evidence.keys import KEYS, NEAR, VALUES, flipped, spread
+from tests.evidence.oracle import root_of, siblings_of
 
 RECORDS = st.dictionaries(KEYS, VALUES, max_size=40)
 VALUE, OTHER_VALUE = spread(1000), spread(1001)

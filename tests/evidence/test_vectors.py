@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.evidence import vectors
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier, PublicKey, PublicKeys
+from tests.evidence import vectors
 
 GIVEN = vectors.read()
 

@@ -12,6 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from maxrr.evidence import Checkpoint, Envelope, SigningKey, Statement, Subject, Tree, key_of
+from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.evidence.dossiers import DOSSIER_TYPE
+from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
+from maxrr.evidence.exact_text import canonical_json, to_base64
+from maxrr.evidence.log_proofs import prove_inclusion
+from maxrr.evidence.notes import note_key_id
+from maxrr.evidence.public_keys import KEY_SUCCESSION
 from tests.evidence.logs import tree_hash
 from tests.evidence.points import (
     KEY,
@@ -22,15 +31,6 @@ from tests.evidence.points import (
     vectors_of_keys,
     vectors_of_signatures,
 )
-
-from maxrr.evidence import Checkpoint, Envelope, SigningKey, Statement, Subject, Tree, key_of
-from maxrr.evidence.dossier_checks import CLAIMS
-from maxrr.evidence.dossiers import DOSSIER_TYPE
-from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
-from maxrr.evidence.exact_text import canonical_json, to_base64
-from maxrr.evidence.log_proofs import prove_inclusion
-from maxrr.evidence.notes import note_key_id
-from maxrr.evidence.public_keys import KEY_SUCCESSION
 
 FILE = Path(__file__).with_name("vectors.json")
 ORIGIN = "example.com/log"

@@ -6,8 +6,6 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.audit.problems import TEST, TRAINING, Asked, evidence_of, finding_on, relabelled, shadows_of
-from tests.unlearning.problems import fresh
 
 from maxrr.audit import audit
 from maxrr.audit.auditing import labels_of
@@ -19,6 +17,8 @@ from maxrr.core import HashCore
 from maxrr.data import load
 from maxrr.nets import LeNet5
 from maxrr.unlearning import MaxRR
+from tests.audit.problems import TEST, TRAINING, Asked, evidence_of, finding_on, relabelled, shadows_of
+from tests.unlearning.problems import fresh
 
 SHADOWS, HONEST = 64, 20
 Problem = namedtuple("Problem", "model training test ids")

@@ -1,6 +1,12 @@
 """Models that kept what they say they forgot are found, and honest ones are not: dozens of shadow models each."""
 
 from scipy.stats import betabinom
+
+from maxrr.audit import audit
+from maxrr.audit.auditing import labels_of
+from maxrr.audit.evidence import STRONG
+from maxrr.audit.findings import FOUND
+from maxrr.audit.shadows import KEPT, RETRAINED
 from tests.audit.problems import (
     ENOUGH,
     NOISY,
@@ -11,12 +17,6 @@ from tests.audit.problems import (
     keeping_secretly,
     shadows_of,
 )  # fmt: skip
-
-from maxrr.audit import audit
-from maxrr.audit.auditing import labels_of
-from maxrr.audit.evidence import STRONG
-from maxrr.audit.findings import FOUND
-from maxrr.audit.shadows import KEPT, RETRAINED
 
 
 def test_a_core_record_that_was_kept_and_repeated_is_found():

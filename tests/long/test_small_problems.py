@@ -1,6 +1,7 @@
 """Thousands of small problems against the exact oracle; `python -m tests.svm.oracle_run` has as many as you like."""
 
 import pytest
+
 from tests.svm.nasty import FAMILIES
 from tests.svm.oracle_run import check
 

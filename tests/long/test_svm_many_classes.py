@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.svm.embeddings import assert_same
-from tests.svm.referee import false_claims
 
 from maxrr.svm import LinearSVM
+from tests.svm.embeddings import assert_same
+from tests.svm.referee import false_claims
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # a class in the midst of others
 

@@ -4,9 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.svm.memory_run import measure
 
 from maxrr.svm import LinearSVM
+from tests.svm.memory_run import measure
 
 ROWS, COLUMNS = 200_000, 384
 WORKING = 8 * 4000 * COLUMNS * 8 + 200 * ROWS

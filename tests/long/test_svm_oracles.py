@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.svm.oracles import with_clarabel
 
 from maxrr.svm import LinearSVM
+from tests.svm.oracles import with_clarabel
 
 
 def lenet_like(seed, n=5000, d=84, classes=10):

@@ -1,6 +1,7 @@
 """Weighted samples with 256 features, against repeated ones and an interior point."""
 
 import pytest
+
 from tests.svm.repeated import check_interior_point, check_repeated
 
 

@@ -1,6 +1,7 @@
 """Hundreds of requests to one model: every claim along the way is proved, every state is that of a fit from scratch."""
 
 import pytest
+
 from tests.svm.streams import SOURCES, Stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights

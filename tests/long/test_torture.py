@@ -1,6 +1,7 @@
 """No certificate claims too much on features as real pipelines make them: hundreds of draws, and large ones."""
 
 import pytest
+
 from tests.svm.torture_run import check, draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some families make such heads

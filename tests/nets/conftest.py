@@ -1,6 +1,7 @@
 """How Hypothesis runs here: few cases, the same ones every time, and no deadline on a shared machine."""
 
 from hypothesis import HealthCheck, settings
+
 from tests.cases import THOROUGH
 from tests.small_networks import one_thread  # noqa: F401
 

@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 import torch
-from tests.hidden_networks import Cache, Plain
 from torch import nn
 
 from maxrr.nets import LeNet5, split
 from maxrr.nets.architecture import architecture
+from tests.hidden_networks import Cache, Plain
 
 SOURCE = """
 import torch

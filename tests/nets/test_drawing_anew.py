@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from tests.cases import seeds
-from tests.nets.problems import ResNet, digits, dropping, normalised, table
 from torch import nn
 
 from maxrr.nets import MLP, LeNet5, train
 from maxrr.nets.drawing_anew import lost_by_drawing_anew
+from tests.cases import seeds
+from tests.nets.problems import ResNet, digits, dropping, normalised, table
 
 MADE = {
     "MLP": lambda: MLP(6, 3), "small": lambda: MLP(2, 2, (2,)), "LeNet5": lambda: LeNet5((1, 8, 8)), "ResNet": ResNet,

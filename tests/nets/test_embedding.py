@@ -13,14 +13,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cases import THOROUGH
-from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table
 from torch import nn
 
 from maxrr import files
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, embedding, pinning, split, train
 from maxrr.nets.embedding import BLOCKS, embed_on_device
+from tests.cases import THOROUGH
+from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table
 
 BLOCK = BLOCKS["cpu"]
 

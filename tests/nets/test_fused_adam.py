@@ -6,9 +6,9 @@ import sys
 import pytest
 import torch
 
+from lab.choices import Momentum
 from maxrr.nets import Recipe
 from maxrr.nets.fused_adam import FusedAdam, optimiser_of
-from maxrr.paper.choices import Momentum
 
 KINDS = {
     "adam": Recipe(lr=0.01), "decay": Recipe(lr=0.1, weight_decay=0.3),

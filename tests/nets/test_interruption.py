@@ -6,9 +6,9 @@ import sys
 import time
 
 import pytest
-from tests.nets.problems import same_run, table
 
 from maxrr.nets import MLP, train_many
+from tests.nets.problems import same_run, table
 
 SEEDS, EPOCHS = range(4), 30
 ALL = [*(f"run-{seed}.npz" for seed in SEEDS), "runs.json"]

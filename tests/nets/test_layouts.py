@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.nets.problems import bytes_of, pictures
 from torch import nn
 
 from maxrr.core import rank
 from maxrr.nets import LeNet5, Recipe, embed, split, train
 from maxrr.nets.records import as_tensor, tensors
+from tests.nets.problems import bytes_of, pictures
 
 LAYOUTS = {
     "channels last": lambda array: array.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2),

@@ -6,14 +6,14 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.nets import problems
-from tests.nets.problems import bytes_of, digits, same_run, table
 from torch import nn
 
 from maxrr.data import DataError, Dataset
 from maxrr.nets import MLP, LeNet5, train
 from maxrr.nets.naming import NamedNetwork, as_recorded, for_more_classes, name_of, suited
 from maxrr.nets.seeding import begin
+from tests.nets import problems
+from tests.nets.problems import bytes_of, digits, same_run, table
 
 HERE = "tests.nets.problems"
 OURS = {

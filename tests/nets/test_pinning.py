@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from tests.nets.problems import table
 
 from maxrr.data import Dataset
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets.pinning import pinned
+from tests.nets.problems import table
 
 
 def images():

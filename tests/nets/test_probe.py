@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from tests import hidden_networks as networks
 from torch import nn
 
 from maxrr.data import Dataset
@@ -11,6 +10,7 @@ from maxrr.errors import DataError
 from maxrr.nets import LeNet5, train, train_many
 from maxrr.nets.pinning import pinned
 from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, taken_over
+from tests import hidden_networks as networks
 
 SHAPE, KIND = (8,), np.dtype(np.float32)
 EACH_TIME_ANOTHER = [networks.DrawnAttribute, networks.DrawnDeep, networks.UnregisteredLayer]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from tests.nets.problems import bytes_of, pictures, reordered, table
 
 from maxrr.nets import MLP, LeNet5, Recipe
 from maxrr.nets.augmenting import Augmentation
@@ -11,6 +10,7 @@ from maxrr.nets.preflight import why_not_stacked
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin
 from maxrr.nets.training import train_by, train_once
+from tests.nets.problems import bytes_of, pictures, reordered, table
 
 RICH = (
     Recipe(2, 8, optimiser="adamw", weight_decay=0.1), Recipe(2, 8, 1e-2, optimiser="sgd", momentum=0.5),

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.nets.problems import Tied, WithBuffer, dropping, normalised, pictures, reordered, same_run, table
 from torch import nn
 
 from maxrr import files
 from maxrr.nets import MLP, LeNet5, runs_cpu, train_many
 from maxrr.nets import run_store as stored
+from tests.nets.problems import Tied, WithBuffer, dropping, normalised, pictures, reordered, same_run, table
 
 
 @pytest.fixture

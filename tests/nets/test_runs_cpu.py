@@ -6,6 +6,9 @@ import time
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
+from maxrr.nets import MLP, LeNet5, embed, runs_cpu, split, train, train_many
 from tests.nets.problems import (
     ResNet,
     Tied,
@@ -19,9 +22,6 @@ from tests.nets.problems import (
     same_run,
     table,
 )
-from torch import nn
-
-from maxrr.nets import MLP, LeNet5, embed, runs_cpu, split, train, train_many
 
 SEEDS = [5, 0, 3, 1, 4]
 

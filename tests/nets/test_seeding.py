@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.nets.problems import ResNet, bytes_of, normalised
 from torch import nn
 
 from maxrr.nets import MLP, LeNet5
 from maxrr.nets.seeding import begin, shuffle
+from tests.nets.problems import ResNet, bytes_of, normalised
 
 seeds = st.integers(0, 2**70)
 

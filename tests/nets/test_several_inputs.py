@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from tests.nets.problems import bytes_of
-from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, sentences, texts
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -14,6 +12,8 @@ from maxrr.nets.embedding import BLOCKS
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import as_tensor, call, ready, records
 from maxrr.nets.seeding import begin
+from tests.nets.problems import bytes_of
+from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, sentences, texts
 
 CASES = [(Text, texts), (PictureAndTable, pictures_and_rows)]
 

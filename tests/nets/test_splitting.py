@@ -4,10 +4,10 @@ import copy
 
 import pytest
 import torch
-from tests.nets.problems import Block, HeadFirst, ResNet, TwoNames, bytes_of, dropping, normalised
 from torch import nn
 
 from maxrr.nets import MLP, LeNet5, split
+from tests.nets.problems import Block, HeadFirst, ResNet, TwoNames, bytes_of, dropping, normalised
 
 SHARED = nn.ReLU()
 NETWORKS = {

@@ -6,6 +6,14 @@ import threading
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
+from maxrr.nets import MLP, LeNet5, Recipe, preflight, runs_cpu, stacked, train_many
+from maxrr.nets.records import records
+from maxrr.nets.run_store import RunStore, kind_of
+from maxrr.nets.runs_cuda import run_together
+from maxrr.nets.seeding import begin
+from maxrr.nets.task import Tally, Task
 from tests.nets.problems import (
     ResNet,
     Tied,
@@ -17,14 +25,6 @@ from tests.nets.problems import (
     same_run,
     table,
 )
-from torch import nn
-
-from maxrr.nets import MLP, LeNet5, Recipe, preflight, runs_cpu, stacked, train_many
-from maxrr.nets.records import records
-from maxrr.nets.run_store import RunStore, kind_of
-from maxrr.nets.runs_cuda import run_together
-from maxrr.nets.seeding import begin
-from maxrr.nets.task import Tally, Task
 
 CPU = torch.device("cpu")
 SEEDS = [4, 0, 7]

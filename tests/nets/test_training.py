@@ -8,6 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
+
+from maxrr.nets import MLP, LeNet5, Recipe, runs_cpu, train
+from maxrr.nets.seeding import begin, shuffle
 from tests.nets.problems import (
     ResNet,
     Tied,
@@ -21,10 +25,6 @@ from tests.nets.problems import (
     same_run,
     table,
 )
-from torch import nn
-
-from maxrr.nets import MLP, LeNet5, Recipe, runs_cpu, train
-from maxrr.nets.seeding import begin, shuffle
 
 
 def oracle(network, dataset, seed, epochs, batch_size, lr):

@@ -3,11 +3,11 @@
 import sys
 
 import pytest
-from tests.parallel import work
 
 from maxrr.errors import EngineError
 from maxrr.parallel import Processes, Ray, engine_from, working_on
 from maxrr.parallel.ray_cluster import check_reachable
+from tests.parallel import work
 
 
 def test_names():

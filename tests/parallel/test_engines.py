@@ -14,12 +14,12 @@ from multiprocessing import spawn
 
 import numpy as np
 import pytest
-from tests.cases import some
-from tests.parallel import work
 
 from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
 from maxrr.parallel.parcels import Parcel, pack
 from maxrr.parallel.processes import without_the_script
+from tests.cases import some
+from tests.parallel import work
 
 ENGINES = {
     "in-process": InProcess(), "thread": Threads(1), "threads": Threads(3), "thread-none-ahead": Threads(1, ahead=0),

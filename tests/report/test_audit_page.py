@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.conftest import fitted
-from tests.report.reading import all_of, read
 
 from maxrr.audit import ATTACKS, AuditReport, audit
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
@@ -21,6 +19,8 @@ from maxrr.report.charts import strip
 from maxrr.report.curves import Axes, Trace, roc_chart
 from maxrr.report.page import environment
 from maxrr.report.words import p_value, percent
+from tests.report.conftest import fitted
+from tests.report.reading import all_of, read
 
 HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;"
 

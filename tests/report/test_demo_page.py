@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.report.reading import all_of, read
 
 from maxrr.report import Story, demo_page, is_report
 from maxrr.unlearning import Receipt
+from tests.report.reading import all_of, read
 
 HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;"
 

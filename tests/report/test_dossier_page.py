@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evidence.forgeries import OPERATOR, ROWS, TRUE
-from tests.report.reading import Reader, all_of, read
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier
 from maxrr.evidence.dossier_checks import CLAIMS
 from maxrr.report import OtherVersion, dossier_in, dossier_page, is_report, require_same_page
 from maxrr.unlearning import Guarantee
+from tests.evidence.forgeries import OPERATOR, ROWS, TRUE
+from tests.report.reading import Reader, all_of, read
 
 PAGE = dossier_page(Dossier.from_object(TRUE))
 

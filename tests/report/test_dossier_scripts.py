@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.cases import THOROUGH
-from tests.evidence.dossiers import COUNT
-from tests.evidence.forgeries import FORGED, KEY, MISSING, OPERATOR, OTHER, ROWS, TRUE, UNREADABLE
-from tests.evidence.logs import flipped
-from tests.report.in_node import answer, answers
 
 from maxrr.data.hashes import layout
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier, PublicKeys
 from maxrr.evidence.exact_text import canonical_json
+from tests.cases import THOROUGH
+from tests.evidence.dossiers import COUNT
+from tests.evidence.forgeries import FORGED, KEY, MISSING, OPERATOR, OTHER, ROWS, TRUE, UNREADABLE
+from tests.evidence.logs import flipped
+from tests.report.in_node import answer, answers
 
 PEM = KEY.public.pem.decode()
 WORLDS = ("browser", "own")  # with the browser's cryptography, and without

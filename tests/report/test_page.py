@@ -9,7 +9,7 @@ from markupsafe import Markup
 import maxrr
 from maxrr.report.page import environment, render
 
-PACKAGES = ("maxrr.report", "maxrr.paper")
+PACKAGES = ("maxrr.report", "lab")
 
 
 def rendered(source: str, **values: object) -> str:

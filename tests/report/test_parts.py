@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from tests.report.reading import all_of, collapsed, read
 
 from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
 from maxrr.report.marks import Group
 from maxrr.report.markup import tag
 from maxrr.report.pictures import contact_sheet, drawn, sheet
+from tests.report.reading import all_of, collapsed, read
 
 printable = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 SHAPES = ("circle", "diamond", "square")

@@ -5,16 +5,16 @@ from collections import Counter
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.cases import THOROUGH
-from tests.evidence.mutations import mutated, text_of
-from tests.evidence.points import KEY, OTHER
-from tests.evidence.vectors import ORIGIN, dossier
-from tests.report.in_node import answers
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier, SigningKey
 from maxrr.evidence.dossier_checks import CLAIMS
 from maxrr.evidence.notes import Note, note_key_id
+from tests.cases import THOROUGH
+from tests.evidence.mutations import mutated, text_of
+from tests.evidence.points import KEY, OTHER
+from tests.evidence.vectors import ORIGIN, dossier
+from tests.report.in_node import answers
 
 Answer = dict[str, bool | None] | None  # None: it cannot be read
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tests.evidence import vectors
 from tests.report.in_node import answers
 

@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 import torch
-from tests.unlearning.problems import digits, fresh, table
 from torch import nn
 
 from maxrr import MaxRR
 from maxrr.core import HashCore
 from maxrr.nets import MLP
+from tests.unlearning.problems import digits, fresh, table
 
 CORE = HashCore(0.5, key="house")
 

@@ -13,16 +13,16 @@ import onnx
 import pytest
 import torch
 from sklearn.base import clone
-from tests.serving.models import CORE, fitted, own, sized, some_records
-from tests.several_inputs import Text, texts
-from tests.unlearning.problems import fresh, table
-from tests.workspace.problems import needles
 
 from maxrr import serving
 from maxrr.errors import DataError
 from maxrr.files.hashes import json_digest
 from maxrr.nets import MLP
 from maxrr.serving import export, folders, load
+from tests.serving.models import CORE, fitted, own, sized, some_records
+from tests.several_inputs import Text, texts
+from tests.unlearning.problems import fresh, table
+from tests.workspace.problems import needles
 
 FORMS = {
     "pixels": ["torch"], "two classes": ["torch"], "own": ["onnx", "torch"], "double precision": ["torch"],

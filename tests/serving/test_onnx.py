@@ -9,8 +9,6 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
-from tests.unlearning.problems import digits, fresh, probe, table
 from torch import nn
 
 from maxrr.core import Frozen, HashCore
@@ -18,6 +16,8 @@ from maxrr.data import Dataset
 from maxrr.data.fields import parts_of
 from maxrr.nets import MLP, split
 from maxrr.serving import comparing, export_onnx, onnx
+from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
+from tests.unlearning.problems import digits, fresh, probe, table
 
 CORE = HashCore(0.5, key="house")
 OTHERS = "picture and table", "tokens"

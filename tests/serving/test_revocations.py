@@ -10,14 +10,14 @@ import time
 
 import numpy as np
 import pytest
-from tests.serving.models import fitted
-from tests.unlearning.problems import table
 
 from maxrr import MaxRR
 from maxrr.errors import RevocationsUnread, Revoked
 from maxrr.serving import Revocations, export, export_onnx, load, watching
 from maxrr.serving.watching import Watch
 from maxrr.workspace import Workspace
+from tests.serving.models import fitted
+from tests.unlearning.problems import table
 
 SOME = table(count=10, seed=1).inputs
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.serving.models import own
-from tests.unlearning.problems import fresh, table
 
 from maxrr.core import HashCore
 from maxrr.errors import WorkspaceError
 from maxrr.serving import snapshot
 from maxrr.workspace import NetworkMissing, Workspace
+from tests.serving.models import own
+from tests.unlearning.problems import fresh, table
 
 SOME = table(count=20, seed=1).inputs
 

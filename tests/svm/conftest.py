@@ -1,6 +1,7 @@
 """How Hypothesis runs here: the same cases every time but in `make long`, and no deadline on a shared machine."""
 
 from hypothesis import HealthCheck, settings
+
 from tests.cases import THOROUGH
 
 settings.register_profile(

@@ -18,10 +18,10 @@ from multiprocessing import get_context
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.svm.exact_oracle import Exact, solve
-from tests.svm.nasty import FAMILIES, problem
 
 from maxrr.svm import FlatHeadWarning, LinearSVM
+from tests.svm.exact_oracle import Exact, solve
+from tests.svm.nasty import FAMILIES, problem
 
 THETA = Fraction(6369051672525773, 2**53)  # about 1/√2
 OFFSET = Fraction(3730904090310553, 2**53)  # about √2 − 1

@@ -1,10 +1,10 @@
 """Weighted samples at the size of embeddings, against repeated ones and an interior point."""
 
 import numpy as np
-from tests.svm.embeddings import embeddings
-from tests.svm.oracles import with_clarabel
 
 from maxrr.svm import LinearSVM
+from tests.svm.embeddings import embeddings
+from tests.svm.oracles import with_clarabel
 
 
 def check_repeated(n: int, d: int, classes: int, C: float, seed: int) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.svm.referee import Tally
 
 from maxrr.svm import ConvergenceError, LinearSVM
+from tests.svm.referee import Tally
 
 Source = Callable[[np.random.Generator, NDArray[Any], NDArray[Any], int], NDArray[Any]]
 LABELS, D = 5, 4

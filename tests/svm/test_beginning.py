@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.cases import thinned
-from tests.svm.problems import make
 
 from maxrr.svm import LinearSVM, carrying, heads, start
+from tests.cases import thinned
+from tests.svm.problems import make
 
 FAMILY = "well_behaved"
 

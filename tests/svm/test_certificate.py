@@ -7,9 +7,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from tests.cases import examples, seeds
-from tests.svm import exact_oracle, nasty
-from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
 from maxrr.parallel import InProcess
 from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, fallback, rounding, working_set
@@ -21,6 +18,9 @@ from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
+from tests.cases import examples, seeds
+from tests.svm import exact_oracle, nasty
+from tests.svm.problems import FAMILIES, assert_equal, make, problems, snapshot
 
 flat_heads_expected = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 EPSILON = 2.0**-52

@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
-from tests.cases import some, thinned
 
 from maxrr.svm import LinearSVM, heads
 from maxrr.svm.checkpoint import Checkpoint
+from tests.cases import some, thinned
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 

@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 import torch
-from tests.svm.problems import assert_equal, make, snapshot
 
 from maxrr.svm import LinearSVM
+from tests.svm.problems import assert_equal, make, snapshot
 
 
 def problem_and_model(kind=np.asarray):

@@ -10,12 +10,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.cases import thinned
-from tests.svm.problems import assert_equal, make, snapshot
 
 from maxrr.svm import LinearSVM, deciding
 from maxrr.svm.path import Path
 from maxrr.svm.problem import Samples
+from tests.cases import thinned
+from tests.svm.problems import assert_equal, make, snapshot
 
 
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # features there are random

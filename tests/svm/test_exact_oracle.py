@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from tests.svm.exact_oracle import bias_interval, solve
 from tests.svm.nasty import FAMILIES, problem
 from tests.svm.oracles import with_clarabel

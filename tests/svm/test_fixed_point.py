@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import examples, some
 
 from maxrr.svm.fixed_point import DIGIT, ROWS_PER_SUM, Fixed, Slices, carried, digits, integers, scaled, signed_sum
+from tests.cases import examples, some
 
 seeds = st.integers(0, 2**32 - 1)
 LARGEST = 2.0 - 2.0**-52  # all bits of a float64 set

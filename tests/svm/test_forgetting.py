@@ -8,10 +8,10 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.cases import examples, seeds
-from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 from maxrr.svm import LinearSVM
+from tests.cases import examples, seeds
+from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

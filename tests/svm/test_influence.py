@@ -6,12 +6,12 @@ import sys
 import numpy as np
 import pytest
 import torch
-from tests.svm.problems import make
 
 from maxrr.parallel import InProcess, WorkerLostError
 from maxrr.svm import LinearSVM, heads, influence, influential_in
 from maxrr.svm.arrays import is_torch, to_numpy
 from maxrr.svm.schemes import SCHEMES
+from tests.svm.problems import make
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def assert_same(one, model, rows):
 
 @pytest.mark.parametrize(
     ("on_a_device", "scheme"),
-    [(False, "one-vs-rest"), (True, "one-vs-rest"), (True, "one-vs-one")],  # `tests/paper` has the fourth
+    [(False, "one-vs-rest"), (True, "one-vs-rest"), (True, "one-vs-one")],  # `tests/lab` has the fourth
 )
 def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, scheme, monkeypatch):
     """The runs that start on a device are solved in this process, the others in processes of their own."""

@@ -8,11 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
-from tests.cases import examples
-from tests.svm.problems import assert_equal, decided, make, problems
 from threadpoolctl import threadpool_limits
 
 from maxrr.svm import FORM, LinearSVM
+from tests.cases import examples
+from tests.svm.problems import assert_equal, decided, make, problems
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from tests.cases import examples
 
 from maxrr.svm import newton
+from tests.cases import examples
 
 seeds = st.integers(0, 2**32 - 1)
 

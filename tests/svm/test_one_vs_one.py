@@ -10,14 +10,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.svm import SVC
-from tests.cases import examples, seeds, some
-from tests.svm.oracles import with_clarabel
-from tests.svm.problems import FAMILIES, UNSCALED, assert_equal, decided, make, problems, snapshot
-from tests.svm.test_certificate import all_multipliers
 
 from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM, deciding, heads, pairs
 from maxrr.svm.arrays import is_torch
 from maxrr.svm.snapshot import taken
+from tests.cases import examples, seeds, some
+from tests.svm.oracles import with_clarabel
+from tests.svm.problems import FAMILIES, UNSCALED, assert_equal, decided, make, problems, snapshot
+from tests.svm.test_certificate import all_multipliers
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
+
+from maxrr.svm import LinearSVM
 from tests.cases import examples
 from tests.svm.oracles import with_clarabel, with_piqp
 from tests.svm.problems import UNSCALED, make, problems
-
-from maxrr.svm import LinearSVM
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import examples
-from tests.svm.problems import make
 
 from maxrr.svm import LinearSVM, newton
 from maxrr.svm.margin_system import MarginSystem
 from maxrr.svm.path import Path
+from tests.cases import examples
+from tests.svm.problems import make
 
 CLOSE = 1e-7
 

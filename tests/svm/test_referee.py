@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
+from maxrr.svm import LinearSVM
 from tests.cases import seeds
 from tests.svm import exact_oracle, nasty
 from tests.svm.problems import make
 from tests.svm.referee import Tally, canonical, false_claims, optimum
-
-from maxrr.svm import LinearSVM
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

@@ -1,6 +1,7 @@
 """Weights are repetitions, and the optimum is an interior point's; `make long` has 256 features."""
 
 import pytest
+
 from tests.svm.repeated import check_interior_point, check_repeated
 
 

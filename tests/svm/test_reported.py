@@ -5,10 +5,10 @@ import itertools
 import joblib
 import numpy as np
 import pytest
-from tests.svm import exact_oracle
-from tests.svm.problems import make, snapshot
 
 from maxrr.svm import LinearSVM
+from tests.svm import exact_oracle
+from tests.svm.problems import make, snapshot
 
 flat_heads_expected = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 

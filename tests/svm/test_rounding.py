@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.cases import examples
 
 from maxrr.svm import FORM
 from maxrr.svm.rounding import FLOOR, GRID, canonical
+from tests.cases import examples
 
 THETA = Fraction(6369051672525773, 2**53)  # 1/√2 and √2 − 1 in float64: part of canonical form 2
 OFFSET = Fraction(3730904090310553, 2**53)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.cases import some
-from tests.svm.problems import make
 
 from maxrr.svm import LinearSVM
+from tests.cases import some
+from tests.svm.problems import make
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # where C|x|² is next to nothing
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import examples
-from tests.svm.problems import assert_equal, make, problems
 
 from maxrr.svm import LinearSVM, deciding
 from maxrr.svm.deciding import distances
 from maxrr.svm.screening import Screen, size
+from tests.cases import examples
+from tests.svm.problems import assert_equal, make, problems
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.cases import examples, seeds
 from tests.svm.nasty import FAMILIES
 from tests.svm.oracle_run import check

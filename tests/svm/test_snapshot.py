@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.cases import examples
-from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 from maxrr.svm import LinearSVM
 from maxrr.svm.snapshot import restored, taken
+from tests.cases import examples
+from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

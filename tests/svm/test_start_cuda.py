@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from tests.cases import examples, some, thinned
-from tests.svm.problems import FAMILIES, Problem, assert_equal, make, problems
 
 from maxrr.svm import LinearSVM, heads, newton, newton_cuda, pairs, start_cuda
 from maxrr.svm.arrays import is_torch, on_accelerator
 from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.validation import sizes
+from tests.cases import examples, some, thinned
+from tests.svm.problems import FAMILIES, Problem, assert_equal, make, problems
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

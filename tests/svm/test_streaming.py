@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from tests.cases import some, thinned
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from maxrr.svm import LinearSVM, estimator, heads, start_streamed, streaming
 from maxrr.svm.device import Device, asked_for
+from tests.cases import some, thinned
 
 TINY = 1 << 20  # bytes: room for Newton's method on some of the samples below, and for all of none
 NO_ROOM = 1 << 14  # for blocks alone

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
 from tests.cases import examples, some
 from tests.svm.streams import REQUESTS, SOURCES, Stream
 

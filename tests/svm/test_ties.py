@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import examples
-from tests.svm.oracles import with_clarabel, with_piqp
 
 from maxrr.parallel import InProcess
 from maxrr.svm import LinearSVM, fallback
@@ -15,6 +13,8 @@ from maxrr.svm.penalties import Penalties
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
+from tests.cases import examples
+from tests.svm.oracles import with_clarabel, with_piqp
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # on purpose
 

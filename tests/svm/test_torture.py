@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from tests.cases import some, thinned
 from tests.svm.torture import FAMILIES
 from tests.svm.torture_run import check, draw

@@ -8,13 +8,6 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
-from tests.cases import examples, seeds
-from tests.svm import exact_oracle, nasty
-from tests.svm.oracle_run import weights as nasty_weights
-from tests.svm.oracles import with_clarabel
-from tests.svm.problems import FAMILIES, UNSCALED, assert_equal, decided, make, problems, snapshot
-from tests.svm.test_certificate import assert_within, signs_of_heads
-from tests.svm.test_snapshot import again
 
 from maxrr.parallel import InProcess
 from maxrr.svm import LinearSVM, fallback, heads, influence, influential_in
@@ -23,6 +16,13 @@ from maxrr.svm.penalties import weigh
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import start_heads
 from maxrr.svm.validation import sizes
+from tests.cases import examples, seeds
+from tests.svm import exact_oracle, nasty
+from tests.svm.oracle_run import weights as nasty_weights
+from tests.svm.oracles import with_clarabel
+from tests.svm.problems import FAMILIES, UNSCALED, assert_equal, decided, make, problems, snapshot
+from tests.svm.test_certificate import assert_within, signs_of_heads
+from tests.svm.test_snapshot import again
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.svm.oracles import with_clarabel
-from tests.svm.torture import FAMILIES
 
 from maxrr.svm import ConvergenceError, LinearSVM
+from tests.svm.oracles import with_clarabel
+from tests.svm.torture import FAMILIES
 
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 LEAST = 30

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 from hypothesis import HealthCheck, settings
+
 from tests.small_networks import here, one_thread, solved_here  # noqa: F401
 from tests.unlearning.problems import CORES, fitted, table
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from tests.evidence.oracle import commitment_to
 
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
@@ -19,6 +18,7 @@ from maxrr.nets.side_by_side import SideBySide
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import keyed_hash, model_hash
+from tests.evidence.oracle import commitment_to
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
 SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3

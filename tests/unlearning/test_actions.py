@@ -11,6 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from maxrr.errors import NotHere, Refused
+from maxrr.svm import heads
+from maxrr.unlearning import Action, Guarantee
+from maxrr.unlearning import blueprint as blueprint_module
 from tests.cases import THOROUGH, some, thinned
 from tests.unlearning.problems import (
     CORES,
@@ -23,11 +28,6 @@ from tests.unlearning.problems import (
     table_model,
     train_again,
 )  # fmt: skip
-
-from maxrr.errors import NotHere, Refused
-from maxrr.svm import heads
-from maxrr.unlearning import Action, Guarantee
-from maxrr.unlearning import blueprint as blueprint_module
 
 POLICIES = ("refuse", "retrain", "keep-extractor", "technique")
 REFITS = ("retained", "influential")

@@ -7,6 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
+from maxrr.core import FrequencyCore, Frozen
+from maxrr.data import Dataset
+from maxrr.errors import DataError, Stale
+from maxrr.nets import embed
+from maxrr.svm import LinearSVM
+from maxrr.unlearning import Action, Bundle, MaxRR, Receipt, contradictions, replay
+from maxrr.unlearning.classes import with_arriving
 from tests.unlearning.problems import (
     CORES,
     NEW_CLASS,
@@ -21,15 +30,6 @@ from tests.unlearning.problems import (
     table_model,
     train_again,
 )  # fmt: skip
-from torch import nn
-
-from maxrr.core import FrequencyCore, Frozen
-from maxrr.data import Dataset
-from maxrr.errors import DataError, Stale
-from maxrr.nets import embed
-from maxrr.svm import LinearSVM
-from maxrr.unlearning import Action, Bundle, MaxRR, Receipt, contradictions, replay
-from maxrr.unlearning.classes import with_arriving
 
 HASH = CORES["hash"]
 few_of_a_class = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # which no features tell apart

@@ -11,9 +11,6 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.cases import THOROUGH
-from tests.evidence.oracle import commitment_to, key_of, salt_of, value_of
-from tests.unlearning.search import holds_bytes, holds_ids
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError, NotHere, Refused
@@ -23,6 +20,9 @@ from maxrr.unlearning import MaxRR, forgetting
 from maxrr.unlearning.indexes import Indexes, print_of
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.tombstones import Stones, id_hmac, subject_hmac
+from tests.cases import THOROUGH
+from tests.evidence.oracle import commitment_to, key_of, salt_of, value_of
+from tests.unlearning.search import holds_bytes, holds_ids
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning", "ignore:.*are let in under other ids")
 

@@ -10,12 +10,12 @@ import sys
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import core_of, fresh, table
-from tests.unlearning.test_replaying import retrained
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore, MiddleCore
 from maxrr.unlearning import Bundle, facts, network_in, replay, training_in
+from tests.unlearning.problems import core_of, fresh, table
+from tests.unlearning.test_replaying import retrained
 
 CORE = HashCore(0.5, key="house")
 

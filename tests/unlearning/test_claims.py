@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.unlearning.problems import core_of, fresh, kinds, table, table_model
-from tests.unlearning.test_replaying import handed_in, retrained
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore
@@ -16,6 +14,8 @@ from maxrr.data import DataError
 from maxrr.nets import MLP
 from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions, differences
+from tests.unlearning.problems import core_of, fresh, kinds, table, table_model
+from tests.unlearning.test_replaying import handed_in, retrained
 
 CORE = HashCore(0.5, key="house")
 

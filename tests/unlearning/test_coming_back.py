@@ -5,12 +5,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh, pictures, table, table_model
 
 from maxrr import MaxRR
 from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP, split
+from tests.unlearning.problems import fresh, pictures, table, table_model
 
 CORE = HashCore(0.5, key="house")
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import core_of, fresh, kinds, table
-from tests.unlearning.test_replaying import handed_in, retrained
 
 from maxrr import MaxRR
 from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore
 from maxrr.unlearning import Loss, Receipt, replay
 from maxrr.unlearning.receipts import lasting
 from maxrr.unlearning.tombstones import Forgotten, subject_hmac
+from tests.unlearning.problems import core_of, fresh, kinds, table
+from tests.unlearning.test_replaying import handed_in, retrained
 
 CORE = HashCore(0.5, key="house")
 

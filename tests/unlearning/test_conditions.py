@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 from torch import nn
 
 from maxrr.core import Frozen, HashCore
@@ -13,6 +12,7 @@ from maxrr.nets import MLP
 from maxrr.report.receipts import in_words
 from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions
+from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 
 CORE = HashCore(0.5, key="house")
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
-from tests.unlearning.search import holds_bytes
 from torch import nn
 
 from maxrr.core import FrequencyCore, FullCore, HashCore
 from maxrr.errors import DataError, Refused
 from maxrr.unlearning import contradictions, replay
 from maxrr.workspace import Workspace
+from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
+from tests.unlearning.search import holds_bytes
 
 CORE = HashCore(0.5, key="house")
 

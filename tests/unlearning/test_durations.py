@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model
 
 from maxrr.core import HashCore
 from maxrr.nets.training import warm_up
@@ -16,6 +15,7 @@ from maxrr.unlearning import forgetting
 from maxrr.unlearning import model as model_
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.durations import Durations
+from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model
 
 counts = st.integers(0, 5000)
 seconds = st.floats(0.0, 1e6)

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import CORES, fresh, kinds, table, table_model
 from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM
 from maxrr.unlearning import replay
+from tests.unlearning.problems import CORES, fresh, kinds, table, table_model
 
 
 def with_noise():

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from tests.unlearning.problems import table, table_model
 
 from maxrr.data import DataError
 from maxrr.unlearning.model import as_dataset, column_names
+from tests.unlearning.problems import table, table_model
 
 X = np.arange(8.0).reshape(4, 2)
 

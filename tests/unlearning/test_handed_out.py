@@ -6,7 +6,6 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import torch
-from tests.unlearning.problems import fresh, table
 from torch import nn
 
 from maxrr import MaxRR
@@ -15,6 +14,7 @@ from maxrr.errors import Refused
 from maxrr.nets import MLP, Recipe
 from maxrr.serving import export, load
 from maxrr.workspace import Workspace
+from tests.unlearning.problems import fresh, table
 
 RECORDS = table()
 MORE = table(count=4, seed=9).inputs

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests import hidden_networks as networks
-from tests.nets.test_probe import EACH_TIME_ANOTHER, FINE, records
 from torch import nn
 
 from maxrr import MaxRR
@@ -16,6 +14,8 @@ from maxrr.nets import Recipe
 from maxrr.serving import export, load
 from maxrr.unlearning import replay
 from maxrr.workspace import Workspace, WorkspaceError
+from tests import hidden_networks as networks
+from tests.nets.test_probe import EACH_TIME_ANOTHER, FINE, records
 
 CORES = {
     "hash": HashCore(0.5, key="house"),

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh, pictures, table
 
 from maxrr import MaxRR
 from maxrr.core import HashCore
+from tests.unlearning.problems import fresh, pictures, table
 
 CORE = HashCore(0.5, key="house")
 

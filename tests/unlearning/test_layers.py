@@ -3,12 +3,12 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import examples
 
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.indexes import Index, Indexes, Layer, print_of, prints_of, prints_of_values
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.tombstones import Stones, Tombstone
+from tests.cases import examples
 
 
 @examples(200)

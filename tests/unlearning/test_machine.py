@@ -5,6 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from maxrr.core import FullCore, HashCore
+from maxrr.data import Dataset
+from maxrr.errors import DataError
+from maxrr.svm import fit_platt
+from maxrr.unlearning.consistency import contradictions
 from tests.cases import THOROUGH
 from tests.unlearning.problems import (
     EVERY_CORE,
@@ -19,12 +25,6 @@ from tests.unlearning.problems import (
     table_model,
     train_again,
 )  # fmt: skip
-
-from maxrr.core import FullCore, HashCore
-from maxrr.data import Dataset
-from maxrr.errors import DataError
-from maxrr.svm import fit_platt
-from maxrr.unlearning.consistency import contradictions
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of a class with few records
 IDS = np.sort(table().ids).tolist()

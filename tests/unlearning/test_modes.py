@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from tests.unlearning import trainings
-from tests.unlearning.problems import fresh, table
 from torch import nn
 
 from maxrr import MaxRR
 from maxrr.core import Frozen, HashCore, MiddleCore
 from maxrr.nets import MLP, train, train_many
+from tests.unlearning import trainings
+from tests.unlearning.problems import fresh, table
 
 RECORDS = table()
 MODES = {"no_grad": torch.no_grad, "inference_mode": torch.inference_mode}

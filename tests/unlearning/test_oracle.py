@@ -8,6 +8,11 @@ import itertools
 
 import numpy as np
 import pytest
+
+from maxrr.core import Choice
+from maxrr.nets import embed
+from maxrr.svm import fit_platt
+from maxrr.unlearning import Guarantee
 from tests.cases import thinned
 from tests.unlearning.problems import (
     CORES,
@@ -24,11 +29,6 @@ from tests.unlearning.problems import (
     probe,
     train_again,
 )  # fmt: skip
-
-from maxrr.core import Choice
-from maxrr.nets import embed
-from maxrr.svm import fit_platt
-from maxrr.unlearning import Guarantee
 
 NOT_CORE = ("frequency", "hash", "frozen")
 IN_SHARDS = pytest.param("hash in shards", marks=pytest.mark.long)  # on a small table in test_shards

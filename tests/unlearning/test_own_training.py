@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from tests.unlearning import trainings
-from tests.unlearning.problems import SEED, core_of, fit_again, kinds, parts, parts_of, table
 
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import DataError
@@ -22,6 +20,8 @@ from maxrr.nets.seeding import all_drawing, begin
 from maxrr.unlearning import Bundle, MaxRR, Outcome, Receipt, contradictions, replay
 from maxrr.unlearning.blueprint import numbered
 from maxrr.unlearning.receipts import RETRAINED
+from tests.unlearning import trainings
+from tests.unlearning.problems import SEED, core_of, fit_again, kinds, parts, parts_of, table
 
 CORE = HashCore(0.5, key="house")
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.unlearning.problems import fresh, table, table_model
 
 from maxrr.core import HashCore
+from tests.unlearning.problems import fresh, table, table_model
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import functools
 import re
 
 import pytest
+
 from tests.unlearning.test_actions import NEW, REFITS, STATES, halved, kinds, prepared, requests
 
 POLICIES = ("retrain", "keep-extractor", halved)

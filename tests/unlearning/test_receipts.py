@@ -7,13 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unlearning.problems import core_of, kinds, table, table_model
 
 from maxrr.evidence.exact_text import canonical_json
 from maxrr.plain_text import STEERING
 from maxrr.svm import FORM
 from maxrr.unlearning import HeadCertificate, Receipt
 from maxrr.unlearning.receipts import claim_of, rounded_up
+from tests.unlearning.problems import core_of, kinds, table, table_model
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.cases import thinned
-from tests.unlearning.problems import core_of, everything, fit_again, kinds, parts, parts_of, table, table_model
 
 from maxrr.data import DataError, Dataset
 from maxrr.unlearning.records import HeldRecords
+from tests.cases import thinned
+from tests.unlearning.problems import core_of, everything, fit_again, kinds, parts, parts_of, table, table_model
 
 
 def bare(records):

@@ -7,6 +7,15 @@ import sys
 
 import numpy as np
 import pytest
+from torch import nn
+
+from maxrr.core import Frozen, FullCore, HashCore
+from maxrr.data import DataError, Dataset
+from maxrr.errors import Refused
+from maxrr.nets import MLP
+from maxrr.unlearning import MaxRR, forgetting, state
+from maxrr.unlearning import blueprint as blueprint_module
+from maxrr.unlearning.hashes import class_hmac
 from tests.unlearning.problems import (
     as_on_receipts,
     core_of,
@@ -20,15 +29,6 @@ from tests.unlearning.problems import (
     table_model,
     train_again,
 )  # fmt: skip
-from torch import nn
-
-from maxrr.core import Frozen, FullCore, HashCore
-from maxrr.data import DataError, Dataset
-from maxrr.errors import Refused
-from maxrr.nets import MLP
-from maxrr.unlearning import MaxRR, forgetting, state
-from maxrr.unlearning import blueprint as blueprint_module
-from maxrr.unlearning.hashes import class_hmac
 
 IDS = np.sort(table().ids)
 

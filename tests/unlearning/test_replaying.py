@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 from maxrr.data import DataError
 from maxrr.errors import UnknownRecords
@@ -18,6 +17,7 @@ from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.hashes import class_hmac, keyed_hash, model_hash
 from maxrr.unlearning.receipts import HeadCertificate, claim_of
 from maxrr.unlearning.replaying import INTERCEPTS, WEIGHTS, compared
+from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
 
 
 @functools.cache

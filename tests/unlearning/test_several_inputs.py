@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from tests.several_inputs import KINDS, LENGTH, PictureAndTable, Text, pictures_and_rows, sentences, texts
-from tests.unlearning.problems import fit_again, fresh, kinds, parts, train_again
 from torch import nn
 
 from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.unlearning import replay
+from tests.several_inputs import KINDS, LENGTH, PictureAndTable, Text, pictures_and_rows, sentences, texts
+from tests.unlearning.problems import fit_again, fresh, kinds, parts, train_again
 
 CORE = HashCore(0.5, key="house")
 RECORDS = {"text": texts, "picture and table": pictures_and_rows}

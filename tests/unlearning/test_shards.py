@@ -14,6 +14,14 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+
+from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore, Sharding, UntrainedShardsWarning
+from maxrr.data import Dataset
+from maxrr.errors import DataError, Refused
+from maxrr.nets import MLP
+from maxrr.svm import LinearSVM
+from maxrr.unlearning import Bundle, MaxRR, replay
+from maxrr.unlearning import blueprint as blueprint_module
 from tests.cases import some
 from tests.unlearning import trainings
 from tests.unlearning.problems import (
@@ -32,14 +40,6 @@ from tests.unlearning.problems import (
     table,
     train_again,
 )  # fmt: skip
-
-from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore, Sharding, UntrainedShardsWarning
-from maxrr.data import Dataset
-from maxrr.errors import DataError, Refused
-from maxrr.nets import MLP
-from maxrr.svm import LinearSVM
-from maxrr.unlearning import Bundle, MaxRR, replay
-from maxrr.unlearning import blueprint as blueprint_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of few records
 QUICK = {"epochs": 2, "batch_size": 16}

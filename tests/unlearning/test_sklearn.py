@@ -10,11 +10,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.unlearning.problems import fresh, table, table_model
 
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR
+from tests.unlearning.problems import fresh, table, table_model
 
 
 def arrays(classes=10):

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import core_of, everything, fresh, kinds, table, table_model
 
 from maxrr.core import HashCore
 from maxrr.errors import MaxRRError, NotHere, Refused, Stale
 from maxrr.unlearning import Action, Guarantee
+from tests.unlearning.problems import core_of, everything, fresh, kinds, table, table_model
 
 NEW = np.random.default_rng(3).normal(size=5).astype(np.float32)
 

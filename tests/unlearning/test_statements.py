@@ -8,9 +8,6 @@ from dataclasses import asdict, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import every, examples
-from tests.evidence.logs import flipped
-from tests.plain_receipts import hexadecimal, receipt
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, SigningKey, Statement, Subject
@@ -18,6 +15,9 @@ from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.unlearning import HandedReceipt, Receipt, check_about, contradictions, replay_statement
 from maxrr.unlearning.replaying import Replay
 from maxrr.unlearning.statements import AUDIT_TYPE, REPLAY_TYPE, about_receipt, receipt_statement
+from tests.cases import every, examples
+from tests.evidence.logs import flipped
+from tests.plain_receipts import hexadecimal, receipt
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()
 REPLAY = Replay("identical", "heads", "identical", "", 0.0, [], "", ["the time"], 0.5)

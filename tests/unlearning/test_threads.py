@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-from tests.unlearning.problems import fresh, table
 
 from maxrr.core import HashCore
+from tests.unlearning.problems import fresh, table
 
 REQUESTS = 30
 

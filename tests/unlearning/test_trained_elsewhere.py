@@ -5,9 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.unlearning import trainings
-from tests.unlearning.problems import SEED, core_of, fit_again, fresh, kinds, parts, parts_of, table
-from tests.unlearning.test_own_training import CORE, expected, trained_alone
 from torch import nn
 
 from maxrr.core import Adopted, Frozen, FullCore, HashCore, MiddleCore
@@ -20,6 +17,9 @@ from maxrr.unlearning.blueprint import numbered
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.receipts import RETRAINED
 from maxrr.workspace import Workspace
+from tests.unlearning import trainings
+from tests.unlearning.problems import SEED, core_of, fit_again, fresh, kinds, parts, parts_of, table
+from tests.unlearning.test_own_training import CORE, expected, trained_alone
 
 
 def network():

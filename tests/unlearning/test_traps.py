@@ -6,6 +6,10 @@ import json
 
 import numpy as np
 import pytest
+
+from maxrr.core import HashCore
+from maxrr.nets import embed
+from maxrr.unlearning.tombstones import id_hmac
 from tests.cases import some, thinned
 from tests.unlearning.problems import (
     CORES,
@@ -25,10 +29,6 @@ from tests.unlearning.problems import (
     train_again,
 )  # fmt: skip
 from tests.unlearning.search import holds_bytes, holds_ids, reachable
-
-from maxrr.core import HashCore
-from maxrr.nets import embed
-from maxrr.unlearning.tombstones import id_hmac
 
 POLICIES = [
     {"core_policy": "keep-extractor"},

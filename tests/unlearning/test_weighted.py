@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.cli.shell import Shell
-from tests.unlearning.problems import fresh, table
 
 from maxrr import MaxRR
 from maxrr.core import HashCore
@@ -14,6 +12,8 @@ from maxrr.errors import DataError
 from maxrr.svm import FlatHeadWarning
 from maxrr.unlearning import Bundle, Receipt, contradictions, replay
 from maxrr.workspace import Workspace
+from tests.cli.shell import Shell
+from tests.unlearning.problems import fresh, table
 
 CORE = HashCore(0.4, key="house")
 WEIGHTS = {"kind 1": 7.5}

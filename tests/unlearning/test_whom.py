@@ -2,10 +2,9 @@
 
 import json
 
-from tests.unlearning.problems import fresh, kinds, table, table_model
-
 from maxrr.core import HashCore
 from maxrr.unlearning import Receipt
+from tests.unlearning.problems import fresh, kinds, table, table_model
 
 CORE = HashCore(0.5, key="house")
 

@@ -5,11 +5,11 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from maxrr.workspace import Workspace
 from tests.small_networks import here, one_thread, solved_here  # noqa: F401
 from tests.workspace.outside import KEY, created
 from tests.workspace.problems import cases, copied, fixed_key
-
-from maxrr.workspace import Workspace
 
 settings.register_profile(
     "workspace",

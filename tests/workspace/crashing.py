@@ -14,6 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+
+from maxrr.core import HashCore
+from maxrr.evidence import Log, SigningKey, check_log
+from maxrr.nets import MLP
+from maxrr.workspace import Commit, Workspace, WorkspaceError
+from maxrr.workspace.names import origin_of
+from maxrr.workspace.ownership import Marker
+from maxrr.workspace.signed_receipts import KeptReceipt
 from tests.unlearning.problems import fresh
 from tests.workspace.disk import forked
 from tests.workspace.faults import Points, die
@@ -32,14 +40,6 @@ from tests.workspace.problems import (
     named,
     needles,
 )
-
-from maxrr.core import HashCore
-from maxrr.evidence import Log, SigningKey, check_log
-from maxrr.nets import MLP
-from maxrr.workspace import Commit, Workspace, WorkspaceError
-from maxrr.workspace.names import origin_of
-from maxrr.workspace.ownership import Marker
-from maxrr.workspace.signed_receipts import KeptReceipt
 
 HEX = "0123456789abcdef"
 IN = " in shards"

@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 import torch
-from tests.workspace.disk import Disk, dies, forked
-from tests.workspace.outside import ACTS, KEY, created, facts, working
 
 from maxrr.workspace import Workspace
+from tests.workspace.disk import Disk, dies, forked
+from tests.workspace.outside import ACTS, KEY, created, facts, working
 
 
 def work(folder, act):

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from tests.cases import THOROUGH
-from tests.unlearning.problems import table
-from tests.workspace.disk import files_below, put
-from tests.workspace.problems import found, named, needles, receipt_facts
 
 from maxrr import MaxRR
 from maxrr.errors import EvidenceError
 from maxrr.evidence import SigningKey
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, overview
+from tests.cases import THOROUGH
+from tests.unlearning.problems import table
+from tests.workspace.disk import files_below, put
+from tests.workspace.problems import found, named, needles, receipt_facts
 
 KEY = SigningKey.generate()
 RECORDS = named(table(60))

@@ -12,7 +12,6 @@ from unittest import mock
 
 import numpy as np
 import torch
-from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
@@ -21,6 +20,7 @@ from maxrr.files.hashes import json_digest
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, seen
 from maxrr.workspace.journal import Frame, Journal, split
+from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 
 KEY = "house"
 HASHED = HashCore(0.5, key=KEY)

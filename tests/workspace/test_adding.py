@@ -6,6 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
+
+from maxrr.data import DataError
+from maxrr.errors import WorkspaceError
+from maxrr.unlearning import Receipt
+from maxrr.workspace import Commit, Workspace, overview
 from tests.unlearning.problems import core_of, fresh, joined, table
 from tests.workspace.problems import (
     HASHED,
@@ -19,11 +24,6 @@ from tests.workspace.problems import (
     named,
     reopened,
 )
-
-from maxrr.data import DataError
-from maxrr.errors import WorkspaceError
-from maxrr.unlearning import Receipt
-from maxrr.workspace import Commit, Workspace, overview
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # of a class with one record
 

@@ -10,6 +10,8 @@ import shutil
 from unittest import mock
 
 import pytest
+
+from maxrr.workspace import Workspace
 from tests.cases import some
 from tests.workspace.disk import files_below
 from tests.workspace.outside import (
@@ -28,8 +30,6 @@ from tests.workspace.outside import (
     secrets_of,
     working,
 )
-
-from maxrr.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

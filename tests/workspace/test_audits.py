@@ -6,10 +6,10 @@ import threading
 from unittest import mock
 
 import pytest
-from tests.workspace.problems import cases, contents, found, kinds, needles, write_root
 
 from maxrr.unlearning.set_aside import SetAside
 from maxrr.workspace import Workspace, WorkspaceError, audits
+from tests.workspace.problems import cases, contents, found, kinds, needles, write_root
 
 # Test records that are set aside
 

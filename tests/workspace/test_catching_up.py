@@ -6,6 +6,12 @@ import warnings
 
 import pytest
 from sklearn.base import clone
+
+from maxrr.evidence import Log, SigningKey, check_log
+from maxrr.unlearning.consistency import contradictions
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
+from maxrr.workspace.names import origin_of
+from maxrr.workspace.signed_receipts import KeptReceipt
 from tests.workspace.problems import (
     NEW,
     NEWCOMERS,
@@ -19,12 +25,6 @@ from tests.workspace.problems import (
     reopened,
     table,
 )  # fmt: skip
-
-from maxrr.evidence import Log, SigningKey, check_log
-from maxrr.unlearning.consistency import contradictions
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
-from maxrr.workspace.names import origin_of
-from maxrr.workspace.signed_receipts import KeptReceipt
 
 KEY, LATER = SigningKey.generate(), SigningKey.generate()
 

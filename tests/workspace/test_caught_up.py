@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.workspace.outside import ADDED, NEW, RECORDS, Hole, add, forget, none_of
 
 from maxrr.errors import DataError
 from maxrr.serving import Revocations
 from maxrr.workspace import Workspace
+from tests.workspace.outside import ADDED, NEW, RECORDS, Hole, add, forget, none_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")  # it is one, until it has caught up
 

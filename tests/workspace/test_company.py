@@ -5,6 +5,8 @@ import os
 import shutil
 
 import pytest
+
+from maxrr.workspace import Workspace, WorkspaceError
 from tests.cases import stride
 from tests.workspace.disk import CHANGES, READ_ONLY, Disk, fails, files_below, put
 from tests.workspace.outside import (
@@ -20,8 +22,6 @@ from tests.workspace.outside import (
 )
 from tests.workspace.problems import found
 from tests.workspace.test_threads import forked
-
-from maxrr.workspace import Workspace, WorkspaceError
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

@@ -5,13 +5,13 @@ import os
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh
-from tests.workspace.problems import belongs, contents, facts, kinds, reopened, wide
 
 from maxrr.core import Frozen
 from maxrr.data import Dataset
 from maxrr.workspace import Workspace
 from maxrr.workspace.journal import Journal
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import belongs, contents, facts, kinds, reopened, wide
 
 FSYNCS = 5  # receipts, tombstones and proofs; the frame of the journal; the rows
 

@@ -6,12 +6,12 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened, write_root
 
 from maxrr.evidence import SigningKey
 from maxrr.workspace import Workspace, WorkspaceError, commits
 from maxrr.workspace.journal import split
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened, write_root
 
 STEMS = (
     "workspace", "extractor", "heads", "secrets", "rows", "journal", "receipts-", "tombstones", "proofs",

@@ -5,14 +5,14 @@ import itertools
 import warnings
 
 import pytest
-from tests.cases import some, stride
-from tests.unlearning.problems import fresh
-from tests.workspace.faults import NEEDING_SPACE, Points, broken, full, interrupt, read_only
-from tests.workspace.problems import NEW, belongs, contents, copied, facts, kinds, reopened, wide
 
 from maxrr.core import Frozen, HashCore
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, WorkspaceError
+from tests.cases import some, stride
+from tests.unlearning.problems import fresh
+from tests.workspace.faults import NEEDING_SPACE, Points, broken, full, interrupt, read_only
+from tests.workspace.problems import NEW, belongs, contents, copied, facts, kinds, reopened, wide
 
 
 def acts(workspace, records):

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.workspace.problems import NEW, cases, contents, copied, kinds, with_replaced
 
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import NotHere
@@ -21,6 +20,7 @@ from maxrr.evidence import (
     value_of,
 )
 from maxrr.workspace import Workspace, WorkspaceError
+from tests.workspace.problems import NEW, cases, contents, copied, kinds, with_replaced
 
 KEY = SigningKey.generate()
 

@@ -4,10 +4,10 @@ import json
 import os
 
 import pytest
-from tests.unlearning.problems import table_model
-from tests.workspace.problems import contents, found, kinds, needles
 
 from maxrr.workspace import Workspace, WorkspaceError, overview
+from tests.unlearning.problems import table_model
+from tests.workspace.problems import contents, found, kinds, needles
 
 
 def flags(exports):

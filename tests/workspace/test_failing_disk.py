@@ -6,12 +6,12 @@ import shutil
 import warnings
 
 import pytest
-from tests.cases import some, stride
-from tests.workspace.disk import BROKEN, FULL, NEEDING_SPACE, Disk, fails, put
-from tests.workspace.outside import ACTS, KEY, Hole, differing, facts, forget, none_of, working
 
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace, WorkspaceError
+from tests.cases import some, stride
+from tests.workspace.disk import BROKEN, FULL, NEEDING_SPACE, Disk, fails, put
+from tests.workspace.outside import ACTS, KEY, Hole, differing, facts, forget, none_of, working
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

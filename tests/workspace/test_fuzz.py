@@ -9,9 +9,9 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.workspace.problems import contents, copied, kinds, table, write_root
 
 from maxrr.workspace import Workspace, WorkspaceError, commits
+from tests.workspace.problems import contents, copied, kinds, table, write_root
 
 WRONG = (
     None, True, -1, 0, 0.5, 10**30, float("nan"), float("-inf"), "", "../../precious", "a\0b", "\ud800", "<U9", [], {},

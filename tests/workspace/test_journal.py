@@ -6,11 +6,11 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import every
 
 from maxrr.workspace import WorkspaceError
 from maxrr.workspace.appending import Extent, Growing
 from maxrr.workspace.journal import HEADER, Frame, Journal, last_frame
+from tests.cases import every
 
 KEY, SEAL = b"k" * 32, "ab" * 32
 

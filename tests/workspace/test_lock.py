@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, NEW, contents, copied, kinds
 
 from maxrr.errors import NotHere
 from maxrr.workspace import Workspace, WorkspaceError
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import HASHED, NEW, contents, copied, kinds
 
 HOLDER = """
 import os, sys, tempfile

@@ -5,9 +5,6 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from tests.cases import THOROUGH, every
-from tests.evidence.logs import contents, flipped
-from tests.plain_receipts import receipt, receipts
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import LogWriter, SigningKey
@@ -15,6 +12,9 @@ from maxrr.evidence.exact_text import canonical_json
 from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import check_receipt_log
 from maxrr.workspace.names import origin_of
+from tests.cases import THOROUGH, every
+from tests.evidence.logs import contents, flipped
+from tests.plain_receipts import receipt, receipts
 
 KEY, LATER = SigningKey.generate(), SigningKey.generate()
 TOKEN = "0123456789abcdef"

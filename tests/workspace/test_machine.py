@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from hypothesis import settings
 from hypothesis.stateful import rule
+
+from maxrr.nets import MLP
+from maxrr.workspace import Workspace
 from tests.cases import THOROUGH
 from tests.unlearning.problems import EVERY_CORE, fresh, joined, table
 from tests.unlearning.test_machine import InShards, Requests, pytestmark  # noqa: F401
 from tests.workspace.problems import copied, with_replaced
-
-from maxrr.nets import MLP
-from maxrr.workspace import Workspace
 
 TEMPLATES = {}
 

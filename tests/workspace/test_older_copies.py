@@ -8,7 +8,6 @@ import warnings
 from datetime import UTC, datetime
 
 import pytest
-from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, kinds, reopened
 
 from maxrr.errors import EvidenceError, OlderCopy
 from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs, make_key
@@ -17,6 +16,7 @@ from maxrr.unlearning import Receipt
 from maxrr.unlearning.consistency import contradictions
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
 from maxrr.workspace.names import origin_of
+from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, kinds, reopened
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 KEY = SigningKey.generate()

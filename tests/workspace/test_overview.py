@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from tests.workspace.problems import NEW, cases, write_root
 
 from maxrr.core import UntrainedShardsWarning
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
+from tests.workspace.problems import NEW, cases, write_root
 
 
 def of(folder, name):

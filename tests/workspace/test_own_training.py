@@ -2,11 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.nets.test_naming import of_records
-from tests.unlearning import trainings
-from tests.unlearning.problems import kinds, table
-from tests.unlearning.test_own_training import model_by
-from tests.unlearning.test_trained_elsewhere import IDS, adopted, frozen
 
 from maxrr.core import HashCore
 from maxrr.errors import DataError, Refused, WorkspaceError
@@ -15,6 +10,11 @@ from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import Bundle, MaxRR, Outcome, replay
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.workspace import TrainingMissing, Workspace, overview
+from tests.nets.test_naming import of_records
+from tests.unlearning import trainings
+from tests.unlearning.problems import kinds, table
+from tests.unlearning.test_own_training import model_by
+from tests.unlearning.test_trained_elsewhere import IDS, adopted, frozen
 
 
 def test_the_function_is_given_by_whoever_opens(here, tmp_path):

@@ -7,12 +7,12 @@ from unittest import mock
 
 import pytest
 from sklearn.base import clone
-from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, NEW, cases, contents, copied, kinds, reopened
 
 from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.ownership import Marker
+from tests.unlearning.problems import fresh
+from tests.workspace.problems import HASHED, NEW, cases, contents, copied, kinds, reopened
 
 MINE = (
     "notes.txt",

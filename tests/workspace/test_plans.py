@@ -3,12 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.workspace.problems import NEW, contents, copied, facts, fixed_key, kinds, receipt_facts, reopened
 
 from maxrr.data import DataError
 from maxrr.errors import MaxRRError, NotHere, Refused, Stale, WorkspaceError
 from maxrr.unlearning import Action
 from maxrr.workspace import Workspace
+from tests.workspace.problems import NEW, contents, copied, facts, fixed_key, kinds, receipt_facts, reopened
 
 
 def test_executing_a_plan_is_the_request_itself(folder, tmp_path, records, monkeypatch):

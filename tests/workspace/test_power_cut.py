@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from maxrr.workspace import Workspace
 from tests.cases import some, stride, thinned
 from tests.workspace.disk import Disk, put
 from tests.workspace.outside import (
@@ -30,8 +32,6 @@ from tests.workspace.outside import (
 )
 from tests.workspace.problems import found
 from tests.workspace.test_crash import ONE_THREAD
-
-from maxrr.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

@@ -6,12 +6,12 @@ import tempfile
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh
-from tests.unlearning.search import holds_bytes
-from tests.workspace.problems import NEW, belongs, cases, contents, copied, found, kinds, needles
 
 from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace
+from tests.unlearning.problems import fresh
+from tests.unlearning.search import holds_bytes
+from tests.workspace.problems import NEW, belongs, cases, contents, copied, found, kinds, needles
 
 ACTS = {
     "untouched": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),

@@ -3,13 +3,13 @@
 from unittest import mock
 
 import pytest
-from tests.workspace.faults import Points
-from tests.workspace.problems import facts, kinds
 
 from maxrr.evidence import SigningKey
 from maxrr.workspace import Commit, Workspace, overview
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import Rows
+from tests.workspace.faults import Points
+from tests.workspace.problems import facts, kinds
 
 KEY = SigningKey.generate()
 ACTS = {

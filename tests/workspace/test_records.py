@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.workspace.problems import NEW, cases
 
 from maxrr.data import DataError
 from maxrr.workspace import Commit, RecordKind, Workspace, WorkspaceError
+from tests.workspace.problems import NEW, cases
 
 
 @pytest.fixture(params=["hash", "hash, words"])

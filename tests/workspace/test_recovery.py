@@ -7,15 +7,15 @@ import threading
 from unittest import mock
 
 import pytest
-from tests.cases import some, stride
-from tests.unlearning.problems import fresh
-from tests.workspace.faults import Points
-from tests.workspace.problems import NEW, belongs, cases, contents, copied, facts, found, kinds, needles
 
 from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.names import part_of
 from maxrr.workspace.store import Store
+from tests.cases import some, stride
+from tests.unlearning.problems import fresh
+from tests.workspace.faults import Points
+from tests.workspace.problems import NEW, belongs, cases, contents, copied, facts, found, kinds, needles
 
 
 class Killed(BaseException):

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.workspace.problems import contents, copied, kinds, write_root
 
 from maxrr.workspace import Workspace, WorkspaceError, commits, overview
+from tests.workspace.problems import contents, copied, kinds, write_root
 
 UNDER_NO_KEY = b""
 ANOTHER = bytes(32)

@@ -10,11 +10,11 @@ import stat
 import warnings
 
 import pytest
-from tests.workspace.problems import copied, kinds
-from tests.workspace.test_threads import Load
 
 from maxrr.errors import OlderCopy
 from maxrr.workspace import OlderCopyWarning, Workspace, seen
+from tests.workspace.problems import copied, kinds
+from tests.workspace.test_threads import Load
 
 
 @pytest.fixture

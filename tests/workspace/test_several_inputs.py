@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from tests.several_inputs import LENGTH, Text, text_network, texts
-from tests.unlearning.problems import fresh
 
 from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.nets.naming import NamedNetwork
 from maxrr.workspace import Commit, Workspace, WorkspaceError
 from maxrr.workspace.commits import NAME, check_facts
+from tests.several_inputs import LENGTH, Text, text_network, texts
+from tests.unlearning.problems import fresh
 
 CORE = HashCore(0.5, key="house")
 SHAPES = {"mask": (LENGTH,), "tokens": (LENGTH,)}

@@ -7,12 +7,12 @@ from contextlib import suppress
 from unittest import mock
 
 import pytest
-from tests.evidence.logs import contents, flipped
-from tests.workspace.problems import copied
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import LogWriter, PublicKeys, find_key, make_key, rotate_key
 from maxrr.workspace import Workspace, check_receipt_log
+from tests.evidence.logs import contents, flipped
+from tests.workspace.problems import copied
 
 
 class Signed:

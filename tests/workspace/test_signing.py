@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from tests.workspace.problems import contents, found, kinds
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
@@ -11,6 +10,7 @@ from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from maxrr.workspace.names import origin_of
 from maxrr.workspace.signed_receipts import KeptReceipt, statement_bytes
+from tests.workspace.problems import contents, found, kinds
 
 FIRST, SECOND = SigningKey.generate(), SigningKey.generate()
 

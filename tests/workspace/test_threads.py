@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.unlearning.problems import fresh, table
-from tests.workspace.problems import HASHED, cases, copied, kinds
 
 from maxrr.svm import FlatHeadWarning
 from maxrr.workspace import Workspace, WorkspaceError, codec, rows
+from tests.unlearning.problems import fresh, table
+from tests.workspace.problems import HASHED, cases, copied, kinds
 
 ASKED = table().select(table().ids[:20])
 

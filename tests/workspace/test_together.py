@@ -4,12 +4,12 @@ import os
 
 import numpy as np
 import pytest
-from tests.workspace.problems import belongs, contents, copied, facts, found, kinds, needles, reopened
 
 from maxrr.errors import DataError, NotHere, Refused
 from maxrr.evidence import SigningKey
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace
+from tests.workspace.problems import belongs, contents, copied, facts, found, kinds, needles, reopened
 
 KEY = SigningKey.generate()
 

@@ -7,6 +7,15 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from torch import nn
+
+from maxrr.core import Frozen, HashCore
+from maxrr.data import DataError, Dataset
+from maxrr.errors import NotHere, UnknownRecords
+from maxrr.nets import MLP, Recipe
+from maxrr.nets.naming import NamedNetwork
+from maxrr.unlearning import MaxRR
+from maxrr.workspace import Workspace, WorkspaceError
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import (
     HASHED,
@@ -25,15 +34,6 @@ from tests.workspace.problems import (
     wide,
     with_replaced,
 )  # fmt: skip
-from torch import nn
-
-from maxrr.core import Frozen, HashCore
-from maxrr.data import DataError, Dataset
-from maxrr.errors import NotHere, UnknownRecords
-from maxrr.nets import MLP, Recipe
-from maxrr.nets.naming import NamedNetwork
-from maxrr.unlearning import MaxRR
-from maxrr.workspace import Workspace, WorkspaceError
 
 
 class Both:

@@ -21,7 +21,6 @@ from maxrr.cli import (
     predict,
     receipt,
     replay,
-    reproduce,
     status,
     unlearn,
     verify,
@@ -75,8 +74,6 @@ app = group(
         "export": export.export,
         "revocations": export.revocations,
         "demo": demo.demo,
-        "reproduce": reproduce.reproduce,
-        "study": reproduce.study,
     },
     Commands,
 )

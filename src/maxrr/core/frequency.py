@@ -101,9 +101,8 @@ class MiddleCore(FrequencyCore):
 
     With cores of a third of Fashion-MNIST and of a table, and networks trained for 18 epochs, they gave more accurate
     models than the most frequent ones, by 0.4 and 0.1 points, and than random ones, by 1.1 and 0.2, and left 5 and 10
-    points fewer records free than the most frequent ones (`maxrr study core-choice`). Whether that holds after longer
-    trainings is what `maxrr study core-epochs` asks (docs/reproduction.md). As for `FrequencyCore`, exactness holds
-    given the core.
+    points fewer records free than the most frequent ones (docs/reproduction.md says how it is after longer trainings).
+    As for `FrequencyCore`, exactness holds given the core.
 
     Parameters
     ----------

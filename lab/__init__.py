@@ -1,0 +1,1 @@
+"""The laboratory: the paper's table and figures beside its own numbers, and the questions it leaves."""

@@ -1,0 +1,59 @@
+"""Every part and every study, measured once with the tiny profile."""
+
+from collections.abc import Mapping
+
+import pytest
+import torch
+
+from lab import choices
+from lab.parts import PARTS, STUDIES
+from tests.cases import THOROUGH
+from tests.lab.problems import in_this_process, ranked_by_hand, tiny_lab, with_ranking
+from tests.small_networks import one_thread  # noqa: F401
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """Where `measured` was measured. Nothing may be changed in its folder."""
+    torch.set_num_threads(1)  # as in the tests; `one_thread` has not come yet
+    lab = tiny_lab(tmp_path_factory.mktemp("lab") / "tiny")
+    return with_ranking(lab, ranked_by_hand(lab))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_readings():
+    """Of the readings of what the paper leaves open the usual one, one with other heads, and the last."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not THOROUGH:
+            every = choices.readings
+            patch.setattr(choices, "readings", lambda lab: [*every(lab)[:2], every(lab)[-1]])
+        yield
+
+
+class Measured(Mapping):
+    """The results of all parts and studies, by name; each is measured when somebody asks for it.
+
+    The choice of a core trains more networks than all others: it is among them in `make long`.
+    """
+
+    def __init__(self, lab):
+        self.lab, self.parts, self.found = lab, {**PARTS, **STUDIES}, {}
+        if not THOROUGH:
+            del self.parts["core-choice"]
+
+    def __getitem__(self, name):
+        if name not in self.found:
+            with in_this_process():
+                self.found[name] = self.parts[name].measure(self.lab)
+        return self.found[name]
+
+    def __iter__(self):
+        return iter(self.parts)
+
+    def __len__(self):
+        return len(self.parts)
+
+
+@pytest.fixture(scope="session")
+def measured(lab):
+    return Measured(lab)
