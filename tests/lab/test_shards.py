@@ -1,11 +1,7 @@
 """The core in shards: costs are those of every possible request, accuracies those of plain trainings."""
 
-import importlib
 import itertools
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import shards
-from lab.figures.look import look
-from lab.figures.shards import draw
 from lab.profiles import PROFILES
 from lab.shard_costs import Speeds, expected_touched, expected_work, in_shards, in_slices, spared
 from lab.shard_networks import FULL, MIDDLE, shard_rows
@@ -27,7 +21,6 @@ from maxrr.core.hashing import TIE_BREAKER
 from maxrr.nets import embed, split, train
 from maxrr.svm import LinearSVM
 from tests.lab.problems import RECORDS, TINY, tiny_lab, with_ranking
-from tests.lab.samples import results
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ABSENT = ("array_api_compat", "cryptography", "jinja2", "markupsafe", "matplotlib", "rich", "typer")
@@ -251,44 +244,3 @@ def test_seconds_of_a_second_machine_stand_beside_those_of_the_first(lab, measur
     for line in measure(other)["work"]:
         first, second = line["seconds"].values()
         assert first == second
-
-
-def test_without_the_shell_and_with_little_time(lab, measured, tmp_path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    script = importlib.import_module("shards")
-    other = with_ranking(tiny_lab(tmp_path), lab.ranking)
-    monkeypatch.setattr(script.Lab, "of", lambda *_, **__: other)
-    monkeypatch.setattr(sys, "argv", ["shards.py", "--profile", "smoke", "--minutes", "0"])
-    script.main()
-    missing = len(cases(TINY))
-    assert f"{missing} cases are left" in capsys.readouterr().out
-    monkeypatch.setattr(sys, "argv", ["shards.py", "--profile", "smoke", "--minutes", "9"])
-    script.main()
-    assert "left" not in capsys.readouterr().out
-    assert json.loads((tmp_path / "shards.json").read_text())["cells"] == measured[PART]["cells"]
-
-
-@pytest.mark.long  # a process that imports much
-def test_few_packages_are_enough(tmp_path):
-    for name in ABSENT:
-        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('{name}')")
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run(
-        [sys.executable, str(BENCHMARKS / "shards.py"), "--help"], capture_output=True, encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "--minutes" in done.stdout
-
-
-def test_the_figure_is_of_networks_of_full_width_and_of_every_method():
-    content = results()["shards"]
-    with look():
-        figure = draw(content)
-    left, right = figure.axes
-    assert len(left.lines) == len(right.lines) == 6  # four cores, SISA with and without slices
-    # Sixteen shards of full width are measured of the full core alone, which SISA has, too.
-    marks = Counter(text.get_text() for text in left.texts)
-    assert marks == {"1": 6, "2": 6, "4": 6, "8": 6, "16": 3}
-    with look():
-        assert len(draw({**content, "work": [{**one, "seconds": {}} for one in content["work"]]}).axes) == 1

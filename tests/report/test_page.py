@@ -1,12 +1,12 @@
 """Templates: what goes into a page is text, and all of it has to be there."""
 
+import importlib
 from pathlib import Path
 
 import jinja2
 import pytest
 from markupsafe import Markup
 
-import maxrr
 from maxrr.report.page import environment, render
 
 PACKAGES = ("maxrr.report", "lab")
@@ -36,7 +36,7 @@ def test_what_is_missing_is_an_error() -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_template_is_found_and_asks_for_nothing_from_elsewhere(package: str) -> None:
-    folder = Path(maxrr.__file__).parents[1] / package.replace(".", "/") / "templates"
+    folder = Path(str(importlib.import_module(package).__file__)).parent / "templates"
     names = [path.name for path in folder.iterdir()]
     assert names
     for name in names:
