@@ -157,7 +157,7 @@ PUBLIC = {
         "single_threaded_blas",
         "working_on",
     },
-    "maxrr.progress": {"Bar", "Line", "Progress"},
+    "maxrr.progress": {"Line", "Progress"},
     "maxrr.report": {
         "OtherVersion",
         "RequestStory",

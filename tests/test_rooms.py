@@ -10,7 +10,6 @@ ROOMS = (
     "lazily",  # one file
     "once",  # one file
     "errors",  # one file
-    "notebook",  # one file
     "plain_text",  # one file
     "files",
     "evidence",
@@ -32,7 +31,6 @@ DOORS = ("__init__.py", "__main__.py")  # the only files that stand outside ever
 ALONE = {
     "errors.py": "errors",
     "lazily.py": "lazily",
-    "notebook.py": "notebook",
     "once.py": "once",
     "plain_text.py": "plain_text",
 }  # rooms of one file

@@ -5,10 +5,18 @@ What comes from files, such as the reason on a receipt, cannot draw: no characte
 
 import re
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 # C0, DEL and C1 steer terminals; the others turn the direction of writing, break lines, or are half a character.
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Shown:
+    """What looks in a notebook as it does when printed."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
@@ -61,13 +69,15 @@ def percent(share: float, decimals: int = 0) -> str:
 def duration(seconds: float) -> str:
     """Two digits of it, in a unit that suits.
 
-    >>> duration(0.00496), duration(0.0658), duration(1.612), duration(75.0)
-    ('5.0 ms', '66 ms', '1.6 s', '75 s')
+    >>> duration(0.00496), duration(0.0658), duration(1.612), duration(75.0), duration(7_530.0)
+    ('5.0 ms', '66 ms', '1.6 s', '75 s', '2.1 h')
     """
     if seconds < 0.9995:
         thousandths = 1e3 * seconds
         return f"{thousandths:.1f} ms" if thousandths < 9.95 else f"{thousandths:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    if seconds < 600.0:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200.0 else f"{seconds / 3600:.1f} h"
 
 
 def size(count: int) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from maxrr import notebook
 from maxrr.audit.checks import Floats
 from maxrr.audit.power import (
     ALL,
@@ -32,6 +31,7 @@ from maxrr.audit.power import (
 )
 from maxrr.audit.ranks import rank_p_value, rounding
 from maxrr.audit.roc import interval
+from maxrr.plain_text import Shown
 
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"
@@ -39,7 +39,7 @@ NOT_ENOUGH = "not enough evidence"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Shown):
     """What an audit found, in words a privacy team can use. It never says that something is proven deleted.
 
     Attributes
@@ -102,18 +102,6 @@ class Finding:
         return "as if it shunned the records" if self.low <= ALPHA else "in some records more than in others"
 
     @property
-    def _tone(self) -> str:
-        return {INDISTINGUISHABLE: notebook.GOOD, FOUND: notebook.BAD}.get(self.words, notebook.PLAIN)
-
-    @property
-    def _facts(self) -> list[tuple[str, str]]:
-        among = f"among {self.retrained} models retrained without the records"
-        return [
-            ("p", f"{self.p_value:.2g} by {self.attack}, {among}; of the mean {self.sides}"),
-            ("power", self.told),
-        ]
-
-    @property
     def sides(self) -> str:
         """The ranks of the mean, in words."""
         return f"{self.high:.2g} on the high side and {self.low:.2g} on the low side"
@@ -123,9 +111,6 @@ class Finding:
         """Power by what models did instead of forgetting."""
         found = "; ".join(f"{name}: {power}" for name, power in self.power.items())
         return f"of models that did not forget the same test finds, by what they did: {found}"
-
-    def _repr_html_(self) -> str:
-        return notebook.card(f"Finding: {self}", notebook.facts(self._facts), tone=self._tone)
 
     @property
     def reason(self) -> str:

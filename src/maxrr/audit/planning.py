@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxrr import notebook
 from maxrr.audit.auditing import here, labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import Evidence, Seen
@@ -23,6 +22,7 @@ from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 from maxrr.data import Dataset
 from maxrr.nets.records import device_on
 from maxrr.parallel import EngineLike, engine_from
+from maxrr.plain_text import Shown
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 
@@ -33,7 +33,7 @@ MARGIN = 0.1  # a pilot is small, and a power that is just enough is found too s
 
 
 @dataclass(frozen=True)
-class AuditPlan:
+class AuditPlan(Shown):
     """What audits of a request can be expected to find.
 
     Attributes
@@ -66,16 +66,6 @@ class AuditPlan:
         found = "; ".join(f"{count}: {power:.0%}" for count, power in self.power.items())
         said = f"{self.shadows} shadow models" if self.shadows else "none of these numbers promises enough power"
         return f"{said} (power by shadow models: {found})"
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (str(count), str(self.networks[count]), notebook.duration(self.seconds[count]), f"{power:.0%}")
-            for count, power in self.power.items()
-        ]
-        said = f"{self.shadows} shadow models" if self.shadows else "none of these numbers promises enough power"
-        return notebook.card(
-            f"Audit plan: {said}", notebook.table(("shadow models", "networks", "takes about", "expected power"), rows)
-        )
 
 
 def plan_audit(

@@ -4,11 +4,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from maxrr import notebook
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import Finding
 from maxrr.audit.power import Power
 from maxrr.files import field_types, fits, parse_json
+from maxrr.plain_text import Shown
 
 VERSION = 5
 
@@ -116,7 +116,7 @@ class Others:
 
 
 @dataclass(frozen=True)
-class AuditReport:
+class AuditReport(Shown):
     """The result of `audit`.
 
     Attributes
@@ -239,32 +239,6 @@ class AuditReport:
     def __str__(self) -> str:
         again = f"; audit number {self.earlier + 1:,} of this receipt" if self.earlier else ""
         return f"{self.finding}: p = {self.finding.p_value:.3g} by {self.finding.rank}; {self.finding.told}{again}"
-
-    def _repr_html_(self) -> str:
-        found = self.finding
-        rows = [
-            (
-                attack,
-                *(shown(models[name]) for name in ("before", "after", "retrained")),
-                f"{models['after'].p_value:.2g}",
-            )
-            for attack, models in self.attacks.items()
-        ]
-        numbers = "score" if self.records == 1 else "AUC"
-        columns = ("attack", *(f"{numbers} {name}" for name in ("before", "after", "retrained")), "p of after")
-        return notebook.card(
-            f"Audit of receipt {self.receipt}: {found}",
-            notebook.facts([
-                *found._facts, ("but", self.caveats), ("rests on", self.assumed),
-                ("took", notebook.duration(self.seconds)),
-            ]),
-            notebook.table(columns, rows), tone=found._tone,
-        )  # fmt: skip
-
-
-def shown(result: AttackResult) -> str:
-    """The AUC of an attack, or its score of a single record."""
-    return f"{result.statistic:.3g}" if result.curve is None else f"{result.curve.auc:.2f}"
 
 
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:

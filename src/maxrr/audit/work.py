@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 
-from maxrr import notebook
 from maxrr.audit.case import check_trains
 from maxrr.audit.shadow_counts import ShadowCounts
 from maxrr.audit.shadows import AT_ONCE
 from maxrr.nets.own_training import OwnTraining
 from maxrr.nets.records import chosen_device
 from maxrr.parallel import cores
+from maxrr.plain_text import Shown, duration
 from maxrr.unlearning import MaxRR, Receipt
 
 HEADS = 1.5  # times that all heads are solved for a shadow model: with the records, and moved to be without
 
 
 @dataclass(frozen=True)
-class AuditWork:
+class AuditWork(Shown):
     """What an audit is going to do.
 
     Attributes
@@ -40,17 +40,10 @@ class AuditWork:
         return self.with_records + self.retrained + self.again
 
     def __str__(self) -> str:
-        about = "" if self.seconds is None else f", in about {notebook.duration(self.seconds)}"
+        about = "" if self.seconds is None else f", in about {duration(self.seconds)}"
         return (
             f"Training {self.networks} networks{about}: {self.with_records} with the records, {self.retrained} "
             f"without, and {self.again} again with the recorded seed."
-        )
-
-    def _repr_html_(self) -> str:
-        made = {"with the records": self.with_records, "without": self.retrained, "with the recorded seed": self.again}
-        about = "" if self.seconds is None else notebook.duration(self.seconds)
-        return notebook.card(
-            f"Audit: {self.networks} networks to train", notebook.shares(made), notebook.facts([("takes about", about)])
         )
 
 

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr import notebook
 from maxrr.data import checks, hashes
 from maxrr.data.fields import described
 from maxrr.data.scratch import scratch, take
 from maxrr.errors import DataError
 from maxrr.once import once
 
-CLASSES_SHOWN = 10
 Ids = NDArray[Any]
 """Record or subject ids: a NumPy array of int64 or of strings, one per record."""
 
@@ -125,28 +123,6 @@ class Dataset:
         named = f"{self.name}: " if self.name else ""
         each = self.shape if self.inputs.dtype.names is None else described(self.inputs.dtype, self.shape)
         return f"<Dataset {named}{len(self)} records of {each}, {len(self.class_names)} classes>"
-
-    def _repr_html_(self) -> str:
-        found = np.bincount(self.labels, minlength=len(self.class_names)).tolist()
-        most = sorted(range(len(found)), key=lambda label: -found[label])
-        counts = {self.class_names[label]: found[label] for label in sorted(most[:CLASSES_SHOWN])}
-        if rest := most[CLASSES_SHOWN:]:
-            counts[f"{len(rest):,} others"] = sum(found[label] for label in rest)
-        people = None if self.subjects is None else len(np.unique(self.subjects))
-        weights = (
-            "" if self.weights is None or not len(self) else f"{self.weights.min():.3g} to {self.weights.max():.3g}"
-        )
-        named, shape, kind = self.columns or (), " × ".join(map(str, self.shape)) or "one number", self.inputs.dtype
-        return notebook.card(
-            f"{self.name or 'Dataset'}: {len(self):,} records",
-            notebook.shares(counts),
-            notebook.facts([
-                ("each", f"{shape}, {kind}" if kind.names is None else str(described(kind, self.shape))),
-                ("columns", ", ".join(named[:8]) + (f" and {len(named) - 8} others" if len(named) > 8 else "")),
-                ("about", "" if people is None else f"{people:,} {'person' if people == 1 else 'people'}"),
-                ("weights", weights),
-            ]),
-        )  # fmt: skip
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -33,7 +33,8 @@ class Progress(Protocol):
 class Line:
     """Progress as one line: how far the work is, its numbers, and how long it will take.
 
-    On a terminal the line is written over ten times a second. In a log file, a new line is written every ten seconds.
+    On a terminal and in a notebook the line is written over ten times a second. In a log file, a new line is written
+    every ten seconds.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class Line:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
-        self.live = self.stream.isatty()
+        self.live = self.stream.isatty() or "ipykernel" in sys.modules  # notebooks write over a line, too
         self.pause = 0.1 if self.live else 10.0  # seconds between lines
         self.what: str | None = None
         self.shown = 0.0

@@ -15,10 +15,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import estimator_html_repr
 from torch import nn
 
-from maxrr import notebook
 from maxrr.core import Adopted, Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.core.shards import sharding_of
 from maxrr.core.trained_elsewhere import rule_of
@@ -898,36 +896,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
-
-    def _repr_html_(self) -> str:
-        """What it is once it is fitted; before, scikit-learn's own picture of the parameters."""
-        if not self.__sklearn_is_fitted__():
-            return str(estimator_html_repr(self))
-        with self._lock:
-            fitted = self._fitted
-            alive, core = fitted.records.alive, fitted.core
-            influential = int((~core[fitted.heads.support_]).sum())
-        names = fitted.head_classes
-        records, core_records = int(alive.sum()), int((core & alive).sum())
-        kinds = {"core": core_records, "influential": influential, "free": records - core_records - influential}
-        chosen = f": {fitted.choice.depended_on}" if fitted.choice.unconditional else ""  # else it is a condition
-        return notebook.card(
-            f"{type(self).__name__}: {records:,} records, {len(names):,} classes",
-            notebook.shares(kinds),
-            notebook.facts([
-                ("classes", ", ".join(names[:10]) + (f" and {len(names) - 10} others" if len(names) > 10 else "")),
-                ("network", type(fitted.blueprint.network).__name__),
-                ("core", f"{type(self.core).__name__}{chosen}"),
-                ("parameters", f"C={self.C:g}, seed={self.seed}"),
-                ("requests", fitted.requests or ""), ("forgotten", len(fitted.tombstones.stones) or ""),
-                ("exactness depends on", fitted.conditions or "no condition"),
-                ("model", f"{fitted.model_hash[:12]}…"),
-            ]),
-        )  # fmt: skip
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        found: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        return found | {"text/html": self._repr_html_()} if "text/html" in found else found
 
 
 def as_dataset(

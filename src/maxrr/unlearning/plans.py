@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr import notebook, plain_text
 from maxrr.core.shards import untrained
 from maxrr.errors import NotHere, Refused
+from maxrr.plain_text import Shown
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.actions import Action, Case, decide, promise
@@ -23,7 +23,7 @@ from maxrr.unlearning.state import Fitted, with_classes
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """What will be done about a request: `MaxRR.execute` does just this, or nothing if the model has changed since.
 
     Attributes
@@ -117,37 +117,6 @@ class Plan:
 
     def __str__(self) -> str:
         return f"refused: {self.refusal}" if self.refusal else f"{self.guarantee}: {self.reason}"
-
-    def _repr_html_(self) -> str:
-        work = [
-            (
-                "trains",
-                f"{plain_text.count(self.extractors, 'extractor')} on {self.trains:,} records"
-                if self.extractors
-                else "",
-            ),
-            ("embeds", f"{self.embeds:,} records" if self.embeds else ""),
-            ("fits", f"{self.heads:,} head{'s' * (self.heads != 1)}" if self.heads else ""),
-            ("takes about", notebook.duration(self.seconds) if self.heads or self.trains or self.embeds else ""),
-        ]
-        instead = [
-            f"{other.request.policy}, heads on {other.request.refit} records: {other.guarantee or 'refused, too'}, "
-            f"about {notebook.duration(other.seconds)}"
-            for other in self.alternatives
-        ]
-        asked = {"core": self.core, "influential": self.influential, "free": self.free}
-        asked |= {"added": self.added} if self.added else {}
-        asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
-        asked |= {"not in the model": self.unknown} if self.unknown else {}
-        return notebook.card(
-            f"Plan: {self.guarantee or 'refused'}",
-            notebook.shares(asked),
-            notebook.facts([
-                ("because", self.reason), ("depends on", self.conditions),
-                ("duplicates left", self.duplicates_left or ""), *work, ("instead", instead),
-            ]),
-            tone=notebook.exactness(self.guarantee),
-        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in types that JSON knows, for programs that show it.

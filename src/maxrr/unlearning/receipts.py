@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from maxrr import notebook, plain_text
+from maxrr import plain_text
 from maxrr.evidence.exact_text import text_of
 from maxrr.files import field_types, fits, parse_json
+from maxrr.plain_text import Shown
 from maxrr.svm import Certificate
 from maxrr.unlearning import receipt_text
 
@@ -170,7 +171,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(Shown):
     """What was done about one request: enough to check it, and nothing that tells who asked.
 
     `print` shows it in words, as `maxrr receipt show` does.
@@ -338,29 +339,6 @@ class Receipt:
     def __repr__(self) -> str:
         guarantee = plain_text.tame(self.guarantee)
         return f"<Receipt {self.number}: {guarantee}, {self.records_before:,} → {self.records_after:,} records>"
-
-    def _repr_html_(self) -> str:
-        exact = self.guarantee.startswith("exact")
-        decided = sum(head.decided for head in self.heads)
-        asked = {"core": self.core, "influential": self.influential, "free": self.free}
-        asked |= {"forgotten before": self.already_forgotten} if self.already_forgotten else {}
-        return notebook.card(
-            f"Receipt {self.number}: {self.guarantee}",
-            notebook.shares(asked),
-            notebook.facts([
-                ("because", self.reason),
-                ("that is", "not exact" if not exact else "exact without conditions" if not self.conditions else
-                 "exact on conditions"),
-                ("depends on", self.conditions),
-                ("records", f"{self.records_before:,} → {self.records_after:,}"),
-                ("duplicates left", self.duplicates_left or ""),
-                ("bytes claimed", f"{self.bytes_claim}; {decided} of {len(self.heads)} heads decided"),
-                ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
-                 if self.core_left_in_extractor else ""),
-                ("done", f"{self.time}, in {notebook.duration(self.seconds)}"),
-            ]),
-            tone=notebook.exactness(self.guarantee),
-        )  # fmt: skip
 
     @property
     def digest(self) -> str:

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr import notebook, plain_text
+from maxrr import plain_text
 from maxrr.core import Choice
 from maxrr.core.words import Words, words_of
 from maxrr.data import Dataset
@@ -32,6 +32,7 @@ from maxrr.nets.probe import Fingerprint
 from maxrr.nets.run_store import as_array
 from maxrr.parallel import WorkerLostError
 from maxrr.parallel.processes import call_in_fresh_process
+from maxrr.plain_text import Shown
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
@@ -47,13 +48,12 @@ from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
 ROUNDING = 1.0 + 1e-6  # for the length of a record, which is not rounded up
 
-TONES = {Outcome.identical: notebook.GOOD, Outcome.different: notebook.BAD, Outcome.false: notebook.BAD}
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Shown):
     """What came out of a replay. It is true if and only if the outcome is "identical". `print` shows it in words.
 
     Attributes
@@ -115,19 +115,6 @@ class Replay:
 
     def __repr__(self) -> str:
         return f"<Replay: {self.outcome}>"
-
-    def _repr_html_(self) -> str:
-        known = Outcome(self.outcome)
-        return notebook.card(
-            f"Replay: {self.outcome}",
-            notebook.facts([
-                ("that is", known.meaning), ("contradictions", self.contradictions), ("made again", self.made_again),
-                ("differs most", f"{self.differs_most}, by {self.largest_difference:.2g}" if self.differs_most else ""),
-                ("not covered", self.not_covered), ("not compared", self.not_compared),
-                ("took", notebook.duration(self.seconds)),
-            ]),
-            tone=TONES.get(known, notebook.CARE),
-        )  # fmt: skip
 
 
 def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maxrr import notebook, plain_text
+from maxrr import plain_text
 from maxrr.errors import WorkspaceError
+from maxrr.plain_text import Shown
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipt_text import depending, left_in_extractor
@@ -22,7 +23,7 @@ from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(Shown):
     """What is in a workspace. `print` shows it in words.
 
     Attributes
@@ -198,21 +199,6 @@ class Status:
 
     def __repr__(self) -> str:
         return f"<Status of {self.folder}: {plain_text.count(self.records, 'record')}>"
-
-    def _repr_html_(self) -> str:
-        return notebook.card(
-            f"{self.folder}: {plain_text.count(self.records, 'record')}",
-            notebook.shares({"core": self.core, "influential": self.influential, "free": self.free}),
-            notebook.facts([
-                ("classes", f"{len(self.classes):,}, {self.decided} of {self.heads} heads decided"),
-                ("requests", self.requests), ("forgotten", self.forgotten),
-                ("core records kept", f"{self.core_left_in_extractor:,} in the extractor: an audit is due"
-                 if self.core_left_in_extractor else ""),
-                ("bytes of heads", self.bytes_claim), ("depends on", self.conditions or "no condition"),
-                ("model", f"{self.model_hash[:12]}…"), ("size", f"{self.bytes / 1e6:,.1f} MB"),
-            ]),
-            tone=notebook.CARE if self.core_left_in_extractor else notebook.PLAIN,
-        )  # fmt: skip
 
 
 class Counts(NamedTuple):
