@@ -76,11 +76,11 @@ def describe(
             train, test = data.load(source, **options | {"ids_from": "rows"}, progress=progress)
     found = data.describe(train, test)
     if json:
-        tell_columns((train, test), json)
+        tell_columns(train, json)
         show.json({"source": source, **asdict(found), "columns": train.columns})
         return
     show.say(f"{source}: {counts(found)}")
-    tell_columns((train, test), json)
+    tell_columns(train, json)
     show.table(("class", "train", "test", "share"), balance(found), numbers=("train", "test"))
     show.say(duplicates(found))
 

@@ -234,7 +234,6 @@ def fit(
         maxrr fit photos/ --network mynets:resnet --train mytraining:train --out ws/
     """
     from maxrr.data import load
-    from maxrr.data.scales import unevenness
     from maxrr.evidence import find_key
     from maxrr.nets import NoNetwork, Recipe
     from maxrr.parallel import engine_from
@@ -265,12 +264,9 @@ def fit(
             split = split_before(out) if split_by is None else str(split_by)
             options = reading(label, id, subject, weight, encoding, ids_from, split, meta, drop)
             training, test = load(source, **options, progress=progress)
-            tell_columns((training, test), json)
+            tell_columns(training, json)
             made = NoNetwork() if core == FROZEN and network is None else network_for(training, network)
             notes = to_keep(source, options, training, test)
-            if network is None and (uneven := unevenness(training)):
-                show.warning(uneven)
-
             way = recipe if train is None else training_function(train)
 
             def model(before: Core | None) -> MaxRR:

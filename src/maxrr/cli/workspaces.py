@@ -148,17 +148,17 @@ def reading(
     }  # fmt: skip
 
 
-def tell_columns(sides: Sequence[Dataset], json: bool) -> None:
-    """Which columns of a table became inputs, and which of these may be something else."""
-    from maxrr.data.lookalikes import lookalikes
+def tell_columns(table: Dataset, json: bool) -> None:
+    """Which columns of a table became inputs, and what may be wrong with these."""
+    from maxrr.data.doubts import doubts
 
-    names = sides[0].columns
+    names = table.columns
     if names is None:
         return
     if not json:
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
         show.say(f"Inputs: {', '.join(map(repr, names[:MOST_NAMES]))}{more}.")
-    for said in lookalikes(sides):
+    for said in doubts(table):
         show.warning(said)
 
 
