@@ -191,6 +191,13 @@ def on_other_data(part: str) -> dict[str, Any]:
     return {**content, "paper": None, "runs": 1}
 
 
+@pytest.mark.parametrize("part", ["histogram", "table", "verification", "agreement", "sensitivity"])
+def test_a_long_heading_has_two_lines(part: str) -> None:
+    profile = {"data": "fashion-mnist", "heads": "one-vs-rest", "recipe": {"epochs": 18}, "pixels": "standardised"}
+    words = words_of(part, {**RESULTS[part], "setting": {"profile": profile}})
+    assert "one-vs-rest, 18 epochs, standardised pixels)" in words.replace("\n", " ")
+
+
 @pytest.mark.parametrize("part", ["histogram", "verification", "agreement", "sensitivity", "choices"])
 def test_ours_is_drawn_alone_where_the_paper_has_nothing(part: str) -> None:
     words = words_of(part, on_other_data(part))
