@@ -1,6 +1,5 @@
-"""What the paper leaves open, read one way and another: one panel per quantity, one row per reading."""
+"""The same networks under other SVMs: one panel per quantity, one row per SVM."""
 
-from math import ceil
 from textwrap import fill
 
 from matplotlib.figure import Figure
@@ -9,27 +8,22 @@ from maxrr.paper.figures.look import OURS, PAPERS, add_heading, draw_interval, f
 from maxrr.paper.names import readable
 from maxrr.paper.parts import Json
 
-ACROSS = 4  # panels beside each other
-NAME = 24  # letters in a line
-TITLE = {1: 52, 2: 30, 3: 18, 4: 14}  # above a panel, by how many are beside each other
-TICKS = {1: 6, 2: 4, 3: 3, 4: 3}  # below it, the same
+TITLE = 14  # letters in a line above a panel
+TICKS = 3  # below a panel
 LINE = 0.18  # inches
 
 
 def draw(content: Json) -> Figure:
-    """Our mean for each reading, and the paper's number as a line across them."""
+    """Our mean for each SVM, and the paper's number as a line across them."""
     cells = content["cells"]
     quantities = list(dict.fromkeys(quantity for row in cells.values() for quantity in row))
-    names = [fill(readable(reading, content), NAME) for reading in cells]
-    across = min(ACROSS, len(quantities))
-    down = ceil(len(quantities) / across)
-    titles = [fill(readable(quantity, content), TITLE[across]) for quantity in quantities]
-    tallest, above = (max(text.count("\n") + 1 for text in texts) for texts in (names, titles))
-    figure = sheet(0.8 + down * (0.5 + LINE * above + (LINE * tallest + 0.06) * len(names)))
-    grid = figure.subplots(down, across, sharey=True, squeeze=False)
+    titles = [fill(readable(quantity, content), TITLE) for quantity in quantities]
+    above = max(title.count("\n") + 1 for title in titles)
+    figure = sheet(1.3 + LINE * above + (LINE + 0.06) * len(cells))
+    panels = figure.subplots(1, len(quantities), sharey=True)
     has_paper = False
-    for axes, quantity, title in zip(grid.flat, quantities, titles, strict=False):
-        name_rows(axes, names)
+    for axes, quantity, title in zip(panels, quantities, titles, strict=True):
+        name_rows(axes, list(cells))
         for place, row in enumerate(cells.values()):
             if quantity in row:
                 draw_interval(axes, row[quantity]["mean"], row[quantity]["stderr"], place, OURS)
@@ -39,9 +33,7 @@ def draw(content: Json) -> Figure:
             has_paper = True
         axes.margins(x=0.1)
         axes.set_title(title)
-        few_ticks(axes, TICKS[across])
-    for axes in grid.flat[len(quantities) :]:
-        axes.set_visible(False)
+        few_ticks(axes, TICKS)
     handles = [handle("ours, ± 2 standard errors", OURS, linestyle="none")]
     handles += [handle("the paper's", PAPERS, marker=None)] if has_paper else []
     add_heading(figure, content, handles)
