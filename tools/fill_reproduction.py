@@ -7,7 +7,7 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-`differences` is made from a file of `maxrr study core-choice`. Each table of `OWN` has a function of its own. A table of
+`differences` is made from a file of `maxrr study core-choice`. Each table of `OWN` has a function of its own. What is of
 one of the `READINGS` says which it is.
 """
 
@@ -27,9 +27,7 @@ from maxrr.paper.parts import Kind, kind_of
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 REQUEST = ROOT / "benchmarks" / "shards_request.json"
-TABLE = re.compile(
-    r"(<!-- (grid|lines|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
-)
+TABLE = re.compile(r"(<!-- (grid|lines|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
 READINGS = ("reading-one", "reading-rest")
