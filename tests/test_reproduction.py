@@ -583,6 +583,11 @@ def test_two_cores_after_longer_trainings() -> None:
     assert f"from {of['middle, 36 epochs']:.3f} to {of['middle, 72 epochs']:.3f}" in TEXT
     assert f"({of['frequency, 36 epochs']:.3f} and {of['frequency, 72 epochs']:.3f})" in TEXT
     assert of["frequency, 72 epochs"] < of["frequency, 36 epochs"]
+    points = {epochs: f"{100 * lead['accuracy']['mean']:.1f}" for epochs, lead in content["leads"].items()}
+    docstring = " ".join(str(MiddleCore.__doc__).split())
+    said = f"by {points['18']} points after 18 epochs, {points['36']} after 36 and {points['72']} after 72"
+    assert said in docstring
+    assert f"left {min(free):.0f} to {max(free):.0f} points fewer records free" in docstring
 
 
 def test_what_was_chosen_on_the_validation_records() -> None:
@@ -636,6 +641,10 @@ def test_how_far_the_chosen_core_leads() -> None:
     given = -100 * leads_of["adult"][9_045, "frequency", "free"]["mean"]
     assert f"leaves {given:.2f} points fewer free than `frequency`" in TEXT
     assert given > 100 * TEN_POINTS  # 'more than the ten that the rule lets it give away'
+    docstring = " ".join(str(MiddleCore.__doc__).split())
+    assert f"by {100 * third['hash', 'accuracy']:.1f} points after 18 epochs (`maxrr study core-choice`)" in docstring
+    points = [100 * leads_of["adult"][9_045, over, "accuracy"]["mean"] for over in ("frequency", "hash")]
+    assert f"it is {points[0]:.1f} and {points[1]:.1f} points, and {given:.0f} fewer free" in docstring
     cells = result("paper/core-choice-adult")["cells"]
     for name in ("middle", "frequency", "hash"):  # a sixth 'is the better size on Adult, by 0.2 points'
         more = cells[f"{name}, 4,522"]["accuracy"]["mean"] - cells[f"{name}, 9,045"]["accuracy"]["mean"]

@@ -7,8 +7,8 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-`differences` is made from a file of `maxrr study core-choice`. Each table of `OWN` has a function of its own. What is of
-one of the `READINGS` says which it is.
+`differences` is made from a file of `maxrr study core-choice`. Each table of `OWN` has a function of its own. A table
+of one of the `READINGS` says which it is.
 """
 
 import json
