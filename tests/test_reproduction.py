@@ -815,3 +815,10 @@ def test_how_long_it_takes() -> None:
             for piece in result(f"{name}/{part}{data}")["made"].values()
         )  # fmt: skip
         assert words.format(took / 60.0) in TEXT
+
+
+def test_audits_of_shards() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "audit_null.json").read_text(encoding="utf-8"))["situations"]
+    (shards,) = (one for one in measured if one["situation"] == "shards")
+    assert (shards["audits"], shards["honest"]["found"]) == (100, 2)
+    assert "Of a hundred [audits](audit.md) of small models in three shards" in TEXT
