@@ -287,24 +287,7 @@ class Lab:
             shutil.rmtree(folder)
             return found
         features = self.embed(self.train(seeds, self.training, piece="ranking"))
-        return self.ranking_by(seeds, self.fit_heads(features, [None] * len(seeds)))
-
-    def ranking_by(self, seeds: Sequence[int], solved: Iterable[Heads]) -> Ranking:
-        """The ranking that heads give which are solved already.
-
-        Parameters
-        ----------
-        seeds : sequence of int
-            The seed of each network.
-        solved : iterable of Heads
-            The heads on the features of each network, in the same order.
-
-        Returns
-        -------
-        Ranking
-            Which records were influential in which run.
-        """
-        solved = list(solved)
+        solved = list(self.fit_heads(features, [None] * len(seeds)))
         votes = np.packbits(np.stack([heads.influential for heads in solved]), axis=1)
         return Ranking(self.training.ids, tuple(seeds), votes, max(heads.gap for heads in solved))
 

@@ -134,13 +134,6 @@ TABLE: Mapping[str, Part] = {
         "to all retained records, and heads that are moved from where they were and end where this fit does.",
         caption="Accuracies with two standard errors to either side, and seconds on a logarithmic scale.",
     ),
-    "choices": Part(
-        module="choices", drawing="choices.draw", beyond=True, alternatives=True, kind="accuracy",
-        columns={"support vectors a run": "count", "core or influential": "count"},
-        asks="which of the choices that the paper leaves open fit its numbers",
-        lead="Where the paper leaves open how something was done, each reading of it gives numbers of its own.",
-        caption=f"{OURS} Dashed: the paper's.",
-    ),
     "readings": Part(
         module="readings", beyond=True, alternatives=True, kind="count", columns={"accuracy": "accuracy"},
         asks="which pixels, SVMs, epochs and batches come nearest to the paper's support vectors and accuracy",
@@ -149,7 +142,7 @@ TABLE: Mapping[str, Part] = {
         "else is then measured with.",
     ),
     "svms": Part(
-        module="svms", drawing="choices.draw", beyond=True, alternatives=True, kind="share",
+        module="svms", drawing="svms.draw", beyond=True, alternatives=True, kind="share",
         columns={"accuracy": "accuracy", "support vectors a run": "count"},
         asks="the same networks under other SVMs",
         lead="The same networks under other SVMs: one SVM per class or per pair of classes, with three penalties C. "

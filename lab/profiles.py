@@ -128,8 +128,7 @@ PAPER = Profile(
     many=20_000, some=2_000, recipe=Recipe(), fractions=(0.25, 0.5, 0.75, 1.0), cores=(10_000, 20_000), trials=10,
     lengths=(5, 10, 20), looks=(2, 4, 6, 9, 12, 15, 18),
 )  # fmt: skip
-# One of the readings that come nearer to the paper's numbers (docs/reproduction.md): scikit-learn's SVC, and a shorter
-# training.
+# A reading found by trying, before the grid: scikit-learn's SVC, and a shorter training.
 SVC = replace(PAPER, name="svc", heads="one-vs-one", runs=20, recipe=Recipe(epochs=11))
 # The best readings of the grid with each kind of SVM (`readings`, by support vectors and accuracy alone).
 READING = replace(PAPER, pixels="standardised", recipe=Recipe(epochs=5, batch_size=32))

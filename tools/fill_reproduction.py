@@ -7,11 +7,8 @@ A table stands between two comments, of which the first says what it is made fro
     <!-- end -->
 
 The words after `grid` or `lines` are a result file and, of `lines`, the rows wanted if not all, with ; between them.
-`differences` is made from a file of the study core-choice. After `figure` come a result that has one and what it shows.
-Each table of `OWN` has a function of its own.
-
-The folders `rest` and `one` stand for the best reading with each kind of SVM: for `READINGS`' first if all of its parts
-are measured, else for its second. What is made from them says which reading it is.
+`differences` is made from a file of the study core-choice. Each table of `OWN` has a function of its own. A table of
+one of the `READINGS` says which it is.
 """
 
 import json
@@ -30,14 +27,10 @@ from lab.parts import Kind, kind_of
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 REQUEST = ROOT / "benchmarks" / "shards_request.json"
-TABLE = re.compile(
-    r"(<!-- (grid|lines|figure|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL
-)
+TABLE = re.compile(r"(<!-- (grid|lines|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 END = "<!-- end -->"
 PROFILES = ("paper", "svc")
-READINGS = {"rest": ("reading-rest", "paper"), "one": ("reading-one", "svc")}
-PARTS = ("histogram", "coverage", "table", "verification", "agreement", "sensitivity")
-NOT_YET = "*Not measured yet.*\n"
+READINGS = ("reading-one", "reading-rest")
 PROBABILITIES = {  # ways from scores to probabilities, by the scheme of the heads; the first is what the library does
     "one-vs-rest": {
         "retained": "one sigmoid per class, fitted to the retained records, divided by their sum",
@@ -51,7 +44,6 @@ PROBABILITIES = {  # ways from scores to probabilities, by the scheme of the hea
         "everything": "the same, fitted to all training records, forgotten ones among them",
     },
 }
-UNSEEN = "as 'retained', fitted to scores of SVMs that did not see the record: five-fold cross-validation"
 WORDS = {"agrees": "agree", "near": "near", "differs": "differ"}
 
 
@@ -65,11 +57,7 @@ def fill(text: str) -> str:
 
 def make_table(kind: str, name: str, wanted: str | None) -> str:
     """One table."""
-    if not is_there(name):
-        return NOT_YET
     content = read(name)
-    if kind == "figure":
-        return f"![{wanted}](../results/{place(name)}.png)\n"
     caption = f"{reading_of(content)}, {content['runs']} runs:\n\n" if name.partition("/")[0] in READINGS else ""
     if kind == "grid":
         return caption + markdown_grid(content) + "\n"
@@ -164,10 +152,6 @@ def variants() -> str:
             )
             heads = content["setting"]["profile"]["heads"]
             lines.append(f"| {heads} | {PROBABILITIES[heads][variant]} | {' | '.join(shares)} |")
-        if is_there(f"{name}/cross-validated"):
-            cells = read(f"{name}/cross-validated")["cells"]
-            shares = (f"{100 * cells[method]['claimed in all runs']['mean']:.1f} %" for method in ("MaxRR", "perfect"))
-            lines.append(f"| {heads} | {UNSEEN} | {' | '.join(shares)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -175,8 +159,6 @@ def control() -> str:
     """In how many rows of the positive control the attack sees the forgetting, and how well it does at best."""
     lines = []
     for name in PROFILES:
-        if not is_there(f"{name}/control"):
-            continue
         content = read(f"{name}/control")
         found = Counter(content["seen"].values())
         right = {row: cells["told apart"]["mean"] for row, cells in content["cells"].items()}
@@ -186,13 +168,11 @@ def control() -> str:
             f"- {content['setting']['profile']['heads']}, {content['runs']} runs: {told}, of {len(right)}. At best "
             f"{100 * right[best]:.1f} % are told apart ({readable(best, content)})."
         )
-    return "\n".join(lines) + "\n" if lines else NOT_YET
+    return "\n".join(lines) + "\n"
 
 
 def scores() -> str:
     """The score of every reading; the best of each kind of SVM in bold, those within its noise in italics."""
-    if not is_there("paper/readings"):
-        return NOT_YET
     content = read("paper/readings")
     rows: dict[str, dict[str, str]] = {}
     for name, one in content["scores"].items():
@@ -226,20 +206,9 @@ def plateaus() -> str:
     return "\n".join(lines) + "\n"
 
 
-def readings() -> str:
-    """How many of the seven quantities of each reading agree with the paper's."""
-    outcomes = (("verdict", WORDS), ("equivalence", MARKS))
-    headings = [word for _, words in outcomes for word in words.values()]
-    lines = [f"| | {' | '.join(headings)} |", f"|---|{'---:|' * len(headings)}"]
-    for name, row in read("paper/choices")["cells"].items():
-        told = [sum(cell[what] == one for cell in row.values()) for what, words in outcomes for one in words]
-        lines.append(f"| {name} | {' | '.join(map(str, told))} |")
-    return "\n".join(lines) + "\n"
-
-
 def tally() -> str:
     """How many numbers agree, are near, or differ, and how many are equivalent; each counted once."""
-    names = [*READINGS, *(["paper"] if place("rest/table") != "paper/table" else [])]
+    names = [*READINGS, "paper"]
     told = [f"{reading_of(read(f'{name}/table'))} | within the margin" for name in names]
     lines = [f"| | {' | '.join(told)} |", f"|---|{'---|---|' * len(names)}"]
     for part in ("histogram", "coverage", "table", "verification", "agreement"):
@@ -264,7 +233,7 @@ def margins(cells: list[dict[str, Any]]) -> str:
 
 def losses() -> str:
     """What unlearning costs, in points of accuracy, paired by run."""
-    lines = ["| | the paper | one-vs-rest | one-vs-one |", "|---|---:|---:|---:|"]
+    lines = ["| | the paper | one-vs-one | one-vs-rest |", "|---|---:|---:|---:|"]
     papers = published.table()
     for words, after, before in LOSSES:
         theirs = 100 * (papers[after[0]][after[1]] - papers[before[0]][before[1]])
@@ -294,8 +263,6 @@ def leads() -> str:
 
 def core_epochs() -> str:
     """How far the middle core leads the paper's after each length of training, and what the rule makes of it."""
-    if not is_there("paper/core-epochs"):
-        return ""
     lines = [
         "| epochs | lead in accuracy, 90 % interval | of each ranking | | lead in free records |",
         "|---:|---:|---|---|---:|",
@@ -331,9 +298,7 @@ def shard_losses() -> str:
 
 
 def shards_request() -> str:
-    """Accuracy and seconds of the same models; what is not measured yet says nothing."""
-    if not REQUEST.exists():
-        return ""
+    """Accuracy and seconds of the same models."""
     lines = [
         "| | epochs | seeds | accuracy | seconds, one core record | less one shard, falling rate | times as fast |",
         f"|---|{'---:|' * 6}",
@@ -358,23 +323,9 @@ def signed(points: float) -> str:
     return f"{points:+.2f}".replace("-", "−")
 
 
-def place(name: str) -> str:
-    """Where a result lies, below the results."""
-    folder, _, part = name.partition("/")
-    if folder not in READINGS:
-        return name
-    wanted, fallback = READINGS[folder]
-    return f"{wanted if all(is_there(f'{wanted}/{one}') for one in PARTS) else fallback}/{part}"
-
-
-def is_there(name: str) -> bool:
-    """Whether a result file is there, and finished."""
-    return (ROOT / "results" / f"{place(name)}.json").exists() and "cells" in read(name)
-
-
 def read(name: str) -> dict[str, Any]:
     """A result file."""
-    found: dict[str, Any] = json.loads((ROOT / "results" / f"{place(name)}.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -389,7 +340,7 @@ LOSSES = (  # in words; the table's cell after, and before
 )
 OWN: dict[str, Callable[[], str]] = {
     "seconds": seconds, "variants": variants, "tally": tally, "losses": losses, "leads": leads, "control": control,
-    "readings": readings, "scores": scores, "plateaus": plateaus, "core-epochs": core_epochs,
+    "scores": scores, "plateaus": plateaus, "core-epochs": core_epochs,
     "shard-losses": shard_losses, "shards-request": shards_request,
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ The paper's mark is larger and lies below ours, so that both are seen where they
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from math import ceil
+from textwrap import fill
 from typing import Any
 
 import matplotlib.style
@@ -22,6 +23,7 @@ LARGE = 1000.0  # from here on a number on an axis is a count
 WIDTH = 8.0  # inches: at 800 pixels a point of type is 1.4 pixels
 BLUE, ORANGE, INK, QUIET, PALE = "#0072b2", "#e69f00", "#1b1f24", "#5b6470", "#e8e8e8"
 SHADE = "#f4f4f4"
+HEADING = 85  # letters in a line
 
 SETTINGS: dict[Any, Any] = {
     "figure.dpi": 160,
@@ -100,8 +102,8 @@ def sheet(height: float) -> Figure:
 def add_heading(figure: Figure, content: Json, handles: Sequence[Artist] = (), columns: int = 3) -> None:
     """The heading and below it what the marks mean, above all axes: covers nothing."""
     figure.legend(
-        handles=handles, loc="outside upper left", title=heading(content), title_fontproperties={"weight": "bold"},
-        alignment="left", ncols=columns, columnspacing=1.6, handlelength=2.6,
+        handles=handles, loc="outside upper left", title=fill(heading(content), HEADING), alignment="left",
+        title_fontproperties={"weight": "bold"}, ncols=columns, columnspacing=1.6, handlelength=2.6,
     )  # fmt: skip
 
 

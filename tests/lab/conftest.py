@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 import torch
 
-from lab import choices
 from lab.parts import PARTS, STUDIES
 from tests.cases import THOROUGH
 from tests.lab.problems import in_this_process, ranked_by_hand, tiny_lab, with_ranking
@@ -18,16 +17,6 @@ def lab(tmp_path_factory):
     torch.set_num_threads(1)  # as in the tests; `one_thread` has not come yet
     lab = tiny_lab(tmp_path_factory.mktemp("lab") / "tiny")
     return with_ranking(lab, ranked_by_hand(lab))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_readings():
-    """Of the readings of what the paper leaves open the usual one, one with other heads, and the last."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not THOROUGH:
-            every = choices.readings
-            patch.setattr(choices, "readings", lambda lab: [*every(lab)[:2], every(lab)[-1]])
-        yield
 
 
 class Measured(Mapping):

@@ -40,7 +40,7 @@ def results() -> dict[str, Json]:
         "table-mnist": mnist(rng), "verification": verification(rng), "agreement": agreement(rng),
         "sensitivity": sensitivity(rng), "refit": refit(rng), "frontier": frontier(rng),
         "core-choice": core_choice(rng), "shards": shards(rng),
-        "ranking-length": ranking_length(rng), "choices": choices(rng), "svms": svms(rng), "members": members(rng),
+        "ranking-length": ranking_length(rng), "svms": svms(rng), "members": members(rng),
         "control": control(rng), "matched": matched(rng),
     }  # fmt: skip
 
@@ -254,24 +254,6 @@ def ranking_length(rng: np.random.Generator) -> Json:
         for runs in (1, 2, 5, 10, 20, 50)
     ]  # fmt: skip
     return of("ranking-length", "How many runs a ranking needs", 10, lines=lines)
-
-
-def choices(rng: np.random.Generator) -> Json:
-    readings = (
-        "ours", "one sigmoid per class, fitted on all training records", "softmax of the scores, without any fit",
-        "the core is among the members", "weight decay 5e-4, as in the text of the appendix",
-        "mean and deviation of the pixels normalised to zero and one",
-    )  # fmt: skip
-    cells = {
-        reading: {
-            "accuracy of perfect retraining, the core forgotten": cell(rng, 0.861 + 0.002 * rng.normal(), 0.86252),
-            "claimed in all runs, MaxRR": cell(rng, 0.5 + 0.1 * rng.normal(), 0.50035, "share", 1),
-            "support vectors a run": cell(rng, 10_600 + 400 * rng.normal(), 10_745.32, "count"),
-        }
-        for reading in readings
-    }
-    del cells["ours"]["support vectors a run"]
-    return of("choices", "What the paper leaves open", 20, cells=cells)
 
 
 def svms(rng: np.random.Generator) -> Json:

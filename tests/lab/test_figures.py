@@ -71,7 +71,6 @@ LABELS = {
         "16",
     ],
     "ranking-length": ["core of 10k", "accuracy with a core of 20k", "50", "± 2 standard errors", "log scale"],
-    "choices": ["softmax of the scores,", "the core is among the", "the paper's", "11k"],
     "svms": ["one-vs-rest, C = 0.1", "one-vs-one, C = 10", "the paper's"],
     "control": ["all 20k of the", "told apart", "± 2 standard errors"],
     "matched": ["92 %, FE", "not", "random"],
@@ -191,7 +190,14 @@ def on_other_data(part: str) -> dict[str, Any]:
     return {**content, "paper": None, "runs": 1}
 
 
-@pytest.mark.parametrize("part", ["histogram", "verification", "agreement", "sensitivity", "choices"])
+@pytest.mark.parametrize("part", ["histogram", "table", "verification", "agreement", "sensitivity"])
+def test_a_long_heading_has_two_lines(part: str) -> None:
+    profile = {"data": "fashion-mnist", "heads": "one-vs-rest", "recipe": {"epochs": 18}, "pixels": "standardised"}
+    words = words_of(part, {**RESULTS[part], "setting": {"profile": profile}})
+    assert "one-vs-rest, 18 epochs, standardised pixels)" in words.replace("\n", " ")
+
+
+@pytest.mark.parametrize("part", ["histogram", "verification", "agreement", "sensitivity", "svms"])
 def test_ours_is_drawn_alone_where_the_paper_has_nothing(part: str) -> None:
     words = words_of(part, on_other_data(part))
     assert "(Fashion-MNIST, 1 run)" in words
@@ -208,18 +214,6 @@ def test_a_histogram_over_another_number_of_runs_is_not_drawn() -> None:
             curve["ours"] = [0.5, 0.0, 0.5]
     words = words_of("verification", {**RESULTS["verification"], "share_by_runs_claimed_unlearned": curves})
     assert "The paper's is over 20 runs, and not drawn." in words
-
-
-def test_choices_have_room_for_more_quantities_than_fit_beside_each_other() -> None:
-    content = deepcopy(RESULTS["choices"])
-    for row in content["cells"].values():
-        known = list(row.items())[:2]  # such as all readings have
-        row.clear()
-        for number in range(5):
-            name, cell = known[number % 2]
-            row[f"{name} ({number})"] = cell
-    words = words_of("choices", content)
-    assert all(f"({number})" in words for number in range(5))
 
 
 def test_a_refit_of_heads_that_cannot_be_moved() -> None:

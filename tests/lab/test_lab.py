@@ -114,7 +114,7 @@ def test_a_short_ranking_is_compared_only_with_a_longer_one(lab):
 
 def test_parts_that_measure_the_same_agree(measured):
     """The first model of each has the same seed, and the longest ranking compared is the whole of it."""
-    usual = measured["choices"]["pieces"]["one-vs-rest, 3 epochs"]
+    usual = measured["svms"]["pieces"]["penalties"]["one-vs-rest"]["1"]
     assert usual["accuracy"] == measured["table"]["pieces"]["No and SVM"]["No"][:1]
     longest = measured["ranking-length"]["cells"]["3 runs"]
     outside = measured["coverage"]["pieces"]["core"]["influential_outside"][0]

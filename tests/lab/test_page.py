@@ -111,7 +111,7 @@ def test_other_data_are_not_compared() -> None:
 
 
 def test_where_several_of_ours_stand_beside_one_of_the_papers_none_is_counted() -> None:
-    found = {"table": part("agrees", "near"), "sensitivity": part("differs"), "choices": part("differs", "agrees")}
+    found = {"table": part("agrees", "near"), "sensitivity": part("differs"), "svms": part("differs", "agrees")}
     assert headline(found) == "1 of 2 numbers agrees with the paper, 1 is near"
     assert "none is counted" in read(reproduction_page(found, {})).text
 

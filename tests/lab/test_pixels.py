@@ -63,10 +63,8 @@ def test_settings_name_pixels_that_are_not_divided(tmp_path):
     assert lab.with_pixels("divided").setting == lab.setting
 
 
-def test_a_ranking_of_other_pixels_is_refused(tmp_path, monkeypatch):
-    lab = tiny_lab(tmp_path)
-    monkeypatch.setattr(Lab, "measure_ranking", lambda lab, seeds: lab.ranking_by(seeds, lab.fit_heads(
-        lab.embed(lab.train(seeds, lab.training)), [None] * len(seeds))))  # fmt: skip
-    assert lab.ranking.votes.tobytes() == tiny_lab(tmp_path).ranking.votes.tobytes()
+def test_a_ranking_of_other_pixels_is_refused(tmp_path):
+    lab = tiny_lab(tmp_path, heads="one-vs-one")
+    assert lab.ranking.votes.tobytes() == tiny_lab(tmp_path, heads="one-vs-one").ranking.votes.tobytes()
     with pytest.raises(ValueError, match="is of another profile"):
         _ = lab.with_pixels("raw").ranking

@@ -6,7 +6,6 @@ import sys
 import pytest
 import torch
 
-from lab.choices import Momentum
 from maxrr.nets import Recipe
 from maxrr.nets.fused_adam import FusedAdam, optimiser_of
 
@@ -31,6 +30,13 @@ def test_the_bytes_of_pytorchs_own(kind, dtype):
             optimiser.param_groups[0]["lr"] = recipe.lr / (step + 1)
             optimiser.step()
         assert torch.equal(mine, theirs)
+
+
+class Momentum(Recipe):
+    """A recipe with an optimiser of its own."""
+
+    def make_optimiser(self, weights):
+        return torch.optim.SGD(weights, lr=self.lr, momentum=self.momentum)
 
 
 def test_another_optimiser_is_pytorchs():

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.func import functional_call
 
-from maxrr.nets import MLP, LeNet5, Recipe
+from maxrr.nets import MLP, LeNet5, Recipe, stacked
 from maxrr.nets.augmenting import Augmentation
 from maxrr.nets.preflight import why_not_stacked
 from maxrr.nets.records import records
-from maxrr.nets.seeding import begin
+from maxrr.nets.seeding import begin, shuffle
 from maxrr.nets.training import train_by, train_once
 from tests.nets.problems import bytes_of, pictures, reordered, table
 
@@ -42,6 +44,35 @@ def test_many_runs_are_those_of_one():
     recipe, dataset = Recipe(2, 8, schedule="cosine", augment=("flip", "shift:2")), pictures()
     runs = train_by(recipe, LeNet5((1, 8, 8), 3), dataset, [3, 4], device="cpu", workers=2)
     assert [bytes_of(run.network) for run in runs] == [trained(recipe, dataset, seed) for seed in (3, 4)]
+
+
+def test_momentum_by_hand():
+    """One network, step by step as the textbook has it; and the same where many step together."""
+    recipe, network, dataset, seed = (
+        Recipe(2, 16, 0.05, optimiser="sgd", momentum=0.9),
+        LeNet5((1, 8, 8), 3),
+        pictures(),
+        4,
+    )
+    (run,) = train_by(recipe, network, dataset, [seed], device="cpu")
+    begun = begin(network, seed)
+    data = records(dataset, begun, CPU)
+    weights = {name: value.detach().clone().requires_grad_() for name, value in begun.named_parameters()}
+    speed = {name: torch.zeros_like(value) for name, value in weights.items()}
+    for epoch in range(recipe.epochs):
+        for rows in torch.from_numpy(shuffle(seed, epoch, len(data))).split(recipe.batches(len(data))):
+            inputs, labels = data.batch(rows)
+            loss = F.cross_entropy(functional_call(begun, weights, (inputs,)), labels)
+            slopes = torch.autograd.grad(loss, list(weights.values()))
+            for (name, value), slope in zip(list(weights.items()), slopes, strict=True):
+                speed[name] = recipe.momentum * speed[name] + slope
+                weights[name] = (value - recipe.lr * speed[name]).detach().requires_grad_()
+    stack = stacked.Stack([begin(network, other) for other in (seed, 5)], data, recipe)
+    stacked.fit(stack, recipe, [seed, 5], lambda *_: None)
+    (first, _) = stack.fitted()
+    for name, value in weights.items():
+        assert torch.allclose(run.network.state_dict()[name], value, atol=1e-4)
+        assert torch.allclose(first[name], value, atol=1e-4)
 
 
 def test_variations_against_the_naive_way():
